@@ -1,0 +1,46 @@
+# Each target works in a fresh clone, on a machine with Python 3.11 or newer and make.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check format bench clean
+
+demo: .venv/demo
+	$(BIN)/python examples/demo.py
+
+test: .venv/dev
+	$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/dev
+	$(INSTALL) pyoselm
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+
+# The build tools are installed first and isolation is off, so that they are pinned like the rest.
+.venv/base: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "greville needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Setting up .venv (once) ..."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) hatchling editables
+	@touch $@
+
+.venv/demo: .venv/base pyproject.toml
+	@$(INSTALL) --no-build-isolation --editable '.[plot]'
+	@touch $@
+
+.venv/dev: .venv/base pyproject.toml
+	@$(INSTALL) --no-build-isolation --editable '.[dev]'
+	@touch $@ .venv/demo

@@ -1,0 +1,182 @@
+"""The hidden layer: X → H, eqs. (1)-(2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .linalg import Array, matmul
+from .validation import FLOATS, check_number, check_rows, unchanged_on_error
+
+
+def _relu(H: Array, out: Array) -> Array:
+    return np.maximum(H, 0, out=out)
+
+
+def _hard_limit(H: Array, out: Array) -> Array:
+    return np.greater_equal(H, 0, out=out, casting="unsafe")
+
+
+def _identity(H: Array, out: Array) -> Array:
+    return out
+
+
+# Each works in place, f(H, out=H): the layer never holds a second array of H's size.
+ACTIVATIONS: dict[str, Callable[..., Array]] = {
+    "tanh": np.tanh,
+    "sigmoid": expit,
+    "relu": _relu,
+    "sin": np.sin,
+    "cos": np.cos,
+    "hard-limit": _hard_limit,
+    "identity": _identity,
+}
+
+
+class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A hidden layer with random, fixed input weights: ``H = f(X @ weights_ + bias_)``.
+
+    Eqs. (1)-(2) of the paper. Fitting looks at the number of columns of X and at nothing else.
+
+    Parameters
+    ----------
+    n_hidden : int or "auto", default="auto"
+        Number of hidden units M. "auto" is 10 times the number of inputs, the paper's rule.
+    weights : {"uniform", "normal"}, default="uniform"
+        How the input weights are drawn.
+    scale : float, default=0.5
+        The weights are uniform in [-scale, scale], or normal with this standard deviation.
+    activation : str or callable, default="tanh"
+        "tanh", "sigmoid", "relu", "sin", "cos", "hard-limit" (1 where the input is >= 0, else 0),
+        "identity", or a function of an array that returns an array of the same shape; it may
+        work in place.
+    bias : bool, default=False
+        Whether units have a bias, drawn like a weight from an input that is always one.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draw. The same seed gives the same units everywhere, in float32 and float64 (up
+        to rounding), with or without bias; a smaller layer is the beginning of a larger one.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features, n_hidden)
+    bias_ : ndarray of shape (n_hidden,), or None
+    n_hidden_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X had column names
+
+    References
+    ----------
+    van Schaik & Tapson, "Online and Adaptive Pseudoinverse Solutions for ELM Weights".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import RandomLayer
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> RandomLayer(random_state=0).fit_transform(X).shape
+    (5, 30)
+    """
+
+    def __init__(
+        self,
+        n_hidden: int | str = "auto",
+        *,
+        weights: str = "uniform",
+        scale: float = 0.5,
+        activation: str | Callable[[Array], Array] = "tanh",
+        bias: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.weights = weights
+        self.scale = scale
+        self.activation = activation
+        self.bias = bias
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the weights for the columns of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_parameters()
+            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse=("csr", "csc"))
+            self._draw(X.shape[1], np.float32 if X.dtype == np.float32 else np.float64)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The activations of the hidden units, eq. (2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_hidden)
+            float32 for float32 input, else float64.
+        """
+        check_is_fitted(self)
+        X = check_rows(
+            self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
+        )
+        weights = self.weights_.astype(X.dtype, copy=False)
+        H = np.asarray(X @ weights) if sparse.issparse(X) else matmul(X, weights)
+        if self.bias_ is not None:
+            H += self.bias_.astype(X.dtype, copy=False)
+        if not callable(self.activation):
+            return ACTIVATIONS[self.activation](H, out=H)
+        activated = np.asarray(self.activation(H))
+        if activated.shape != H.shape:
+            raise ValueError(
+                f"activation: it returned shape {activated.shape} for input of shape {H.shape}; "
+                "it must keep the shape."
+            )
+        return activated.astype(H.dtype, copy=False)
+
+    def _check_parameters(self) -> None:
+        if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
+            check_number("n_hidden", self.n_hidden, low=1, whole=True)
+        check_number("scale", self.scale, low=0, include_low=False)
+        if self.weights not in ("uniform", "normal"):
+            raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
+        if not (callable(self.activation) or self.activation in ACTIVATIONS):
+            names = ", ".join(map(repr, ACTIVATIONS))
+            raise ValueError(
+                f"activation={self.activation!r}: choose one of {names}, or pass a function."
+            )
+
+    def _draw(self, n_features: int, dtype: Any) -> None:
+        self.n_hidden_ = 10 * n_features if self.n_hidden == "auto" else int(self.n_hidden)
+        random = check_random_state(self.random_state)
+        draw = random.normal if self.weights == "normal" else random.uniform
+        spread = (0.0, self.scale) if self.weights == "normal" else (-self.scale, self.scale)
+        # Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
+        units = draw(*spread, size=(self.n_hidden_, n_features))
+        self.weights_ = np.ascontiguousarray(units.T, dtype=dtype)
+        self.bias_ = draw(*spread, size=self.n_hidden_).astype(dtype) if self.bias else None
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hidden_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

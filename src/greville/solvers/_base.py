@@ -1,0 +1,233 @@
+"""What all solvers share: the public methods, the checks, and rows that wait for company."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..linalg import Array, matmul
+from ..validation import (
+    FLOATS,
+    check_rows,
+    check_targets,
+    check_weights,
+    unchanged_on_error,
+)
+from ._rows import Rows
+
+# Chunks shorter than this wait until so many rows are there, or until somebody wants the weights:
+# a QR of one row costs nearly as much as one of thirty, and beyond a hundred there is little to gain.
+_PATIENCE = 128
+
+# Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
+# one round of calls is shared by all of them.
+_RECORD = 128
+
+
+class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A linear model of hidden activations without an intercept, learned in its own way.
+
+    A subclass says how: `_check_parameters`, `_start` (the state before any row), `_absorb` (the
+    state after some rows; the old one stays as it was) and `_weights_of` (W from a state).
+    """
+
+    n_features_in_: int
+    n_samples_seen_: int
+
+    def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._learn(self._checked(H, Y, sample_weight, reset=True))
+            self._flush()
+        return self
+
+    def predict(self, H: Any) -> Array:
+        """H @ W.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        check_is_fitted(self)
+        H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
+        return self._shaped(matmul(H, self._weights()))
+
+    @property
+    def coef_(self) -> Array:
+        """The output weights, of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets."""
+        check_is_fitted(self)
+        return self._shaped(self._weights()).T.copy()
+
+    # What a subclass provides
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError for a parameter out of range."""
+
+    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Any:
+        raise NotImplementedError
+
+    def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
+        raise NotImplementedError
+
+    def _weights_of(self, state: Any) -> Array:
+        raise NotImplementedError
+
+    def _with_outputs(self, state: Any, n_outputs: int, old: Array) -> Any:
+        raise NotImplementedError
+
+    # What the estimators in `elm` use: rows already checked
+
+    def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
+        self._check_parameters()
+        self._state = self._start(n_hidden, n_outputs, dtype)
+        self._dtype = np.dtype(dtype)
+        self._n_outputs = n_outputs
+        self._flat = False
+        self._waiting: list[Rows] = []
+        self.n_features_in_ = n_hidden
+        self.n_samples_seen_ = 0
+
+    def _learn(self, rows: Rows) -> None:
+        """Learn all of the rows or, if an exception comes out, none of them."""
+        if rows.n < _PATIENCE:
+            self._waiting = [*self._waiting, rows.whole()]
+            self.n_samples_seen_ += rows.n
+            if sum(waiting.n for waiting in self._waiting) >= _PATIENCE:
+                self._flush()
+        else:
+            self._flush()
+            self._state = self._absorb(self._state, rows, self.n_samples_seen_)
+            self.n_samples_seen_ += rows.n
+
+    def _flush(self) -> None:
+        """Learn the rows that wait."""
+        if self._waiting:
+            rows = Rows.joined(self._waiting)
+            self._state = self._absorb(self._state, rows, self.n_samples_seen_ - rows.n)
+            self._waiting = []
+
+    def _weights(self) -> Array:
+        """W after every row learned so far, of shape (n_hidden, n_outputs)."""
+        self._flush()
+        return self._weights_of(self._state)
+
+    def _add_outputs(self, n_outputs: int, old: Array) -> None:
+        """More outputs, zero in all rows so far, the present ones at the indices `old`."""
+        self._flush()
+        self._state = self._with_outputs(self._state, n_outputs, old)
+        self._n_outputs = n_outputs
+
+    # Checks
+
+    def _checked(self, H: Any, Y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        dtype = FLOATS if reset else self._dtype
+        H = check_rows(self, H, "H", reset=reset, dtype=dtype, order="C")
+        Y = check_targets(Y, "Y", len(H), H.dtype)
+        weight = check_weights(sample_weight, len(H), H.dtype)
+        flat = Y.ndim == 1
+        Y = Y.reshape(len(Y), -1)
+        if reset:
+            self._begin(H.shape[1], Y.shape[1], H.dtype)
+            self._flat = flat
+        elif Y.shape[1] != self._n_outputs:
+            raise ValueError(
+                f"Y: got {Y.shape[1]} outputs, but this {type(self).__name__} was started with "
+                f"{self._n_outputs}; pass as many, or call fit to start again."
+            )
+        return Rows.of(H, Y, weight)
+
+    def _shaped(self, Y: Array) -> Array:
+        """A 2-d array in the shape of the targets."""
+        return Y[:, 0] if self._flat else Y
+
+
+class OnlineSolver(Solver):
+    """A solver that also learns from rows as they come.
+
+    A subclass adds `_innovate`: the state after a few rows, and the error of each before it was
+    learned.
+    """
+
+    def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._learn(self._checked(H, Y, sample_weight, reset=not self._started))
+        return self
+
+    def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        predictions : ndarray of the shape of Y
+            Row k was predicted from all rows learned earlier and the first k of these. Before
+            anything was learned, the prediction is zero.
+        """
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=not self._started)
+            return self._shaped(self._record(rows))
+
+    def _innovate(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Any:
+        raise NotImplementedError
+
+    def _record_length(self, seen: int) -> int:
+        """How many rows `_innovate` may take at once after `seen` rows."""
+        return _RECORD
+
+    def _record(self, rows: Rows) -> Array:
+        """Learn the rows; return the prediction of each before it was learned."""
+        self._flush()
+        state, seen = self._state, self.n_samples_seen_
+        weight = np.ones(rows.n, self._dtype) if rows.weight is None else rows.weight
+        blocks, start = [], 0
+        while start < rows.n:
+            stop = min(rows.n, start + self._record_length(seen + start))
+            H, Y = rows.make(start, stop)
+            state, errors = self._innovate(state, H, Y, weight[start:stop], seen + start)
+            blocks.append(Y - errors)
+            start = stop
+        self._state = state
+        self.n_samples_seen_ += rows.n
+        return np.concatenate(blocks)
+
+    @property
+    def _started(self) -> bool:
+        return hasattr(self, "n_samples_seen_")

@@ -1,0 +1,68 @@
+"""A chunk of rows that is read block by block, and more than once if it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..linalg import Array
+
+# Bytes in one block of activations: enough rows for the matrix products to run at full speed
+# (from 256 on, at any width measured), few enough to stay small next to an M x M matrix.
+BLOCK_BYTES = 1 << 25
+
+
+def block_length(n_hidden: int, dtype: Any) -> int:
+    """How many rows of activations are made and learned at a time."""
+    return max(256, BLOCK_BYTES // (n_hidden * np.dtype(dtype).itemsize))
+
+
+class Rows:
+    """n rows of activations and targets with their weights, made a block at a time.
+
+    `make(start, stop)` returns the (H, Y) of these rows: slices of arrays, or a hidden layer at
+    work. It is called again where a fast route fails and a safe one starts over.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        make: Callable[[int, int], tuple[Array, Array]],
+        weight: Array | None = None,
+    ) -> None:
+        self.n = n
+        self.make = make
+        self.weight = weight
+
+    @classmethod
+    def of(cls, H: Array, Y: Array, weight: Array | None = None) -> Rows:
+        return cls(len(H), lambda start, stop: (H[start:stop], Y[start:stop]), weight)
+
+    @classmethod
+    def joined(cls, chunks: list[Rows]) -> Rows:
+        """Chunks made of arrays, as one."""
+        H, Y = (np.concatenate(arrays) for arrays in zip(*(c.make(0, c.n) for c in chunks), strict=True))
+        if all(c.weight is None for c in chunks):
+            return cls.of(H, Y)
+        weights = [np.ones(c.n, H.dtype) if c.weight is None else c.weight for c in chunks]
+        return cls.of(H, Y, np.concatenate(weights))
+
+    def whole(self) -> Rows:
+        """The same rows, made once and kept."""
+        H, Y = self.make(0, self.n)
+        return Rows.of(H.copy(), Y.copy(), None if self.weight is None else self.weight.copy())
+
+    def slices(self, length: int) -> Iterator[slice]:
+        for start in range(0, self.n, length):
+            yield slice(start, min(start + length, self.n))
+
+    def blocks(self, length: int, factor: Array | None = None) -> Iterator[tuple[Array, Array]]:
+        """Blocks of rows, each row and its target multiplied by its factor."""
+        for rows in self.slices(length):
+            H, Y = self.make(rows.start, rows.stop)
+            if factor is not None:
+                f = factor[rows, None].astype(H.dtype, copy=False)
+                H, Y = f * H, f * Y
+            yield H, Y

@@ -1,0 +1,83 @@
+"""Greville's method: the Moore-Penrose solution after every row, without any ε."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..linalg import Array
+from ..validation import check_number
+from ._exact import RootSolver, default_tol
+from ._root import Root
+
+
+class Greville(RootSolver):
+    """Greville's method, eqs. (5)-(22): after every row exactly ``pinv(H) @ Y``.
+
+    The minimum-norm least-squares solution of all rows so far: while there are fewer rows than
+    hidden units, at the point where there are as many, and beyond; for repeated rows, zero rows
+    and rows that depend on others.
+
+    Where the paper keeps θ and Φ, this keeps an orthonormal basis of the rows seen (Φ is the
+    projection on what is outside it) and a triangular root in coordinates of that basis.
+
+    Parameters
+    ----------
+    tol : float, optional
+        The test of eq. (10): row a_k depends on the rows before it if the part c_k of it outside
+        their span has |c_k| <= tol·|a_k|. Default: 16·sqrt(n_hidden)·eps, what rounding leaves.
+        Raise it where rows carry noise in directions that should not count.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets
+    rank_ : int
+        Number of linearly independent rows so far.
+    theta_ : ndarray of shape (n_hidden, n_hidden)
+    phi_ : ndarray of shape (n_hidden, n_hidden)
+    psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
+    n_samples_seen_ : int
+    n_features_in_ : int
+
+    Notes
+    -----
+    O(M·rank) operations a row. A sample weight w counts as w equal rows.
+
+    References
+    ----------
+    T. N. E. Greville, "Some applications of the pseudoinverse of a matrix", SIAM Review 2 (1960).
+
+    Examples
+    --------
+    >>> from greville import Greville
+    >>> model = Greville().partial_fit([[1.0, 1.0]], [2.0])
+    >>> model.coef_  # one row, two unknowns: the solution of smallest norm
+    array([1., 1.])
+    >>> model.partial_fit([[1.0, -1.0]], [4.0]).coef_
+    array([ 3., -1.])
+    """
+
+    def __init__(self, tol: float | None = None) -> None:
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        if self.tol is not None:
+            check_number("tol", self.tol, low=0, high=1)
+
+    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
+        tol = default_tol(n_hidden, dtype) if self.tol is None else self.tol
+        return Root(n_hidden, n_outputs, prior=0.0, tol=tol, dtype=dtype)
+
+    @property
+    def rank_(self) -> int:
+        """Number of linearly independent rows so far."""
+        return self._root().rank
+
+    @property
+    def phi_(self) -> Array:
+        """The paper's Φ = I - AA⁺, of shape (n_hidden, n_hidden); eq. (19)."""
+        root = self._root()
+        if root.basis is None:
+            return np.zeros((root.n_hidden, root.n_hidden), self._dtype)
+        return np.eye(root.n_hidden, dtype=self._dtype) - root.basis.T @ root.basis

@@ -1,0 +1,109 @@
+"""Slow and obvious answers to compare with, written from the paper. Nothing here imports greville.
+
+Samples are rows: the paper's a_k is `a` (M,), y_k is `y` (N,), its W is W.T here.
+"""
+
+import numpy as np
+
+
+def pseudoinverse_weights(H, Y, epsilon=0.0, weight=None):
+    """Eq. (4) of [epsilon·I; H] by NumPy's SVD, with rows repeated by their weights."""
+    H, Y = np.asarray(H, np.float64), np.asarray(Y, np.float64)
+    if weight is not None:
+        root = np.sqrt(np.asarray(weight, np.float64))[:, None]
+        H, Y = root * H, root * Y
+    if epsilon == 0:
+        return np.linalg.pinv(H) @ Y
+    M = H.shape[1]
+    A = np.vstack([epsilon * np.eye(M), H])  # eqs. (23)-(24)
+    B = np.vstack([np.zeros((M, Y.shape[1])), Y])
+    return np.linalg.pinv(A, rcond=1e-17) @ B
+
+
+def greville_method(H, Y, tol=1e-10):
+    """Eqs. (10)-(22) as printed: W after every row, and the error before it."""
+    M, N = H.shape[1], Y.shape[1]
+    W, theta, Phi = np.zeros((M, N)), np.zeros((M, M)), np.eye(M)
+    after, errors = [], []
+    for a, y in zip(H, Y, strict=True):
+        c = Phi @ a  # (10), (19)
+        if np.linalg.norm(c) <= tol * np.linalg.norm(a):
+            b = theta @ a / (1 + a @ theta @ a)  # (12)
+            theta = theta - np.outer(theta @ a, b)  # (15)
+        else:
+            b = c / (c @ c)  # (20)
+            ta = theta @ a
+            theta = theta - np.outer(ta, b) + (1 + a @ ta) * np.outer(b, b) - np.outer(b, ta)  # (22)
+            Phi = Phi - np.outer(c, b)  # (21)
+        error = y - a @ W
+        W = W + np.outer(b, error)  # (16)
+        after.append(W)
+        errors.append(error)
+    return after, np.array(errors)
+
+
+def opium(H, Y, epsilon, alpha=1.0):
+    """Eqs. (12), (15), (16), or (31)-(33) for alpha > 1, as printed: W, theta, psi, errors."""
+    M, N = H.shape[1], Y.shape[1]
+    W, theta, psi = np.zeros((M, N)), np.eye(M) / epsilon**2, np.zeros((N, M))  # (23), (24)
+    errors = []
+    for a, y in zip(H, Y, strict=True):
+        b = theta @ a / ((2 - alpha) / alpha + a @ theta @ a)  # (33)
+        error = y - a @ W
+        W = W + np.outer(b, error)  # (32)
+        theta = (theta - np.outer(theta @ a, b)) / (2 - alpha)  # (31)
+        psi = (2 - alpha) * psi + alpha * np.outer(y, a)  # (29)
+        errors.append(error)
+    return W, theta, psi, np.array(errors)
+
+
+def opium_light(H, Y, gain, weight=None):
+    """Eqs. (27)-(28) as printed; a weight multiplies the gain of its row."""
+    W = np.zeros((H.shape[1], Y.shape[1]))
+    errors = []
+    weight = np.ones(len(H)) if weight is None else weight
+    for a, y, w in zip(H, Y, weight, strict=True):
+        error = y - a @ W
+        if w > 0:
+            W = W + np.outer(a / (1 / (gain * w) + a @ a), error)
+        errors.append(error)
+    return W, np.array(errors)
+
+
+def forgetting_ridge(H, Y, epsilon, alpha, floor, weight=None):
+    """What dynamic OPIUM with a floor minimises, solved at once.
+
+    Row k of n counts (2 - alpha)^(n - k); the penalty starts at epsilon²/alpha, shrinks with
+    every row and gains floor²(1 - (2 - alpha)^P) whenever P rows, a half-life, are over.
+    """
+    keep = 2 - alpha
+    n, M = H.shape
+    period = int(np.log(2) / -np.log(keep))
+    penalty = epsilon**2 / alpha
+    for k in range(1, n + 1):
+        penalty *= keep
+        if k % period == 0:
+            penalty += floor**2 * (1 - keep**period)
+    counts = keep ** np.arange(n - 1, -1, -1.0)
+    if weight is not None:
+        counts = counts * weight
+    return pseudoinverse_weights(H, Y, np.sqrt(penalty), counts)
+
+
+def relative_error(got, want):
+    return np.linalg.norm(np.asarray(got, np.float64) - want) / np.linalg.norm(want)
+
+
+def known_answer(rng, n, M, N, condition=1.0, rank=None):
+    """H with singular values from 1 down to 1/condition, W of minimum norm, and Y with residuals.
+
+    The residuals are orthogonal to the columns of H, so W is the exact least-squares solution.
+    """
+    rank = min(n, M) if rank is None else rank
+    U, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    V, _ = np.linalg.qr(rng.normal(size=(M, M)))
+    s = np.logspace(0, -np.log10(condition), rank)
+    H = U[:, :rank] * s @ V[:, :rank].T
+    W = V[:, :rank] @ rng.normal(size=(rank, N))
+    residual = U[:, rank:] @ rng.normal(size=(n - rank, N))
+    return H, W, H @ W + residual / condition
