@@ -20,8 +20,10 @@ from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from .solvers._base import OnlineSolver, Solver
 from .solvers._rows import Rows, block_length
 from .validation import (
+    check_magnitude,
     check_number,
     check_rows,
+    check_something_counts,
     check_targets,
     check_weights,
     naming,
@@ -92,14 +94,13 @@ class _ELM(BaseEstimator):
     def _activations(self, X: Any) -> Array:
         H = self.hidden_.transform(X)
         H = H.toarray() if sparse.issparse(H) else np.asarray(H)
-        H = np.ascontiguousarray(H, dtype=self._dtype)
-        with naming("hidden"):
-            assert_all_finite(H, input_name="hidden.transform(X)")
-        return H
+        return np.ascontiguousarray(H, dtype=self._dtype)
 
     def _rows(self, X: Any, targets: Callable[[slice], Array], weight: Array | None) -> Rows:
         def make(start: int, stop: int) -> tuple[Array, Array]:
-            return self._activations(X[start:stop]), targets(slice(start, stop))
+            H = self._activations(X[start:stop])
+            check_magnitude("hidden.transform(X)", H, weight)
+            return H, targets(slice(start, stop))
 
         return Rows(X.shape[0], make, weight)
 
@@ -194,7 +195,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, _ELM):
         self
         """
         with unchanged_on_error(self):
-            self.solver_._learn(self._checked(X, y, sample_weight, reset=True))
+            rows = self._checked(X, y, sample_weight, reset=True)
+            check_something_counts(rows.weight)
+            self.solver_._learn(rows)
             self.solver_._flush()
         return self
 
@@ -213,7 +216,8 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, _ELM):
         self
         """
         with unchanged_on_error(self, *self._inside()):
-            self.solver_._learn(self._checked(X, y, sample_weight, reset=not self._started))
+            rows = self._checked(X, y, sample_weight, reset=not self._started)
+            self.solver_._learn(rows)
         return self
 
     @available_if(_solver_is_online)
@@ -256,6 +260,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, _ELM):
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         y = check_targets(y, "y", X.shape[0], dtype if reset else self._dtype)
         weight = check_weights(sample_weight, X.shape[0], dtype if reset else self._dtype)
+        check_magnitude("y", y, weight)
         Y = y.reshape(len(y), -1)
         if reset:
             self._begin(X, Y.shape[1])
@@ -335,6 +340,7 @@ class ELMClassifier(ClassifierMixin, _ELM):
         """
         with unchanged_on_error(self):
             rows, _, _ = self._checked(X, y, None, sample_weight, reset=True)
+            check_something_counts(rows.weight)
             self.solver_._learn(rows)
             self.solver_._flush()
         return self

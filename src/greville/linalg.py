@@ -26,9 +26,9 @@ Array = NDArray[Any]
 _PANEL = 32
 
 # How small a Cholesky pivot may be next to its column's sum of squares. The quotient is what is
-# left of the column after the ones before it have been projected out; forming the Gram matrix has
-# rounded that remainder to eps / quotient. 1e-6 keeps ten digits in float64, 3e-4 three in float32.
-_SMALLEST_PIVOT = {"d": 1e-6, "f": 3e-4}
+# left of the column after the ones before it have been projected out, and forming the Gram matrix
+# has rounded it to eps / quotient: what remains are twelve digits in float64, three in float32.
+_SMALLEST_PIVOT = 2e-4
 
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
 _REORTHOGONALISE = 0.7
@@ -135,13 +135,13 @@ def root_of_gram(G: Array) -> Array | None:
     if info != 0:
         return None
     pivots = np.diagonal(R).astype(np.float64) ** 2
-    good = pivots >= _SMALLEST_PIVOT[G.dtype.char] * squares
+    good = pivots >= _SMALLEST_PIVOT * squares
     return R if good.all() else None  # nan compares false
 
 
 def gram_may_have_root(G: Array, ridge: float) -> bool:
     """Whether `root_of_gram` can accept a G whose rank is incomplete but for ridge·I."""
-    return bool(ridge >= _SMALLEST_PIVOT[G.dtype.char] * G.diagonal().min())
+    return bool(ridge >= _SMALLEST_PIVOT * G.diagonal().min())
 
 
 def inverse_of_root(R: Array) -> Array:
@@ -178,9 +178,10 @@ def ridge_by_svd(H: Array, Y: Array, epsilon: float) -> Array:
 
 
 def _inverted(s: Array, size: int) -> Array:
-    """1/s, and zero for what is rounding next to the largest."""
-    cut = s > size * np.finfo(s.dtype).eps * s.max(initial=0.0)
-    return np.divide(1.0, s, out=np.zeros_like(s), where=cut)
+    """1/s, and zero for what is rounding next to the largest or too small to be inverted."""
+    limits = np.finfo(s.dtype)
+    smallest = max(size * limits.eps * s.max(initial=0.0), limits.tiny)
+    return np.divide(1.0, s, out=np.zeros_like(s), where=s > smallest)
 
 
 def extend_basis(Q: Array, H: Array, tol: float) -> tuple[Array, Array, Array]:
@@ -191,49 +192,45 @@ def extend_basis(Q: Array, H: Array, tol: float) -> tuple[Array, Array, Array]:
     """
     rank, n = Q.shape[0], H.shape[0]
     room = min(n, Q.shape[1] - rank)
-    longest = tol * _row_norms(H)
+    unit = np.abs(H).max(axis=1, keepdims=True, initial=0.0)
+    unit[unit == 0] = 1
+    C = H / unit  # no overflow in squares
+    limit = tol**2 * _squares(C)
     T = np.zeros((n, rank + room), Q.dtype)
-    T[:, :rank] = matmul(H, Q.T)
-    C = H - matmul(T[:, :rank], Q)
-    again = matmul(C, Q.T)  # classical Gram-Schmidt, twice: orthogonal to rounding
-    T[:, :rank] += again
-    C -= matmul(again, Q)
+    for _ in range(2):  # classical Gram-Schmidt, twice: orthogonal to rounding
+        t = matmul(C, Q.T)
+        T[:, :rank] += t
+        C -= matmul(t, Q)
     found = np.zeros((room, Q.shape[1]), Q.dtype)
     new = np.zeros(n, dtype=bool)
     k = 0
-    for i in np.flatnonzero(_row_norms(C) > longest):
-        c, before = C[i], _norm(C[i])
+    for i in np.flatnonzero(_squares(C) > limit):
+        c, along = C[i], T[i, rank : rank + k]
+        before = _squares(c)
         for _ in range(2):
             t = _along(c, found[:k])
             c -= _along(t, found[:k].T)
-            T[i, rank : rank + k] += t
-        length = _norm(c)
-        if k == room or not length > longest[i]:
-            continue
-        if length < _REORTHOGONALISE * before:
-            t, u = _along(c, Q), _along(c, found[:k])
-            c -= _along(t, Q.T) + _along(u, found[:k].T)
+            along += t
+        after = _squares(c)
+        if after < _REORTHOGONALISE**2 * before:
+            t, t_found = _along(c, Q), _along(c, found[:k])
+            c -= _along(t, Q.T) + _along(t_found, found[:k].T)
             T[i, :rank] += t
-            T[i, rank : rank + k] += u
-            length = _norm(c)
-            if not length > longest[i]:
-                continue
-        T[i, rank + k] = length
-        found[k] = c / length
-        new[i] = True
-        k += 1
-    return np.concatenate([Q, found[:k]]), np.ascontiguousarray(T[:, : rank + k]), new
+            along += t_found
+            after = _squares(c)
+        if k < room and after > limit[i]:
+            T[i, rank + k] = np.sqrt(after)
+            found[k] = c / np.sqrt(after)
+            new[i] = True
+            k += 1
+    T = np.ascontiguousarray(T[:, : rank + k]) * unit
+    return np.concatenate([Q, found[:k]]), T, new
 
 
 def _along(c: Array, rows: Array) -> Array:
     return matmul(c[None], rows.T)[0]
 
 
-def _norm(a: Array) -> float:
-    return float(_blas_routine("nrm2", a)(a))  # scaled: no overflow, no underflow
-
-
-def _row_norms(H: Array) -> Array:
-    largest = np.abs(H).max(axis=1, initial=0.0)
-    scaled = H / np.where(largest > 0, largest, 1)[:, None]  # no overflow in the squares
-    return largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+def _squares(rows: Array) -> Any:
+    """The sum of squares of each row."""
+    return np.einsum("...j,...j->...", rows, rows)

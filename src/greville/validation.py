@@ -53,8 +53,9 @@ def check_number(
     if number and (low <= value if include_low else low < value) and value < high:
         return
     wanted = "a whole number" if whole else "a number"
-    bounds = f"{'>=' if include_low else '>'} {low:g}" + (f" and < {high:g}" if high < np.inf else "")
-    raise ValueError(f"{name}={value!r}: it must be {wanted} {bounds}; pass one in that range.")
+    limits = f"{'>=' if include_low else '>'} {low:g}"
+    limits += (f" and < {high:g}" if high < np.inf else "")
+    raise ValueError(f"{name}={value!r}: it must be {wanted} {limits}; pass one in that range.")
 
 
 def check_rows(estimator: Any, X: Any, name: str, *, reset: bool, dtype: Any, **options: Any) -> Any:
@@ -66,6 +67,8 @@ def check_rows(estimator: Any, X: Any, name: str, *, reset: bool, dtype: Any, **
 def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
     """Y as a finite 1-d or 2-d array of numbers with one row per sample."""
     with naming(name):
+        if Y is None:
+            raise ValueError("requires y to be passed, but the target y is None.")
         try:
             Y = check_array(
                 Y, ensure_2d=False, dtype=dtype, input_name=name, estimator=None, order="C"
@@ -77,7 +80,7 @@ def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
                     "numeric; for labels use ELMClassifier."
                 ) from error
             raise
-        if Y.ndim not in (1, 2) or Y.ndim == 2 and Y.shape[1] == 0:
+        if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
             raise ValueError(f"expected shape (n,) or (n, n_outputs), got {Y.shape}.")
     _check_length(name, len(Y), n_rows)
     return Y
@@ -89,17 +92,33 @@ def check_weights(sample_weight: Any, n_rows: int, dtype: Any) -> Array | None:
         return None
     name = "sample_weight"
     with naming(name):
-        if np.ndim(sample_weight) == 0:
+        if isinstance(sample_weight, Real):
             sample_weight = np.full(n_rows, sample_weight)
         weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name=name)
         if weights.ndim != 1:
-            raise ValueError(f"expected one weight per row, shape ({n_rows},), got {weights.shape}.")
+            raise ValueError(f"expected shape ({n_rows},), one weight a row, got {weights.shape}.")
         if (weights < 0).any():
             raise ValueError("negative weights cannot be learned; pass weights >= 0.")
-        if not weights.any():
-            raise ValueError("all weights are zero, so there is nothing to learn.")
     _check_length(name, len(weights), n_rows)
     return weights
+
+
+def check_magnitude(name: str, values: Array, weight: Array | None = None) -> None:
+    """Raise a ValueError if numbers are so large that sums of their squares may overflow."""
+    limit = 1e-6 * np.sqrt(np.finfo(values.dtype).max)
+    if weight is not None:
+        limit /= max(1.0, np.sqrt(weight.max()))
+    if not (values.max() <= limit and values.min() >= -limit):  # nan compares false
+        raise ValueError(
+            f"{name}: got numbers from {values.min():.3g} to {values.max():.3g}; beyond "
+            f"{limit:.1g} their squares overflow in {values.dtype}. Pass them in other units."
+        )
+
+
+def check_something_counts(weight: Array | None) -> None:
+    """Raise a ValueError if every row of a fit has weight zero."""
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight: all weights are zero; pass one that is positive.")
 
 
 def _check_length(name: str, got: int, n_rows: int) -> None:

@@ -11,12 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..linalg import Array, matmul
 from ..validation import (
     FLOATS,
+    check_magnitude,
     check_rows,
+    check_something_counts,
     check_targets,
     check_weights,
     unchanged_on_error,
 )
-from ._rows import Rows
+from ._rows import Kept, Rows
 
 # Chunks shorter than this wait until so many rows are there, or until somebody wants the weights:
 # a QR of one row costs nearly as much as one of thirty, and beyond a hundred there is little to gain.
@@ -51,7 +53,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self
         """
         with unchanged_on_error(self):
-            self._learn(self._checked(H, Y, sample_weight, reset=True))
+            rows = self._checked(H, Y, sample_weight, reset=True)
+            check_something_counts(rows.weight)
+            self._learn(rows)
             self._flush()
         return self
 
@@ -101,16 +105,16 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._dtype = np.dtype(dtype)
         self._n_outputs = n_outputs
         self._flat = False
-        self._waiting: list[Rows] = []
+        self._waiting: list[Kept] = []
         self.n_features_in_ = n_hidden
         self.n_samples_seen_ = 0
 
     def _learn(self, rows: Rows) -> None:
         """Learn all of the rows or, if an exception comes out, none of them."""
         if rows.n < _PATIENCE:
-            self._waiting = [*self._waiting, rows.whole()]
+            self._waiting = [*self._waiting, rows.keep()]
             self.n_samples_seen_ += rows.n
-            if sum(waiting.n for waiting in self._waiting) >= _PATIENCE:
+            if sum(len(H) for H, _, _ in self._waiting) >= _PATIENCE:
                 self._flush()
         else:
             self._flush()
@@ -142,6 +146,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
         H = check_rows(self, H, "H", reset=reset, dtype=dtype, order="C")
         Y = check_targets(Y, "Y", len(H), H.dtype)
         weight = check_weights(sample_weight, len(H), H.dtype)
+        check_magnitude("H", H, weight)
+        check_magnitude("Y", Y, weight)
         flat = Y.ndim == 1
         Y = Y.reshape(len(Y), -1)
         if reset:
@@ -180,7 +186,8 @@ class OnlineSolver(Solver):
         self
         """
         with unchanged_on_error(self):
-            self._learn(self._checked(H, Y, sample_weight, reset=not self._started))
+            rows = self._checked(H, Y, sample_weight, reset=not self._started)
+            self._learn(rows)
         return self
 
     def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:

@@ -14,8 +14,12 @@ from ._rows import Rows, block_length
 
 
 def default_tol(n_hidden: int, dtype: Any) -> float:
-    """|c_k|/|a_k| that rounding alone can leave in eq. (10)."""
-    return 16 * np.sqrt(n_hidden) * float(np.finfo(dtype).eps)
+    """|c_k|/|a_k| that rounding alone can leave in eq. (10).
+
+    Measured for dependent rows of matrices with condition numbers up to 1e12: at most 16 eps for
+    5 columns, 230 for 40, 140 for 200 and 2400 for 500.
+    """
+    return 10 * n_hidden * float(np.finfo(dtype).eps)
 
 
 class RootSolver(OnlineSolver):

@@ -86,8 +86,8 @@ class Root:
         for start, stop in self._pieces(len(H)):
             rows = H[start:stop]
             if self.basis is not None:
-                self.basis, rows, _ = linalg.extend_basis(self.basis, rows, self.tol)
-                self._grow(len(self.basis))
+                rows, _ = self._coordinates(rows)
+                self._grow(rows.shape[1])
             self._append(rows, Y[start:stop])
             self._leave_basis_if_full()
 
@@ -110,8 +110,7 @@ class Root:
 
     def _innovate_in_basis(self, H: Array, Y: Array) -> Array:
         """The same in runs of rows that are new, and that are not."""
-        assert self.basis is not None
-        self.basis, T, new = linalg.extend_basis(self.basis, H, self.tol)
+        T, new = self._coordinates(H)
         errors = np.empty_like(Y)
         stop = 0
         for is_new, run in groupby(new):
@@ -233,6 +232,12 @@ class Root:
         return True
 
     # While the rows do not span the whole space
+
+    def _coordinates(self, H: Array) -> tuple[Array, Array]:
+        """Rows in the basis, which grows with them, and which of them are new."""
+        assert self.basis is not None
+        self.basis, T, new = linalg.extend_basis(self.basis, H, self.tol)
+        return T, new
 
     def _grow(self, rank: int) -> None:
         """Room for new directions: R and Z grow by zeros."""

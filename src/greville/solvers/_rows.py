@@ -18,6 +18,8 @@ def block_length(n_hidden: int, dtype: Any) -> int:
     """How many rows of activations are made and learned at a time."""
     return max(256, BLOCK_BYTES // (n_hidden * np.dtype(dtype).itemsize))
 
+Kept = tuple[Array, Array, Array | None]
+
 
 class Rows:
     """n rows of activations and targets with their weights, made a block at a time.
@@ -41,18 +43,18 @@ class Rows:
         return cls(len(H), lambda start, stop: (H[start:stop], Y[start:stop]), weight)
 
     @classmethod
-    def joined(cls, chunks: list[Rows]) -> Rows:
-        """Chunks made of arrays, as one."""
-        H, Y = (np.concatenate(arrays) for arrays in zip(*(c.make(0, c.n) for c in chunks), strict=True))
-        if all(c.weight is None for c in chunks):
-            return cls.of(H, Y)
-        weights = [np.ones(c.n, H.dtype) if c.weight is None else c.weight for c in chunks]
-        return cls.of(H, Y, np.concatenate(weights))
+    def joined(cls, chunks: list[Kept]) -> Rows:
+        """Rows kept earlier, in the order they came."""
+        H, Y, weights = (list(arrays) for arrays in zip(*chunks, strict=True))
+        if all(w is None for w in weights):
+            return cls.of(np.concatenate(H), np.concatenate(Y))
+        ones = [np.ones(len(h), h.dtype) if w is None else w for h, w in zip(H, weights, strict=True)]
+        return cls.of(np.concatenate(H), np.concatenate(Y), np.concatenate(ones))
 
-    def whole(self) -> Rows:
-        """The same rows, made once and kept."""
+    def keep(self) -> Kept:
+        """The rows as arrays of their own."""
         H, Y = self.make(0, self.n)
-        return Rows.of(H.copy(), Y.copy(), None if self.weight is None else self.weight.copy())
+        return H.copy(), Y.copy(), None if self.weight is None else self.weight.copy()
 
     def slices(self, length: int) -> Iterator[slice]:
         for start in range(0, self.n, length):

@@ -26,7 +26,7 @@ class Greville(RootSolver):
     ----------
     tol : float, optional
         The test of eq. (10): row a_k depends on the rows before it if the part c_k of it outside
-        their span has |c_k| <= tol·|a_k|. Default: 16·sqrt(n_hidden)·eps, what rounding leaves.
+        their span has |c_k| <= tol·|a_k|. Default: 10·n_hidden·eps, what rounding may leave.
         Raise it where rows carry noise in directions that should not count.
 
     Attributes

@@ -1,0 +1,420 @@
+"""One table of solvers, each against its oracle, over shapes, cuts, weights and dtypes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
+from greville.solvers import _base, _root
+
+from . import oracles
+from .oracles import relative_error
+
+
+@dataclass
+class Case:
+    """A solver and what it should give: weights from (H, Y, weight), errors from (H, Y)."""
+
+    solver: Any
+    weights: Any
+    errors: Any = None
+
+    def __repr__(self):
+        return repr(self.solver).replace(" ", "")
+
+
+def fading(alpha, epsilon, floor):
+    def weights(H, Y, weight=None):
+        return oracles.forgetting_ridge(H, Y, epsilon, alpha, floor, weight)
+
+    return weights
+
+
+ONLINE = [
+    Case(
+        Greville(),
+        lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.0, w),
+        lambda H, Y: oracles.greville_method(H, Y)[1],
+    ),
+    Case(
+        Opium(0),
+        lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.0, w),
+        lambda H, Y: oracles.greville_method(H, Y)[1],
+    ),
+    Case(
+        Opium(0.3),
+        lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.3, w),
+        lambda H, Y: oracles.opium(H, Y, 0.3)[3],
+    ),
+    Case(
+        OpiumLight(0.7),
+        lambda H, Y, w=None: oracles.opium_light(H, Y, 0.7, w)[0],
+        lambda H, Y: oracles.opium_light(H, Y, 0.7)[1],
+    ),
+    Case(
+        DynamicOpium(1.003, 0.3, None),
+        fading(1.003, 0.3, 0.0),
+        lambda H, Y: oracles.opium(H, Y, 0.3, 1.003)[3],
+    ),
+    Case(
+        DynamicOpium(1.05, 2.0, None),
+        fading(1.05, 2.0, 0.0),
+        lambda H, Y: oracles.opium(H, Y, 2.0, 1.05)[3],
+    ),
+    Case(DynamicOpium(1.05, 0.3, 0.5), fading(1.05, 0.3, 0.5)),
+    Case(DynamicOpium(1.4, 1.0, 0.8), fading(1.4, 1.0, 0.8)),
+    Case(
+        DynamicOpium(1.0, 0.3, 5.0),
+        lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.3, w),
+        lambda H, Y: oracles.opium(H, Y, 0.3)[3],
+    ),
+]
+BATCH = [
+    Case(Batch(), lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.0, w)),
+    Case(Batch(0.3), lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.3, w)),
+]
+ALL = ONLINE + BATCH
+SHAPES = [(1, 1), (1, 6), (5, 6), (6, 6), (7, 6), (40, 6), (300, 20), (30, 60), (700, 33)]
+
+
+def problem(rng, n, M, N=2):
+    """Activations with a mean, targets with noise."""
+    H = np.tanh(rng.normal(0.3, 1.0, size=(n, M)))
+    return H, H @ rng.normal(1.0, 1.0, size=(M, N)) + 0.1 * rng.normal(size=(n, N)) - 1.0
+
+
+def learned(solver, H, Y, cuts=(), weight=None):
+    model = clone(solver)
+    for rows in np.split(np.arange(len(H)), cuts):
+        if len(rows):
+            w = None if weight is None else weight[rows]
+            model.partial_fit(H[rows], Y[rows], sample_weight=w)
+    return model
+
+
+@pytest.mark.parametrize("case", ALL, ids=repr)
+@pytest.mark.parametrize(("n", "M"), SHAPES)
+def test_fit_gives_the_oracles_weights(rng, case, n, M):
+    H, Y = problem(rng, n, M)
+    model = clone(case.solver).fit(H, Y)
+    assert model.coef_.shape == (2, M)
+    assert model.n_samples_seen_ == n
+    assert relative_error(model.coef_.T, case.weights(H, Y)) < 1e-10
+    np.testing.assert_allclose(model.predict(H), H @ model.coef_.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", ONLINE, ids=repr)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_cutting_changes_nothing(case, data):
+    n, M = data.draw(st.integers(1, 400)), data.draw(st.integers(1, 30))
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
+    H, Y = problem(np.random.default_rng(data.draw(st.integers(0, 99))), n, M)
+    whole = clone(case.solver).fit(H, Y)
+    assert relative_error(learned(case.solver, H, Y, cuts).coef_, whole.coef_) < 1e-9
+    assert relative_error(whole.coef_.T, case.weights(H, Y)) < 1e-9
+
+
+@pytest.mark.parametrize("case", ONLINE, ids=repr)
+@pytest.mark.parametrize("length", [1, 7, 200])
+def test_a_read_between_chunks_changes_nothing(rng, case, length):
+    H, Y = problem(rng, 300, 12)
+    model = clone(case.solver)
+    for start in range(0, 300, length):
+        model.partial_fit(H[start : start + length], Y[start : start + length])
+        model.predict(H[:1])
+    assert relative_error(model.coef_.T, case.weights(H, Y)) < 1e-10
+
+
+@pytest.mark.parametrize("case", ALL, ids=repr)
+def test_sample_weight(rng, case):
+    H, Y = problem(rng, 150, 8)
+    weight = rng.integers(0, 4, size=150).astype(float)
+    want = case.weights(H, Y, weight)
+    fitted = clone(case.solver).fit(H, Y, sample_weight=weight)
+    assert relative_error(fitted.coef_.T, want) < 1e-10
+    if case in ONLINE:
+        model = learned(case.solver, H, Y, [3, 40, 50], weight)
+        assert relative_error(model.coef_.T, want) < 1e-10
+
+
+@pytest.mark.parametrize("case", [ALL[0], ALL[2], *BATCH], ids=repr)
+def test_weight_two_is_the_row_twice(rng, case):
+    H, Y = problem(rng, 60, 8)
+    weight = rng.integers(0, 3, size=60)
+    repeated = clone(case.solver).fit(np.repeat(H, weight, axis=0), np.repeat(Y, weight, axis=0))
+    weighted = clone(case.solver).fit(H, Y, sample_weight=weight)
+    assert relative_error(weighted.coef_, repeated.coef_) < 1e-11
+
+
+@pytest.mark.parametrize("case", ONLINE, ids=repr)
+@pytest.mark.parametrize("n", [1, 20, 500])
+def test_prequential_is_the_loop(rng, case, n):
+    H, Y = problem(rng, 40 + n, 25)
+    weight = rng.integers(0, 3, size=40 + n).astype(float)
+    weight[0] = 1
+    for w in (None, weight):
+        record, loop = (learned(case.solver, H[:40], Y[:40], [], w) for _ in range(2))
+        predicted = record.prequential(H[40:], Y[40:], None if w is None else w[40:])
+        slowly = np.empty((n, 2))
+        for k in range(n):
+            row = slice(40 + k, 41 + k)
+            slowly[k] = loop.predict(H[row])[0]
+            loop.partial_fit(H[row], Y[row], sample_weight=None if w is None else w[row])
+        assert relative_error(predicted, slowly) < 1e-9
+        assert relative_error(record.coef_, loop.coef_) < 1e-9
+        assert record.n_samples_seen_ == 40 + n
+
+
+@pytest.mark.parametrize("case", [c for c in ONLINE if c.errors], ids=repr)
+@pytest.mark.parametrize(("n", "M"), [(1, 5), (5, 5), (200, 5), (300, 40), (30, 60)])
+def test_prequential_is_the_printed_recursion(rng, case, n, M):
+    H, Y = problem(rng, n, M)
+    predicted = clone(case.solver).prequential(H, Y)
+    assert relative_error(Y - predicted, case.errors(H, Y)) < 1e-9
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.003, 1.2])
+def test_theta_and_psi_are_the_papers(rng, alpha):
+    H, Y = problem(rng, 60, 7)
+    solver = DynamicOpium(alpha, 0.5, None) if alpha > 1 else Opium(0.5)
+    W, theta, psi, _ = oracles.opium(H, Y, 0.5, alpha)
+    before = clone(solver).partial_fit(H[:50], Y[:50])
+    for model in (clone(solver).fit(H, Y), before.partial_fit(H[50:], Y[50:])):
+        np.testing.assert_allclose(model.theta_, theta, rtol=1e-9)
+        np.testing.assert_allclose(model.psi_, psi, rtol=1e-9)
+        np.testing.assert_allclose(model.psi_ @ model.theta_, W.T, rtol=1e-9)  # eq. (25)
+
+
+def test_greville_shows_theta_phi_psi_and_rank(rng):
+    rows = rng.normal(size=(4, 9))
+    H = np.vstack([rows, rows[:2].sum(0), rows[1]])
+    Y = rng.normal(size=(6, 2))
+    model = Greville().fit(H, Y)
+    pinv = np.linalg.pinv(H)
+    assert model.rank_ == 4
+    np.testing.assert_allclose(model.theta_, pinv @ pinv.T, atol=1e-12)  # eq. (11)
+    np.testing.assert_allclose(model.phi_, np.eye(9) - pinv @ H, atol=1e-12)  # eq. (19)
+    np.testing.assert_allclose(model.psi_, Y.T @ H, atol=1e-12)
+    full = model.partial_fit(rng.normal(size=(20, 9)), rng.normal(size=(20, 2)))
+    assert full.rank_ == 9
+    assert not full.phi_.any()
+
+
+@pytest.mark.parametrize(
+    ("solver", "length"), [(Greville(), 1), (Greville(), 600), (Opium(0), 40)], ids=repr
+)
+def test_greville_is_pinv_after_every_row(rng, solver, length):
+    M, n = 200, 600
+    H, Y = rng.normal(0.2, 1.0, size=(n, M)), rng.normal(size=(n, 3))
+    for k in rng.choice(np.arange(20, n), size=47, replace=False):  # planted dependent rows
+        H[k] = rng.normal(size=12) @ H[rng.choice(k, size=12)]
+    H[7], H[11], H[150] = 0.0, H[3], 1e-7 * H[20]
+    model, worst = clone(solver), 0.0
+    for start in range(0, n, length):
+        model.partial_fit(H[start : start + length], Y[start : start + length])
+        k = min(n, start + length)
+        worst = max(worst, relative_error(model.coef_.T, np.linalg.pinv(H[:k]) @ Y[:k]))
+    assert worst < 1e-9
+
+
+def test_greville_is_its_printed_recursion(rng):
+    H, Y = rng.normal(size=(45, 30)), rng.normal(size=(45, 2))
+    H[12] = H[3] - 2 * H[5]
+    after, errors = oracles.greville_method(H, Y)
+    model = Greville()
+    for k in range(45):
+        model.partial_fit(H[k : k + 1], Y[k : k + 1])
+        assert relative_error(model.coef_.T, after[k]) < 1e-9
+    assert relative_error(Y - Greville().prequential(H, Y), errors) < 1e-9
+
+
+def test_the_tolerance_of_greville_is_relative(rng):
+    H, Y = rng.normal(size=(6, 10)), rng.normal(size=(6, 1))
+    H[5] = H[:5].sum(0) + 1e-6 * rng.normal(size=10)
+    for scale in (1e-140, 1.0, 1e140):
+        assert Greville().fit(scale * H, Y).rank_ == 6
+        assert Greville(tol=1e-4).fit(scale * H, Y).rank_ == 5
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize(("n", "M", "rank"), [(90, 30, 30), (30, 90, 30), (40, 40, 40), (80, 40, 25)])
+@pytest.mark.parametrize("solver", [Batch(), Greville(), Opium(0)], ids=repr)
+def test_known_answers(rng, solver, n, M, rank, condition):
+    H, W, Y = oracles.known_answer(rng, n, M, 2, condition, rank)
+    eps = np.finfo(float).eps
+    models = [clone(solver).fit(H, Y)]
+    if not isinstance(solver, Batch):
+        models += [learned(solver, H, Y, cuts) for cuts in ([7, 20], range(n))]
+    for model in models:
+        assert relative_error(model.coef_.T, W) < 100 * eps * condition * np.sqrt(n)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6])
+def test_opium_on_ill_conditioned_rows(rng, epsilon, condition):
+    H, _, Y = oracles.known_answer(rng, 120, 40, 2, condition)
+    want = Batch(epsilon).fit(H, Y).coef_
+    oracle = oracles.pseudoinverse_weights(H, Y, epsilon)
+    effective = min(condition, 1 / epsilon)
+    assert relative_error(want.T, oracle) < 1e-13 * effective
+    for cuts in ([], [60], range(0, 120, 7), range(120)):
+        assert relative_error(learned(Opium(epsilon), H, Y, cuts).coef_.T, oracle) < 1e-13 * effective
+
+
+@pytest.mark.parametrize("solver", [Batch(), Batch(0.1), Greville(), Opium(0.1)], ids=repr)
+def test_doubled_columns_share_the_weight(rng, solver):
+    H, Y = problem(rng, 80, 10)
+    doubled = clone(solver).fit(np.hstack([H, H]), Y).coef_
+    np.testing.assert_allclose(doubled[:, :10], doubled[:, 10:], atol=1e-11)
+    want = oracles.pseudoinverse_weights(np.hstack([H, H]), Y, getattr(solver, "epsilon", 0.0))
+    assert relative_error(doubled.T, want) < 1e-10
+
+
+@pytest.mark.parametrize("case", ALL, ids=repr)
+@pytest.mark.parametrize(("n", "M"), [(5, 6), (40, 6), (300, 20), (30, 60)])
+def test_float32_stays_float32(rng, case, n, M):
+    H, Y = (a.astype(np.float32) for a in problem(rng, n, M))
+    want = case.weights(H.astype(float), Y.astype(float))
+    models = [clone(case.solver).fit(H, Y)]
+    if case in ONLINE:
+        models.append(learned(case.solver, H, Y, range(0, n, 9)))
+        assert models[1].prequential(H, Y).dtype == np.float32
+        models[1] = learned(case.solver, H, Y, range(0, n, 9))
+    for model in models:
+        assert model.coef_.dtype == np.float32
+        assert model.predict(H).dtype == np.float32
+        assert model.predict(H.astype(float)).dtype == np.float32
+        assert relative_error(model.coef_.T, want) < 1e-3
+
+
+def test_other_dtypes_become_float64(rng):
+    H, Y = rng.integers(0, 5, size=(30, 4)), rng.integers(0, 5, size=30)
+    for kind in (int, np.int8, bool, object, np.float16):
+        model = Opium(1.0).fit(H.astype(kind), Y)
+        assert model.coef_.dtype == np.float64
+        want = oracles.pseudoinverse_weights(H.astype(kind), Y[:, None], 1.0)
+        assert relative_error(model.coef_[:, None], want) < 1e-12
+
+
+def test_targets_keep_their_shape(rng):
+    H, Y = problem(rng, 30, 4, 1)
+    flat = Opium().fit(H, Y[:, 0])
+    tall = Opium().fit(H, Y)
+    assert flat.coef_.shape == (4,)
+    assert flat.psi_.shape == (4,)
+    assert flat.predict(H).shape == (30,)
+    assert flat.prequential(H, Y[:, 0]).shape == (30,)
+    assert tall.coef_.shape == (1, 4)
+    assert tall.predict(H).shape == (30, 1)
+    assert tall.prequential(H, Y).shape == (30, 1)
+
+
+@pytest.mark.parametrize("case", ALL, ids=repr)
+def test_input_is_left_alone(rng, case):
+    H, Y = problem(rng, 200, 10)
+    H.flags.writeable = Y.flags.writeable = False
+    want = clone(case.solver).fit(H, Y).coef_
+    for h, y in [
+        (np.asfortranarray(H), np.asfortranarray(Y)),
+        (np.repeat(H, 2, axis=1)[:, ::2], np.repeat(Y, 2, axis=0)[::2]),
+        (H[::-1][::-1], Y.tolist()),
+    ]:
+        h_before = h.copy()
+        model = clone(case.solver).fit(h, y)
+        assert relative_error(model.coef_, want) < 1e-13
+        if case in ONLINE:
+            model.partial_fit(h[:5], y[:5])
+            model.prequential(h, y)
+        np.testing.assert_array_equal(h, h_before)
+
+
+def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
+    H, Y = problem(rng, 20, 5)
+    model, want = Opium(), Opium().fit(H, Y).coef_
+    buffer = np.empty((1, 5))
+    for k in range(20):
+        buffer[:] = H[k]
+        model.partial_fit(buffer, Y[k : k + 1])
+    np.testing.assert_allclose(model.coef_, want, rtol=1e-12)
+
+
+def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
+    H, Y = problem(rng, 400, 6)
+    for scale in (1e-180, 1e-100, 1e100, 1e140):
+        for solver in (Greville(), Opium(0), Batch()):
+            got = clone(solver).fit(scale * H, Y).coef_ * scale
+            assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y)) < 1e-9
+        got = learned(Opium(1e-3 * scale), scale * H, Y, [30, 200]).coef_ * scale
+        assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y, 1e-3)) < 1e-9
+
+
+@pytest.mark.parametrize(("n", "tall"), [(400, True), (40, False)])
+def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
+    calls = []
+    real = _root.linalg.root_of_gram
+    monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: calls.append(1) or real(G))
+    H, Y = problem(rng, 500, 100)
+    model = Opium().partial_fit(H, Y)
+    calls.clear()
+    model.partial_fit(H[:n], Y[:n]).predict(H[:1])
+    assert bool(calls) == tall
+
+
+@pytest.mark.parametrize("case", ONLINE, ids=repr)
+def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
+    monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: None)
+    H, Y = problem(rng, 900, 30)
+    for cuts in ([], [200], [450]):
+        assert relative_error(learned(case.solver, H, Y, cuts).coef_.T, case.weights(H, Y)) < 1e-10
+
+
+def test_a_large_prior_keeps_the_gram_route_for_few_rows(rng):
+    H, Y = problem(rng, 150, 400)
+    for epsilon in (1e-3, 30.0):
+        got = Opium(epsilon).fit(H, Y).coef_
+        assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y, epsilon)) < 1e-10
+
+
+def test_the_paper_rule_blows_up_and_the_floor_holds():
+    """The paper's sine, only longer: 30,000 samples of 20 Hz."""
+    random = np.random.RandomState(0)
+    signal = np.sin(2 * np.pi * 20 * np.arange(30_010) * 1e-3)
+    X = np.stack([signal[10 - lag : -lag] for lag in range(1, 11)], axis=1)
+    H = np.tanh(X @ random.uniform(-0.5, 0.5, (100, 10)).T)
+    y = signal[10:]
+    held = DynamicOpium(1.003, 10.0)
+    errors = y - held.prequential(H, y)
+    assert np.sqrt(np.mean(errors[-1000:] ** 2)) < 1e-7
+    assert np.abs(errors[5000:]).max() < 1e-3
+    assert np.linalg.norm(held.coef_) < 1e3
+
+
+@pytest.mark.parametrize("floor", ["auto", None, 1e-3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_forgetting_never_ends_in_nan(rng, floor, dtype):
+    H = np.zeros((3000, 5), dtype)
+    H[:1000, 0] = 1
+    H[2000:] = rng.normal(size=(1000, 5))
+    y = H.sum(axis=1)
+    for alpha in (1.05, 1.9):
+        model = DynamicOpium(alpha, 1e-3, floor)
+        predicted = model.prequential(H, y)
+        assert np.isfinite(predicted).all()
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.theta_).all()
+        assert np.isfinite(DynamicOpium(alpha, 0, floor).fit(H, y).coef_).all()
+        np.testing.assert_allclose(model.coef_, np.ones(5), atol=0.05)
+
+
+def test_waiting_rows_are_few(rng):
+    H, Y = problem(rng, 1000, 5)
+    model = Opium()
+    for k in range(1000):
+        model.partial_fit(H[k : k + 1], Y[k : k + 1])
+        assert sum(len(h) for h, _, _ in model._waiting) < _base._PATIENCE
