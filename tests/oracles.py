@@ -33,7 +33,7 @@ def greville_method(H, Y, tol=1e-10):
         else:
             b = c / (c @ c)  # (20)
             ta = theta @ a
-            theta = theta - np.outer(ta, b) + (1 + a @ ta) * np.outer(b, b) - np.outer(b, ta)  # (22)
+            theta = theta - np.outer(ta, b) - np.outer(b, ta) + (1 + a @ ta) * np.outer(b, b)  # 22
             Phi = Phi - np.outer(c, b)  # (21)
         error = y - a @ W
         W = W + np.outer(b, error)  # (16)
@@ -77,7 +77,7 @@ def forgetting_ridge(H, Y, epsilon, alpha, floor, weight=None):
     every row and gains floor²(1 - (2 - alpha)^P) whenever P rows, a half-life, are over.
     """
     keep = 2 - alpha
-    n, M = H.shape
+    n = len(H)
     period = int(np.log(2) / -np.log(keep))
     penalty = epsilon**2 / alpha
     for k in range(1, n + 1):

@@ -81,7 +81,8 @@ def test_root_of_gram_does_not_mind_units(rng):
 def test_extend_basis_finds_what_is_new(rng):
     M = 12
     rows = rng.normal(size=(5, M))
-    H = np.vstack([rows[:3], rows[0] - 2 * rows[2], np.zeros(M), rows[3:], rows.sum(0), 1e-30 * rows])
+    dependent = [rows.sum(0, keepdims=True), 1e-30 * rows]
+    H = np.vstack([rows[:3], rows[0] - 2 * rows[2], np.zeros(M), rows[3:], *dependent])
     Q, T, new = linalg.extend_basis(np.empty((0, M)), H[:4], 1e-13)
     assert new.tolist() == [True, True, True, False]
     Q, T, new = linalg.extend_basis(Q, H[4:], 1e-13)

@@ -243,7 +243,9 @@ def test_the_tolerance_of_greville_is_relative(rng):
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
-@pytest.mark.parametrize(("n", "M", "rank"), [(90, 30, 30), (30, 90, 30), (40, 40, 40), (80, 40, 25)])
+@pytest.mark.parametrize(
+    ("n", "M", "rank"), [(90, 30, 30), (30, 90, 30), (40, 40, 40), (80, 40, 25)]
+)
 @pytest.mark.parametrize("solver", [Batch(), Greville(), Opium(0)], ids=repr)
 def test_known_answers(rng, solver, n, M, rank, condition):
     H, W, Y = oracles.known_answer(rng, n, M, 2, condition, rank)
@@ -264,7 +266,8 @@ def test_opium_on_ill_conditioned_rows(rng, epsilon, condition):
     effective = min(condition, 1 / epsilon)
     assert relative_error(want.T, oracle) < 1e-13 * effective
     for cuts in ([], [60], range(0, 120, 7), range(120)):
-        assert relative_error(learned(Opium(epsilon), H, Y, cuts).coef_.T, oracle) < 1e-13 * effective
+        model = learned(Opium(epsilon), H, Y, cuts)
+        assert relative_error(model.coef_.T, oracle) < 1e-13 * effective
 
 
 @pytest.mark.parametrize("solver", [Batch(), Batch(0.1), Greville(), Opium(0.1)], ids=repr)

@@ -91,7 +91,7 @@ def triangularise(A: Array) -> Array:
 
 
 def innovations(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
-    """Errors y - aW of every row of (H, Y), each before that row and after all before it were learned.
+    """Errors y - aW of every row, each before that row and after all before it were learned.
 
     With F = HR⁻¹ and LL' = I + FF', the vector L⁻¹(Y - HW) holds these errors, each divided by its
     L_kk. L comes from the QR of [I; F'] and not from a Cholesky, which would square its condition.

@@ -54,11 +54,13 @@ def check_number(
         return
     wanted = "a whole number" if whole else "a number"
     limits = f"{'>=' if include_low else '>'} {low:g}"
-    limits += (f" and < {high:g}" if high < np.inf else "")
+    limits += f" and < {high:g}" if high < np.inf else ""
     raise ValueError(f"{name}={value!r}: it must be {wanted} {limits}; pass one in that range.")
 
 
-def check_rows(estimator: Any, X: Any, name: str, *, reset: bool, dtype: Any, **options: Any) -> Any:
+def check_rows(
+    estimator: Any, X: Any, name: str, *, reset: bool, dtype: Any, **options: Any
+) -> Any:
     """X as a 2-d array of finite numbers with the number of columns the estimator knows."""
     with naming(name):
         return validate_data(estimator, X, reset=reset, dtype=dtype, **options)

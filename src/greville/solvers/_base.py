@@ -21,7 +21,7 @@ from ..validation import (
 from ._rows import Kept, Rows
 
 # Chunks shorter than this wait until so many rows are there, or until somebody wants the weights:
-# a QR of one row costs nearly as much as one of thirty, and beyond a hundred there is little to gain.
+# a QR of one row costs nearly as much as one of thirty, and past a hundred there is little to gain.
 _PATIENCE = 128
 
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of

@@ -40,9 +40,7 @@ class RootSolver(OnlineSolver):
     ) -> tuple[Root, Array]:
         return self._innovated(state, H, Y, np.sqrt(weight))
 
-    def _innovated(
-        self, state: Root, H: Array, Y: Array, factor: Array
-    ) -> tuple[Root, Array]:
+    def _innovated(self, state: Root, H: Array, Y: Array, factor: Array) -> tuple[Root, Array]:
         # A row of weight zero gets one that is lost next to any other, and its error divided by it.
         f = np.maximum(factor, np.sqrt(np.finfo(H.dtype).tiny))[:, None].astype(H.dtype)
         state = state.copy()

@@ -25,7 +25,8 @@ class Root:
     and W = basis'·R⁻¹Z the solution of minimum norm: Greville's method, eqs. (8)-(22), where
     I - basis'·basis is the paper's Φ. When the span is full the basis has done its work and goes.
 
-    Methods change the object; a solver works on a `copy`, which shares the arrays until it writes.
+    Methods change the object. A solver works on a `copy`, which shares the arrays until it writes,
+    and keeps that in place of the original if all went well.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Root:
     def copy(self) -> Root:
         other = object.__new__(Root)
         vars(other).update(vars(self))
-        self._shared = other._shared = True
+        other._shared = True
         return other
 
     @property
@@ -253,7 +254,8 @@ class Root:
 
     def _leave_basis(self, more: Array | None) -> None:
         """From coordinates back to hidden units: a root of [R·basis; more], Z along with it."""
-        assert self.basis is not None and self.R is not None
+        assert self.basis is not None
+        assert self.R is not None
         n = self.n_hidden
         both = np.concatenate([linalg.matmul(self.R, self.basis), self.Z], axis=1)
         if more is not None:

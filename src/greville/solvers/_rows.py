@@ -18,6 +18,7 @@ def block_length(n_hidden: int, dtype: Any) -> int:
     """How many rows of activations are made and learned at a time."""
     return max(256, BLOCK_BYTES // (n_hidden * np.dtype(dtype).itemsize))
 
+
 Kept = tuple[Array, Array, Array | None]
 
 
@@ -48,8 +49,8 @@ class Rows:
         H, Y, weights = (list(arrays) for arrays in zip(*chunks, strict=True))
         if all(w is None for w in weights):
             return cls.of(np.concatenate(H), np.concatenate(Y))
-        ones = [np.ones(len(h), h.dtype) if w is None else w for h, w in zip(H, weights, strict=True)]
-        return cls.of(np.concatenate(H), np.concatenate(Y), np.concatenate(ones))
+        filled = [np.ones(len(h), h.dtype) if w is None else w for h, _, w in chunks]
+        return cls.of(np.concatenate(H), np.concatenate(Y), np.concatenate(filled))
 
     def keep(self) -> Kept:
         """The rows as arrays of their own."""

@@ -131,8 +131,8 @@ class DynamicOpium(RootSolver):
 
     def _ridge(self, seen: int, n: int) -> float:
         """What the floor adds to θ⁻¹ between row `seen` and row `seen + n`, as it stands then."""
-        floor = _AUTO_FLOOR[self._dtype.char] if self.floor == "auto" else self.floor
-        if not floor or self.alpha == 1:
+        floor = _AUTO_FLOOR[self._dtype.char] if self.floor == "auto" else float(self.floor or 0)
+        if floor == 0 or self.alpha == 1:
             return 0.0
         period = self._period
         due = np.arange(seen - seen % period + period, seen + n + 1, period)

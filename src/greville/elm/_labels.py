@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .linalg import Array
-from .validation import naming
+from ..linalg import Array
+from ..validation import naming
 
 
 def merged_classes(known: Array | None, more: Any, name: str) -> Array:

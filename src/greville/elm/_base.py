@@ -1,0 +1,135 @@
+"""A hidden layer and a solver, and the way from X through both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..layers import RandomLayer
+from ..linalg import Array, matmul
+from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
+from ..solvers._base import OnlineSolver, Solver
+from ..solvers._rows import Rows, block_length
+from ..validation import check_magnitude, check_number, check_rows, unchanged_on_error
+
+SOLVERS: dict[str, type[Solver]] = {
+    "batch": Batch,
+    "greville": Greville,
+    "opium": Opium,
+    "light": OpiumLight,
+    "dynamic": DynamicOpium,
+}
+
+
+def solver_is_online(estimator: ELM) -> bool:
+    return isinstance(estimator._chosen_solver(), OnlineSolver)
+
+
+class ELM(BaseEstimator):
+    """The layer, the solver and the way from X through both, block by block."""
+
+    def __init__(
+        self, hidden: Any = "auto", solver: Any = "opium", random_state: Any = None
+    ) -> None:
+        self.hidden = hidden
+        self.solver = solver
+        self.random_state = random_state
+
+    def _chosen_solver(self) -> Solver:
+        """A solver as `solver` describes it, not yet fitted."""
+        if isinstance(self.solver, Solver):
+            return clone(self.solver)
+        if isinstance(self.solver, str) and self.solver in SOLVERS:
+            return SOLVERS[self.solver]()
+        names = ", ".join(map(repr, SOLVERS))
+        raise ValueError(f"solver={self.solver!r}: choose one of {names}, or pass a solver object.")
+
+    def _chosen_layer(self) -> Any:
+        """A transformer as `hidden` describes it, not yet fitted."""
+        if isinstance(self.hidden, str) and self.hidden == "auto":
+            return RandomLayer(random_state=self.random_state)
+        if hasattr(self.hidden, "fit") and hasattr(self.hidden, "transform"):
+            return _seeded(clone(self.hidden), self.random_state)
+        if isinstance(self.hidden, str):
+            raise ValueError(
+                f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer."
+            )
+        check_number("hidden", self.hidden, low=1, whole=True)
+        return RandomLayer(self.hidden, random_state=self.random_state)
+
+    def _guarded(self) -> AbstractContextManager[None]:
+        """All of what the block does, or nothing of it."""
+        return unchanged_on_error(self, *([self.solver_] if self._started else []))
+
+    @property
+    def _started(self) -> bool:
+        return hasattr(self, "solver_")
+
+    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        # Integers stay integers: they become floats block by block, in the hidden layer.
+        return check_rows(self, X, "X", reset=reset, dtype="numeric", accept_sparse="csr")
+
+    def _begin(self, X: Any, y: Array, n_outputs: int) -> None:
+        """Forget everything: a new layer for the columns of X, a solver that has seen nothing."""
+        self.solver_ = self._chosen_solver()
+        self._dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.hidden_ = self._chosen_layer().fit(X, y)
+        n_hidden = self._activations(X[:1]).shape[1]
+        self.solver_._begin(n_hidden, n_outputs, self._dtype)
+
+    def _activations(self, X: Any) -> Array:
+        H = self.hidden_.transform(X)
+        H = H.toarray() if sparse.issparse(H) else np.asarray(H)
+        return np.ascontiguousarray(H, dtype=self._dtype)
+
+    def _rows(self, X: Any, targets: Callable[[slice], Array], weight: Array | None) -> Rows:
+        def make(start: int, stop: int) -> tuple[Array, Array]:
+            H = self._activations(X[start:stop])
+            check_magnitude("hidden.transform(X)", H, weight)
+            return H, targets(slice(start, stop))
+
+        return Rows(X.shape[0], make, weight)
+
+    def _scores(self, X: Any) -> Array:
+        """H @ W, block by block, of shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        X = self._checked_rows(X, reset=False)
+        W = self.solver_._weights()
+        length = block_length(W.shape[0], self._dtype)
+        return np.concatenate(
+            [
+                matmul(self._activations(X[start : start + length]), W)
+                for start in range(0, X.shape[0], length)
+            ]
+        )
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of rows learned so far."""
+        check_is_fitted(self)
+        return self.solver_.n_samples_seen_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._started
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _seeded(transformer: Any, random_state: Any) -> Any:
+    """Seed whatever in the transformer has a random_state that is None."""
+    if random_state is not None:
+        random = check_random_state(random_state)
+        for name, value in sorted(transformer.get_params().items()):
+            if value is None and (name == "random_state" or name.endswith("__random_state")):
+                transformer.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
+    return transformer

@@ -1,0 +1,241 @@
+"""Classification, with classes that may come at any time."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..linalg import Array
+from ..solvers._rows import Rows
+from ..validation import check_something_counts, check_weights, naming
+from ._base import ELM, solver_is_online
+from ._labels import first_seen, index_of, merged_classes, nearest_probabilities
+
+
+class ELMClassifier(ClassifierMixin, ELM):
+    """Classification with a random hidden layer and exact, online output weights.
+
+    One output per class learns 1 for rows of that class and 0 for the others; the largest wins.
+
+    Parameters
+    ----------
+    hidden : "auto", int or transformer, default="auto"
+        The hidden layer: a number of units for a `RandomLayer`, "auto" for 10 times the number of
+        inputs, or any scikit-learn transformer. A transformer is fitted on the first rows (all of
+        `fit`, the first chunk of `partial_fit`) and then stays as it is.
+    solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
+        How the output weights are learned; see `docs/solvers.md`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the hidden layer, where it has no seed of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels known so far, sorted.
+    hidden_ : transformer
+        The fitted hidden layer.
+    solver_ : solver
+        The fitted solver; `solver_.coef_` has a row of output weights for each class.
+    n_samples_seen_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X had column names
+
+    Notes
+    -----
+    Labels may appear for the first time in any `partial_fit`. The weights are then those of a
+    model that knew them from the start: for a class that has not come up, all targets are zero.
+
+    X is processed in blocks of rows: memory is O(M²) beside the data, whatever their number (the
+    "batch" solver apart, which holds all activations). float32 input is learned in float32.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from greville import ELMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = ELMClassifier(random_state=0).fit(X[:1500] / 16, y[:1500])
+    >>> bool(model.score(X[1500:] / 16, y[1500:]) > 0.9)
+    True
+    """
+
+    classes_: Array
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._guarded():
+            rows, _, _ = self._checked(X, y, None, sample_weight, reset=True)
+            check_something_counts(rows.weight)
+            self.solver_._learn(rows)
+            self.solver_._flush()
+        return self
+
+    @available_if(solver_is_online)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of labels, optional
+            Labels to know from now on. Never needed: labels are learned as they appear.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._guarded():
+            rows, _, _ = self._checked(X, y, classes, sample_weight, reset=not self._started)
+            self.solver_._learn(rows)
+        return self
+
+    @available_if(solver_is_online)
+    def prequential(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        method: str = "predict",
+    ) -> Array:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products. A class takes part from the row after its first one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of labels, optional
+            Labels that take part from the first row on.
+        sample_weight : array-like of shape (n_samples,), optional
+        method : {"predict", "predict_proba", "decision_function"}, default="predict"
+            What to return for each row.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Columns follow `classes_` as it is afterwards. A class not known at that row has
+            probability 0 and score -inf. If no class is known at all, as for the first row of a
+            new model, all take part.
+        """
+        if method not in ("predict", "predict_proba", "decision_function"):
+            raise ValueError(
+                f"method={method!r}: choose 'predict', 'predict_proba' or 'decision_function'."
+            )
+        with self._guarded():
+            started = self._started
+            rows, labels, known = self._checked(X, y, classes, sample_weight, reset=not started)
+            scores = self.solver_._record(rows)
+            first = first_seen(labels, len(self.classes_))
+            first[index_of(self.classes_, known)] = -1
+            unknown = first >= np.arange(len(labels))[:, None]
+            unknown &= ~unknown.all(axis=1, keepdims=True)
+            scores[unknown] = -np.inf
+            if method == "predict":
+                return self._decide(scores)
+            return nearest_probabilities(scores) if method == "predict_proba" else scores
+
+    def predict(self, X: Any) -> Array:
+        """The most likely labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._decide(self._scores(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """The outputs: estimates of the probabilities of the classes, not confined to [0, 1].
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            For two classes the difference: positive means ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities nearest to the outputs.
+
+        Least squares on 0/1 targets estimates class probabilities, but its outputs may be
+        negative and need not sum to one. Each row is replaced by the nearest point (in Euclidean
+        distance) that is non-negative and sums to one; the order of the classes stays.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        return nearest_probabilities(self._scores(X))
+
+    def _decide(self, scores: Array) -> Array:
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _checked(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Rows, Array, Array]:
+        """The rows; their labels as indices into `classes_`; the labels known before them."""
+        X = self._checked_rows(X, reset=reset)
+        y = self._checked_labels(y, X.shape[0])
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        weight = check_weights(sample_weight, X.shape[0], dtype if reset else self._dtype)
+        before = None if reset else self.classes_
+        known = before if classes is None else merged_classes(before, classes, "classes")
+        merged = merged_classes(known, y, "y")
+        if reset:
+            self._begin(X, y, len(merged))
+        elif len(merged) > len(self.classes_):
+            self.solver_._add_outputs(len(merged), index_of(merged, self.classes_))
+        self.classes_ = merged
+        labels = index_of(merged, y)
+        one_hot = np.eye(len(merged), dtype=self._dtype)
+        rows = self._rows(X, lambda rows: one_hot[labels[rows]], weight)
+        return rows, labels, merged[:0] if known is None else known
+
+    @staticmethod
+    def _checked_labels(y: Any, n_rows: int) -> Array:
+        with naming("y"):
+            if y is None:
+                raise ValueError("requires y to be passed, but the target y is None.")
+            y = column_or_1d(y, warn=True)
+            if y.dtype.kind in "fc":
+                assert_all_finite(y, input_name="y")
+            check_classification_targets(y)
+        if len(y) != n_rows:
+            raise ValueError(
+                f"y: inconsistent numbers of samples: {len(y)} labels for {n_rows} rows of X; "
+                "pass one for each row."
+            )
+        return y

@@ -1,0 +1,148 @@
+"""Regression."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from ..linalg import Array
+from ..solvers._rows import Rows
+from ..validation import check_magnitude, check_something_counts, check_targets, check_weights
+from ._base import ELM, solver_is_online
+
+
+class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
+    """Regression with a random hidden layer and exact, online output weights.
+
+    Parameters
+    ----------
+    hidden : "auto", int or transformer, default="auto"
+        The hidden layer: a number of units for a `RandomLayer`, "auto" for 10 times the number of
+        inputs, or any scikit-learn transformer. A transformer is fitted on the first rows (all of
+        `fit`, the first chunk of `partial_fit`) and then stays as it is.
+    solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
+        How the output weights are learned; see `docs/solvers.md`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the hidden layer, where it has no seed of its own.
+
+    Attributes
+    ----------
+    hidden_ : transformer
+        The fitted hidden layer.
+    solver_ : solver
+        The fitted solver; `solver_.coef_` are the output weights.
+    n_samples_seen_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X had column names
+
+    Notes
+    -----
+    X is processed in blocks of rows: memory is O(M²) beside the data, whatever their number (the
+    "batch" solver apart, which holds all activations). float32 input is learned in float32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import ELMRegressor
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> model = ELMRegressor(hidden=50, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> round(model.score(X, np.sin(X[:, 0])), 4)
+    1.0
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._guarded():
+            rows = self._checked(X, y, sample_weight, reset=True)
+            check_something_counts(rows.weight)
+            self.solver_._learn(rows)
+            self.solver_._flush()
+        return self
+
+    @available_if(solver_is_online)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with self._guarded():
+            rows = self._checked(X, y, sample_weight, reset=not self._started)
+            self.solver_._learn(rows)
+        return self
+
+    @available_if(solver_is_online)
+    def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        predictions : ndarray of the shape of y
+            Zero before anything was learned.
+        """
+        with self._guarded():
+            rows = self._checked(X, y, sample_weight, reset=not self._started)
+            return self._shaped(self.solver_._record(rows))
+
+    def predict(self, X: Any) -> Array:
+        """The predicted targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._shaped(self._scores(X))
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        X = self._checked_rows(X, reset=reset)
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        y = check_targets(y, "y", X.shape[0], dtype if reset else self._dtype)
+        weight = check_weights(sample_weight, X.shape[0], dtype if reset else self._dtype)
+        check_magnitude("y", y, weight)
+        Y = y.reshape(len(y), -1)
+        if reset:
+            self._begin(X, y, Y.shape[1])
+            self._flat = y.ndim == 1
+        elif Y.shape[1] != self.solver_._n_outputs:
+            raise ValueError(
+                f"y: got {Y.shape[1]} outputs, but this {type(self).__name__} was started with "
+                f"{self.solver_._n_outputs}; pass as many, or call fit to start again."
+            )
+        return self._rows(X, Y.__getitem__, weight)
+
+    def _shaped(self, Y: Array) -> Array:
+        return Y[:, 0] if self._flat else Y

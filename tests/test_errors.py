@@ -1,0 +1,241 @@
+"""Bad input: a ValueError that names the argument, and a model that is as it was to the bit."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import FunctionTransformer
+
+from greville import (
+    Batch,
+    DynamicOpium,
+    ELMClassifier,
+    ELMRegressor,
+    Greville,
+    Opium,
+    OpiumLight,
+)
+
+ONLINE = [Greville(), Opium(), Opium(0), OpiumLight(), DynamicOpium()]
+NAMES = ["greville", "opium", "light", "dynamic"]
+MODELS = [
+    *((solver, "H", "Y") for solver in ONLINE),
+    *((ELMRegressor(8, name, random_state=0), "X", "y") for name in NAMES),
+    *((ELMClassifier(8, name, random_state=0), "X", "y") for name in NAMES),
+]
+
+rng = np.random.default_rng(0)
+GOOD_X = rng.normal(size=(30, 5))
+GOOD_Y = rng.integers(0, 3, size=30)
+
+
+def with_one(value):
+    X = GOOD_X.copy()
+    X[29, 4] = value  # the last number of the last row
+    return X
+
+
+# name, X, y, what the message says; "X" and "y" stand for the arguments' own names
+BAD = [
+    ("nan in X", with_one(np.nan), GOOD_Y, "X.*NaN"),
+    ("inf in X", with_one(np.inf), GOOD_Y, "X.*infinity"),
+    ("too many columns", np.hstack([GOOD_X, GOOD_X]), GOOD_Y, "X.*10 features.*expecting 5"),
+    ("too few columns", GOOD_X[:, :4], GOOD_Y, "X.*4 features.*expecting 5"),
+    ("no rows", GOOD_X[:0], GOOD_Y[:0], "X.*0 sample"),
+    ("1-d X", GOOD_X[0], GOOD_Y[:1], "X.*Expected 2D array.*Reshape"),
+    ("3-d X", GOOD_X[None], GOOD_Y, "X.*dim 3"),
+    ("too few targets", GOOD_X, GOOD_Y[:29], "y.*29.*30"),
+    ("too many targets", GOOD_X[:29], GOOD_Y, "y.*30.*29"),
+    ("complex X", GOOD_X * 1j, GOOD_Y, "X.*Complex data not supported"),
+    ("text in X", np.full((30, 5), "a"), GOOD_Y, "X.*(could not convert|Convert your data)"),
+    ("None for y", GOOD_X, None, "y.*y to be passed"),
+    ("nan in y", GOOD_X, np.where(GOOD_Y == 2, np.nan, GOOD_Y), "y.*NaN"),
+    ("inf in y", GOOD_X, np.where(GOOD_Y == 2, np.inf, GOOD_Y), "y.*infinity"),
+    ("3-d y", GOOD_X, np.zeros((30, 2, 2)), "y.*"),
+    ("complex y", GOOD_X, GOOD_Y * 1j, "y.*"),
+]
+ONLY_REGRESSION = [
+    ("text for y", GOOD_X, np.full(30, "yes"), "y.*expected numbers.*ELMClassifier"),
+    ("two outputs", GOOD_X, np.zeros((30, 2)), "y.*2 outputs.*1"),
+    ("huge y", GOOD_X, 1e160 * GOOD_Y, "y.*overflow.*other units"),
+    ("no outputs", GOOD_X, np.zeros((30, 0)), "y.*"),
+]
+ONLY_CLASSIFICATION = [
+    ("continuous labels", GOOD_X, GOOD_Y + 0.5, "y.*Unknown label type"),
+    ("text after numbers", GOOD_X, np.full(30, "yes"), "y.*text.*numbers"),
+    ("two columns of labels", GOOD_X, np.zeros((30, 2), int), "y.*"),
+]
+WEIGHTS = [
+    ("negative", -np.ones(30), "sample_weight.*negative.*>= 0"),
+    ("nan", np.full(30, np.nan), "sample_weight.*NaN"),
+    ("short", np.ones(7), "sample_weight.*7.*30"),
+    ("2-d", np.ones((30, 1)), "sample_weight.*shape"),
+    ("text", np.full(30, "w"), "sample_weight"),
+]
+
+
+def is_classifier(model):
+    return isinstance(model, ELMClassifier)
+
+
+def raises(model, message, X="X", y="y"):
+    return pytest.raises(ValueError, match="(?s)" + message.replace("X", X, 1).replace("y", y, 1))
+
+
+@pytest.mark.parametrize(("model", "X_name", "y_name"), MODELS, ids=str)
+def test_bad_rows(model, X_name, y_name):
+    model = pickle.loads(pickle.dumps(model)).partial_fit(GOOD_X, GOOD_Y)
+    model.partial_fit(GOOD_X[:3], GOOD_Y[:3])  # these wait
+    before = pickle.dumps(model)
+    for _, X, y, message in BAD + (
+        ONLY_CLASSIFICATION if is_classifier(model) else ONLY_REGRESSION
+    ):
+        names = {"X": X_name} if message.startswith("X") else {"y": y_name}
+        for method in (model.partial_fit, model.prequential):
+            with raises(model, message, **names):
+                method(X, y)
+            assert pickle.dumps(model) == before
+        if not message.startswith("y"):
+            with raises(model, message, **names):
+                model.predict(X)
+        if "expecting" not in message and "outputs" not in message and "after" not in _:
+            with raises(model, message, **names):
+                model.fit(X, y)
+        assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(("model", "X_name", "y_name"), MODELS, ids=str)
+def test_bad_weights(model, X_name, y_name):
+    model = pickle.loads(pickle.dumps(model)).partial_fit(GOOD_X, GOOD_Y)
+    before = pickle.dumps(model)
+    for _, weight, message in WEIGHTS:
+        for method in (model.fit, model.partial_fit, model.prequential):
+            with raises(model, message):
+                method(GOOD_X, GOOD_Y, sample_weight=weight)
+            assert pickle.dumps(model) == before
+    with raises(model, "sample_weight.*zero"):
+        model.fit(GOOD_X, GOOD_Y, sample_weight=np.zeros(30))
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(("model", "X_name", "y_name"), MODELS, ids=str)
+def test_bad_first_rows_leave_a_new_model_new(model, X_name, y_name):
+    model = pickle.loads(pickle.dumps(model))
+    for method in (model.fit, model.partial_fit, model.prequential):
+        with pytest.raises(ValueError, match="NaN"):
+            method(with_one(np.nan), GOOD_Y)
+        with pytest.raises(ValueError, match=y_name):
+            method(GOOD_X, GOOD_Y[:5])
+        with pytest.raises(NotFittedError):
+            model.predict(GOOD_X)
+    model.partial_fit(GOOD_X[:, :3], GOOD_Y)  # and free to learn something else
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        (Opium(-1e-3), "epsilon=-0.001.*>= 0"),
+        (Opium(np.nan), "epsilon=nan"),
+        (Opium(np.inf), "epsilon=inf"),
+        (Opium("small"), "epsilon='small'"),
+        (Batch(-1), "epsilon=-1"),
+        (Greville(-1e-9), "tol=-1e-09"),
+        (Greville(1.0), "tol=1.0"),
+        (OpiumLight(0), "gain=0.*> 0"),
+        (OpiumLight(-2.0), "gain=-2.0"),
+        (DynamicOpium(0.99), "alpha=0.99.*>= 1 and < 2"),
+        (DynamicOpium(2.0), "alpha=2.0"),
+        (DynamicOpium(np.nan), "alpha=nan"),
+        (DynamicOpium(epsilon=-1), "epsilon=-1"),
+        (DynamicOpium(floor=-1), "floor=-1"),
+        (DynamicOpium(floor="low"), "floor='low'"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(solver, message):
+    with pytest.raises(ValueError, match=message):
+        solver.fit(GOOD_X, GOOD_Y)
+    for elm in (ELMRegressor(8, solver), ELMClassifier(8, solver)):
+        with pytest.raises(ValueError, match=message):
+            elm.fit(GOOD_X, GOOD_Y)
+        assert not hasattr(elm, "solver_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"hidden": 0}, "hidden=0"),
+        ({"hidden": "lots"}, "hidden='lots'.*'auto'"),
+        ({"hidden": None}, "hidden=None"),
+        ({"solver": "sgd"}, "solver='sgd'.*'opium'"),
+        ({"solver": None}, "solver=None"),
+    ],
+)
+def test_bad_estimator_parameters(parameters, message):
+    for elm in (ELMRegressor, ELMClassifier):
+        with pytest.raises(ValueError, match=message):
+            elm(**parameters).fit(GOOD_X, GOOD_Y)
+
+
+def test_bad_prequential_method():
+    with pytest.raises(ValueError, match="method='guess'.*'predict_proba'"):
+        ELMClassifier(8).prequential(GOOD_X, GOOD_Y, method="guess")
+
+
+@pytest.mark.parametrize("elm", [ELMRegressor, ELMClassifier])
+@pytest.mark.parametrize("solver", NAMES)
+def test_a_layer_that_breaks_in_a_later_block(monkeypatch, elm, solver):
+    """All blocks or none: the layer overflows on the last of 2000 rows."""
+    from greville.solvers import _rows
+
+    monkeypatch.setattr(_rows, "BLOCK_BYTES", 1)
+    X = np.tile(GOOD_X, (67, 1))[:2000]
+    y = np.arange(2000) % 3
+    model = elm(FunctionTransformer(np.square), solver).partial_fit(X, y)
+    before = pickle.dumps(model)
+    X = X.copy()
+    X[1999, 2] = 1e120
+    for method in (model.fit, model.partial_fit, model.prequential):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            with pytest.raises(ValueError, match=r"hidden.transform\(X\).*overflow"):
+                method(X, y + 1)
+        assert pickle.dumps(model) == before
+
+
+def test_an_interrupted_chunk_is_not_learned(monkeypatch):
+    calls = []
+
+    def interrupted(X):
+        calls.append(len(X))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return X
+
+    from greville.solvers import _rows
+
+    monkeypatch.setattr(_rows, "BLOCK_BYTES", 1)
+    model = ELMRegressor(FunctionTransformer(interrupted), "opium")
+    model.fit(GOOD_X, GOOD_Y.astype(float))
+    before, calls[:] = model.solver_.coef_, [0, 0]
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(np.tile(GOOD_X, (30, 1)), np.tile(GOOD_Y, 30))
+    np.testing.assert_array_equal(model.solver_.coef_, before)
+    assert model.n_samples_seen_ == 30
+
+
+def test_sparse_activations_are_refused_by_solvers():
+    with pytest.raises(TypeError, match="H: Sparse data was passed"):
+        Opium().fit(sparse.csr_array(GOOD_X), GOOD_Y)
+
+
+def test_too_large_numbers():
+    with pytest.raises(ValueError, match="H: got numbers.*overflow in float64.*other units"):
+        Opium().fit(1e160 * GOOD_X, GOOD_Y)
+    with pytest.raises(ValueError, match="H: got numbers.*overflow in float32"):
+        Opium().fit(1e20 * GOOD_X.astype(np.float32), GOOD_Y)
+    with pytest.raises(ValueError, match="H: got numbers.*overflow"):
+        Opium().fit(1e140 * GOOD_X, GOOD_Y, sample_weight=np.full(30, 1e30))
