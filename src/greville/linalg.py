@@ -11,6 +11,8 @@ threads of its own, and two such pools on the same cores slow each other down ma
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import linalg as _scipy
 from scipy.linalg import blas as _blas
 from scipy.linalg import lapack as _lapack
+from threadpoolctl import ThreadpoolController  # scikit-learn depends on it
 
 Array = NDArray[Any]
 
@@ -32,6 +35,24 @@ _SMALLEST_PIVOT = 2e-4
 
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
 _REORTHOGONALISE = 0.7
+
+
+# From this many columns on, short chunks are learned on one thread. A QR of a few rows is thousands
+# of small products; two threads gain nothing there, and lose a factor of two to four where the
+# threads of NumPy's own BLAS still spin after the user's last matrix product.
+_MANY_COLUMNS = 512
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def on_one_thread(n_rows: int, n_columns: int) -> AbstractContextManager[Any]:
+    """For work on a few rows: one BLAS thread, where there is enough to do to mind."""
+    if n_columns < _MANY_COLUMNS or 2 * n_rows >= n_columns:
+        return nullcontext()
+    return _threads().limit(limits=1, user_api="blas")
 
 
 def _blas_routine(name: str, like: Array) -> Any:

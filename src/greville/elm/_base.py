@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
-from ..linalg import Array, matmul
+from ..linalg import Array, matmul, on_one_thread
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from ..solvers._base import OnlineSolver, Solver
 from ..solvers._rows import Rows, block_length
@@ -91,7 +91,8 @@ class ELM(BaseEstimator):
 
     def _rows(self, X: Any, targets: Callable[[slice], Array], weight: Array | None) -> Rows:
         def make(start: int, stop: int) -> tuple[Array, Array]:
-            H = self._activations(X[start:stop])
+            with on_one_thread(stop - start, self.solver_.n_features_in_):
+                H = self._activations(X[start:stop])
             check_magnitude("hidden.transform(X)", H, weight)
             return H, targets(slice(start, stop))
 
@@ -103,12 +104,9 @@ class ELM(BaseEstimator):
         X = self._checked_rows(X, reset=False)
         W = self.solver_._weights()
         length = block_length(W.shape[0], self._dtype)
-        return np.concatenate(
-            [
-                matmul(self._activations(X[start : start + length]), W)
-                for start in range(0, X.shape[0], length)
-            ]
-        )
+        blocks = (X[start : start + length] for start in range(0, X.shape[0], length))
+        with on_one_thread(X.shape[0], W.shape[0]):
+            return np.concatenate([matmul(self._activations(block), W) for block in blocks])
 
     @property
     def n_samples_seen_(self) -> int:

@@ -75,9 +75,10 @@ class Root:
         """
         if self._gram_pays(n_rows) and self._absorb_by_gram(blocks, n_rows, decay, ridge):
             return
-        self._scale(decay)
-        for H, Y in blocks():
-            self.append(H, Y)
+        with linalg.on_one_thread(n_rows, self.n_hidden):
+            self._scale(decay)
+            for H, Y in blocks():
+                self.append(H, Y)
         if ridge > 0:
             self._lift(ridge)
 
@@ -94,12 +95,13 @@ class Root:
 
     def innovations(self, H: Array, Y: Array) -> Array:
         """Learn a few rows; return the error of each before it was learned."""
-        self._own()
         errors = np.empty_like(Y)
-        for start, stop in self._pieces(len(H)):
-            innovate = self._innovate if self.basis is None else self._innovate_in_basis
-            errors[start:stop] = innovate(H[start:stop], Y[start:stop])
-            self._leave_basis_if_full()
+        with linalg.on_one_thread(len(H), self.n_hidden):
+            self._own()
+            for start, stop in self._pieces(len(H)):
+                innovate = self._innovate if self.basis is None else self._innovate_in_basis
+                errors[start:stop] = innovate(H[start:stop], Y[start:stop])
+                self._leave_basis_if_full()
         return errors
 
     def _pieces(self, n: int) -> Iterator[tuple[int, int]]:
