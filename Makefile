@@ -1,7 +1,8 @@
 # Each target works in a fresh clone, on a machine with Python 3.11 or newer and make.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := .venv/$(PIP)
 
 .PHONY: demo test check format bench clean
 
@@ -21,12 +22,11 @@ format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/dev
-	$(INSTALL) pyoselm
-	$(BIN)/python -m benchmarks
+bench: .venv-bench/ready
+	.venv-bench/bin/python -m benchmarks $(CASES)
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # The build tools are installed first and isolation is off, so that they are pinned like the rest.
 .venv/base: constraints.txt
@@ -39,6 +39,14 @@ clean:
 
 .venv/demo: .venv/base pyproject.toml
 	@$(INSTALL) --no-build-isolation --editable '.[plot]'
+	@touch $@
+
+# The peers have an environment of their own.
+.venv-bench/ready: constraints.txt pyproject.toml
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/$(PIP) hatchling editables
+	@.venv-bench/$(PIP) --no-build-isolation --editable .
+	@.venv-bench/$(PIP) pyoselm==1.2.0
 	@touch $@
 
 .venv/dev: .venv/base pyproject.toml

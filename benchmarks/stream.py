@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def run() -> None:
     times: dict[str, list[float]] = {name: [] for name in streams}
     for start in range(START, len(X), LENGTH):  # interleaved: noise hits all alike
         for name, step in streams.items():
-            times[name].append(seconds(lambda step=step, start=start: step(start)) / LENGTH * 1e6)
+            times[name].append(seconds(partial(step, start)) / LENGTH * 1e6)
     print(f"predict then learn, chunks of {LENGTH}, M = {UNITS}: microseconds a sample, median")
     for name, micros in times.items():
         line = f"  {name:10}{np.median(micros):10.0f}"
