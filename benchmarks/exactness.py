@@ -36,6 +36,11 @@ def opium_on_mnist() -> None:
                 model.partial_fit(rows[start:stop], Y[start:stop])
             errors.append(relative_error(model.coef_.T, want))
         print(f"{n:8}{length:8}{errors[0]:10.1e}{errors[1]:10.1e}")
+    printed = [
+        relative_error(_printed(rows[:2_000], Y[:2_000].astype(rows.dtype), 1e-3), want)
+        for rows, want in ((H, wants[2_000]), (single, wants32[2_000]))
+    ]
+    print(f"{2_000:8}{1:8}{printed[0]:10.1e}{printed[1]:10.1e}   the recursion as printed")
 
 
 def greville_after_every_row() -> None:
@@ -68,6 +73,19 @@ def _loop(solver: Any, H: Array, Y: Array) -> Array:
             predicted[k] = solver.predict(H[k : k + 1])[0]
         solver.partial_fit(H[k : k + 1], Y[k : k + 1])
     return predicted
+
+
+def _printed(H: Array, Y: Array, epsilon: float) -> Array:
+    """Eqs. (12), (15) and (16) of the paper, in the dtype of H."""
+    theta = np.eye(H.shape[1], dtype=H.dtype) / H.dtype.type(epsilon**2)
+    W = np.zeros((H.shape[1], Y.shape[1]), H.dtype)
+    with np.errstate(all="ignore"):
+        for a, y in zip(H, Y, strict=True):
+            theta_a = theta @ a
+            b = theta_a / (1 + a @ theta_a)
+            W += np.outer(b, y - a @ W)
+            theta -= np.outer(theta_a, b)
+    return W
 
 
 def _svd(H: Array, Y: Array, epsilon: float) -> Array:
