@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
-from greville.solvers import _base, _root
+from greville.solvers import _root, _rows
 
 from . import oracles
 from .oracles import relative_error
@@ -420,4 +420,4 @@ def test_waiting_rows_are_few(rng):
     model = Opium()
     for k in range(1000):
         model.partial_fit(H[k : k + 1], Y[k : k + 1])
-        assert sum(len(h) for h, _, _ in model._waiting) < _base._PATIENCE
+        assert sum(len(h) for h, _, _ in model._waiting) < _rows.FEW

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
-from ..linalg import Array, matmul, on_one_thread
+from ..linalg import Array, matmul
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from ..solvers._base import OnlineSolver, Solver
-from ..solvers._rows import Rows, block_length
+from ..solvers._rows import FEW, Rows, block_length
+from ..threads import one_thread
 from ..validation import check_magnitude, check_number, check_rows, unchanged_on_error
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -91,7 +92,7 @@ class ELM(BaseEstimator):
 
     def _rows(self, X: Any, targets: Callable[[slice], Array], weight: Array | None) -> Rows:
         def make(start: int, stop: int) -> tuple[Array, Array]:
-            with on_one_thread(stop - start, self.solver_.n_features_in_):
+            with one_thread if stop - start < FEW else nullcontext():
                 H = self._activations(X[start:stop])
             check_magnitude("hidden.transform(X)", H, weight)
             return H, targets(slice(start, stop))
@@ -105,7 +106,7 @@ class ELM(BaseEstimator):
         W = self.solver_._weights()
         length = block_length(W.shape[0], self._dtype)
         blocks = (X[start : start + length] for start in range(0, X.shape[0], length))
-        with on_one_thread(X.shape[0], W.shape[0]):
+        with one_thread if X.shape[0] < FEW else nullcontext():
             return np.concatenate([matmul(self._activations(block), W) for block in blocks])
 
     @property

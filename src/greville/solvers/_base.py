@@ -18,11 +18,7 @@ from ..validation import (
     check_weights,
     unchanged_on_error,
 )
-from ._rows import Kept, Rows
-
-# Chunks shorter than this wait until so many rows are there, or until somebody wants the weights:
-# a QR of one row costs nearly as much as one of thirty, and past a hundred there is little to gain.
-_PATIENCE = 128
+from ._rows import FEW, Kept, Rows
 
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
 # one round of calls is shared by all of them.
@@ -111,10 +107,10 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _learn(self, rows: Rows) -> None:
         """Learn all of the rows or, if an exception comes out, none of them."""
-        if rows.n < _PATIENCE:
+        if rows.n < FEW:
             self._waiting = [*self._waiting, rows.keep()]
             self.n_samples_seen_ += rows.n
-            if sum(len(H) for H, _, _ in self._waiting) >= _PATIENCE:
+            if sum(len(H) for H, _, _ in self._waiting) >= FEW:
                 self._flush()
         else:
             self._flush()

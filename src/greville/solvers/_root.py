@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import linalg
 from ..linalg import Array
+from ..threads import one_thread
 
 # Rows tested for new directions together: the test of each reads what the others found.
 _GROWTH = 64
@@ -75,28 +76,28 @@ class Root:
         """
         if self._gram_pays(n_rows) and self._absorb_by_gram(blocks, n_rows, decay, ridge):
             return
-        with linalg.on_one_thread(n_rows, self.n_hidden):
-            self._scale(decay)
-            for H, Y in blocks():
-                self.append(H, Y)
+        self._scale(decay)
+        for H, Y in blocks():
+            self.append(H, Y)
         if ridge > 0:
             self._lift(ridge)
 
     def append(self, H: Array, Y: Array) -> None:
         """Learn rows by QR."""
         self._own()
-        for start, stop in self._pieces(len(H)):
-            rows = H[start:stop]
-            if self.basis is not None:
-                rows, _ = self._coordinates(rows)
-                self._grow(rows.shape[1])
-            self._append(rows, Y[start:stop])
-            self._leave_basis_if_full()
+        with one_thread:
+            for start, stop in self._pieces(len(H)):
+                rows = H[start:stop]
+                if self.basis is not None:
+                    rows, _ = self._coordinates(rows)
+                    self._grow(rows.shape[1])
+                self._append(rows, Y[start:stop])
+                self._leave_basis_if_full()
 
     def innovations(self, H: Array, Y: Array) -> Array:
         """Learn a few rows; return the error of each before it was learned."""
         errors = np.empty_like(Y)
-        with linalg.on_one_thread(len(H), self.n_hidden):
+        with one_thread:
             self._own()
             for start, stop in self._pieces(len(H)):
                 innovate = self._innovate if self.basis is None else self._innovate_in_basis
@@ -178,7 +179,9 @@ class Root:
             self._leave_basis(np.concatenate([eye, zeros], axis=1))
             return
         assert self.R is not None
-        self.residual = self.residual + _squares(linalg.append_diagonal(self.R, self.Z, d))
+        with one_thread:
+            left = linalg.append_diagonal(self.R, self.Z, d)
+        self.residual = self.residual + _squares(left)
         self._weights = None
 
     def _own(self) -> None:

@@ -13,6 +13,10 @@ from ..linalg import Array
 # (from 256 on, at any width measured), few enough to stay small next to an M x M matrix.
 BLOCK_BYTES = 1 << 25
 
+# Fewer rows than this are not worth a second thread, and wait for others before they are learned:
+# a QR of one row costs nearly as much as one of thirty, and past a hundred there is little to gain.
+FEW = 128
+
 
 def block_length(n_hidden: int, dtype: Any) -> int:
     """How many rows of activations are made and learned at a time."""
