@@ -66,5 +66,7 @@ def test_given_back_when_threads_overlap(pool):
         worker.start()
     for worker in workers:
         worker.join()
-    assert seen == [1, before]
+    assert seen[-1] == before
+    if isinstance(pool, SharedPool):  # a real one may obey only the thread that set it first
+        assert seen[0] == 1
     assert pool.num_threads == before
