@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
@@ -17,6 +18,7 @@ from greville import (
     Greville,
     Opium,
     OpiumLight,
+    RandomLayer,
 )
 
 ONLINE = [Greville(), Opium(), Opium(0), OpiumLight(), DynamicOpium()]
@@ -50,7 +52,7 @@ BAD = [
     ("too few targets", GOOD_X, GOOD_Y[:29], "y.*29.*30"),
     ("too many targets", GOOD_X[:29], GOOD_Y, "y.*30.*29"),
     ("complex X", GOOD_X * 1j, GOOD_Y, "X.*Complex data not supported"),
-    ("text in X", np.full((30, 5), "a"), GOOD_Y, "X.*(could not convert|Convert your data)"),
+    ("text in X", np.full((30, 5), "a"), GOOD_Y, "X.*expected numbers.*Convert"),
     ("None for y", GOOD_X, None, "y.*y to be passed"),
     ("nan in y", GOOD_X, np.where(GOOD_Y == 2, np.nan, GOOD_Y), "y.*NaN"),
     ("inf in y", GOOD_X, np.where(GOOD_Y == 2, np.inf, GOOD_Y), "y.*infinity"),
@@ -59,6 +61,10 @@ BAD = [
 ]
 ONLY_REGRESSION = [
     ("text for y", GOOD_X, np.full(30, "yes"), "y.*expected numbers.*ELMClassifier"),
+    ("numeric text for y", GOOD_X, GOOD_Y.astype(str), "y.*expected numbers.*ELMClassifier"),
+    ("text objects for y", GOOD_X, GOOD_Y.astype(str).astype(object), "y.*expected numbers"),
+    ("dates for y", GOOD_X, GOOD_Y.astype("datetime64[D]"), "y.*expected numbers"),
+    ("a scalar for y", GOOD_X, 3.0, r"y.*expected shape \(n,\)"),
     ("two outputs", GOOD_X, np.zeros((30, 2)), "y.*2 outputs.*1"),
     ("huge y", GOOD_X, 1e160 * GOOD_Y, "y.*overflow.*other units"),
     ("no outputs", GOOD_X, np.zeros((30, 0)), "y.*"),
@@ -66,6 +72,9 @@ ONLY_REGRESSION = [
 ONLY_CLASSIFICATION = [
     ("continuous labels", GOOD_X, GOOD_Y + 0.5, "y.*Unknown label type"),
     ("text after numbers", GOOD_X, np.full(30, "yes"), "y.*text.*numbers"),
+    ("labels of two kinds", GOOD_X, np.array([1, "a"] * 15, dtype=object), "y.*one kind"),
+    ("None among labels", GOOD_X, np.array([1, None] * 15, dtype=object), "y.*one kind"),
+    ("bytes for labels", GOOD_X, np.full(30, b"yes"), "y.*one kind"),
     ("two columns of labels", GOOD_X, np.zeros((30, 2), int), "y.*"),
 ]
 WEIGHTS = [
@@ -73,7 +82,9 @@ WEIGHTS = [
     ("nan", np.full(30, np.nan), "sample_weight.*NaN"),
     ("short", np.ones(7), "sample_weight.*7.*30"),
     ("2-d", np.ones((30, 1)), "sample_weight.*shape"),
-    ("text", np.full(30, "w"), "sample_weight"),
+    ("text", np.full(30, "w"), "sample_weight.*expected numbers"),
+    ("huge", np.full(30, 1e300), "sample_weight.*overflows"),
+    ("sparse", sparse.csr_array(np.ones((30, 1))), "sample_weight.*sparse"),
 ]
 
 
@@ -141,6 +152,9 @@ def test_bad_first_rows_leave_a_new_model_new(model, X_name, y_name):
         (Opium(np.nan), "epsilon=nan"),
         (Opium(np.inf), "epsilon=inf"),
         (Opium("small"), "epsilon='small'"),
+        (Opium(1e160), r"epsilon=1e\+160.*overflows"),
+        (DynamicOpium(floor=1e160), r"floor=1e\+160.*overflows"),
+        (OpiumLight(1e50), r"gain=1e\+50.*< 1e\+15"),
         (Batch(-1), "epsilon=-1"),
         (Greville(-1e-9), "tol=-1e-09"),
         (Greville(1.0), "tol=1.0"),
@@ -169,15 +183,62 @@ def test_bad_parameters(solver, message):
     [
         ({"hidden": 0}, "hidden=0"),
         ({"hidden": "lots"}, "hidden='lots'.*'auto'"),
-        ({"hidden": None}, "hidden=None"),
+        ({"hidden": None}, "hidden=None.*transformer"),
+        ({"hidden": RandomLayer}, "hidden=<class.*transformer object"),
+        ({"random_state": np.random.default_rng(0)}, "random_state.*cannot be used"),
         ({"solver": "sgd"}, "solver='sgd'.*'opium'"),
         ({"solver": None}, "solver=None"),
+        ({"solver": Opium}, "solver=<class.*solver object"),
     ],
 )
 def test_bad_estimator_parameters(parameters, message):
     for elm in (ELMRegressor, ELMClassifier):
-        with pytest.raises(ValueError, match=message):
-            elm(**parameters).fit(GOOD_X, GOOD_Y)
+        model = elm(**parameters)
+        for method in (model.fit, model.partial_fit, model.prequential):
+            with pytest.raises(ValueError, match=message):
+                method(GOOD_X, GOOD_Y)
+
+
+@pytest.mark.parametrize("model", [OpiumLight(), ELMRegressor(8, OpiumLight())], ids=str)
+def test_parameters_changed_for_the_worse(model):
+    model = clone(model).partial_fit(GOOD_X, GOOD_Y)
+    (model if isinstance(model, OpiumLight) else model.solver_).set_params(gain=-0.1)
+    with pytest.raises(ValueError, match="gain=-0.1"):
+        model.partial_fit(GOOD_X, GOOD_Y)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([0, 1, np.nan], "classes.*NaN"),
+        ([0, np.inf], "classes.*infinity"),
+        ([[0, 1], [2, 3]], "classes"),
+        (5, "classes"),
+        (["a", "b"], "classes.*text.*numbers"),
+        ([None, 1], "classes.*one kind"),
+    ],
+)
+def test_bad_classes(classes, message):
+    model = ELMClassifier(8, random_state=0).partial_fit(GOOD_X, GOOD_Y)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(GOOD_X, GOOD_Y, classes=classes)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("classes", [{0, 1, 2, 9}, (9,), range(10), np.array([9])], ids=repr)
+def test_good_classes(classes):
+    model = ELMClassifier(8, random_state=0).partial_fit(GOOD_X, GOOD_Y, classes=classes)
+    assert set(model.classes_) == {*GOOD_Y, *classes}
+
+
+def test_labels_that_cannot_be_told_apart():
+    y = np.where(GOOD_Y > 0, 2**60 + 1, 2**60 + 2)
+    model = ELMClassifier(8, random_state=0).partial_fit(GOOD_X, y)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="y: labels of int64 and uint64.*told apart"):
+        model.partial_fit(GOOD_X, (y + 3).astype(np.uint64))
+    assert pickle.dumps(model) == before
 
 
 def test_bad_prequential_method():
@@ -228,7 +289,7 @@ def test_an_interrupted_chunk_is_not_learned(monkeypatch):
 
 
 def test_sparse_activations_are_refused_by_solvers():
-    with pytest.raises(TypeError, match="H: Sparse data was passed"):
+    with pytest.raises(ValueError, match="H: got a sparse matrix; pass a dense array"):
         Opium().fit(sparse.csr_array(GOOD_X), GOOD_Y)
 
 
@@ -237,5 +298,16 @@ def test_too_large_numbers():
         Opium().fit(1e160 * GOOD_X, GOOD_Y)
     with pytest.raises(ValueError, match="H: got numbers.*overflow in float32"):
         Opium().fit(1e20 * GOOD_X.astype(np.float32), GOOD_Y)
-    with pytest.raises(ValueError, match="H: got numbers.*overflow"):
+    with pytest.raises(ValueError, match="H: got numbers.*with these sample weights.*overflow"):
         Opium().fit(1e140 * GOOD_X, GOOD_Y, sample_weight=np.full(30, 1e30))
+    wild = ELMRegressor(FunctionTransformer(lambda X: X * np.nan))
+    with pytest.raises(ValueError, match=r"hidden.transform\(X\): contains NaN"):
+        wild.fit(GOOD_X, GOOD_Y)
+
+
+def test_probabilities_of_large_scores():
+    identity = RandomLayer(8, activation="identity", random_state=0)
+    for labels in (GOOD_Y, np.zeros(30, int)):
+        p = ELMClassifier(identity).fit(GOOD_X, labels).predict_proba(1e20 * GOOD_X)
+        assert (p >= 0).all()
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)

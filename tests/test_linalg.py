@@ -59,24 +59,31 @@ def test_append_diagonal_is_appending_the_rows(rng, M):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_root_of_gram_refuses_what_has_lost_its_digits(rng, dtype):
+@pytest.mark.parametrize("units", [1.0, np.logspace(-6, 6, 8)])
+def test_condition_does_not_mind_units(rng, dtype, units):
     U, _ = np.linalg.qr(rng.normal(size=(50, 8)))
     V, _ = np.linalg.qr(rng.normal(size=(8, 8)))
-    for condition, accepted in [(1.0, True), (10.0, True), (1e5, False), (1e9, False)]:
-        H = (U * np.logspace(0, -np.log10(condition), 8) @ V.T).astype(dtype)
+    for kappa in (1.0, 30.0, 1e3):
+        H = U * np.logspace(0, -np.log10(kappa), 8) @ V.T
+        H = (H / np.linalg.norm(H, axis=0) * units).astype(dtype)
+        want = np.linalg.cond(H / np.linalg.norm(H, axis=0))
+        got = linalg.condition(np.asfortranarray(linalg.triangularise(H.copy())[:8]))
+        assert want / 2 < got < 1.01 * want
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_roots_of_gram_matrices(rng, dtype):
+    U, _ = np.linalg.qr(rng.normal(size=(50, 8)))
+    V, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    for kappa, safe in [(1.0, True), (30.0, True), (1e5, False), (1e9, False)]:
+        H = (U * np.logspace(0, -np.log10(kappa), 8) @ V.T).astype(dtype)
         G = np.zeros((8, 8), dtype, order="F")
         linalg.add_gram(G, H)
         R = linalg.root_of_gram(G)
-        assert (R is not None) == accepted
-        if R is not None:
+        assert (R is not None and linalg.gram_is_safe(R)) == safe
+        if safe:
             np.testing.assert_allclose(R.T @ R, H.T @ H, atol=digits(dtype))
-
-
-def test_root_of_gram_does_not_mind_units(rng):
-    H = rng.normal(size=(50, 5)) * [1e-8, 1e-3, 1.0, 1e4, 1e9]
-    G = np.zeros((5, 5), order="F")
-    linalg.add_gram(G, H)
-    assert linalg.root_of_gram(G) is not None
+    assert linalg.root_of_gram(np.zeros((3, 3), dtype, order="F")) is None
 
 
 def test_extend_basis_finds_what_is_new(rng):

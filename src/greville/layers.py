@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .linalg import Array, matmul
-from .validation import FLOATS, check_number, check_rows, unchanged_on_error
+from .validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
 
 
 def _relu(H: Array, out: Array) -> Array:
@@ -61,7 +61,8 @@ class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Whether units have a bias, drawn like a weight from an input that is always one.
     random_state : int, RandomState instance or None, default=None
         Seeds the draw. The same seed gives the same units everywhere, in float32 and float64 (up
-        to rounding), with or without bias; a smaller layer is the beginning of a larger one.
+        to rounding), with or without bias; the weights of a smaller layer are the beginning of
+        those of a larger one.
 
     Attributes
     ----------
@@ -152,10 +153,13 @@ class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _check_parameters(self) -> None:
         if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
             check_number("n_hidden", self.n_hidden, low=1, whole=True)
-        check_number("scale", self.scale, low=0, include_low=False)
-        if self.weights not in ("uniform", "normal"):
+        check_number("scale", self.scale, low=0, high=1e100, include_low=False)
+        if not isinstance(self.bias, (bool, np.bool_)):
+            raise ValueError(f"bias={self.bias!r}: pass True or False.")
+        if not (isinstance(self.weights, str) and self.weights in ("uniform", "normal")):
             raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
-        if not (callable(self.activation) or self.activation in ACTIVATIONS):
+        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
+        if not (callable(self.activation) or known):
             names = ", ".join(map(repr, ACTIVATIONS))
             raise ValueError(
                 f"activation={self.activation!r}: choose one of {names}, or pass a function."
@@ -163,7 +167,8 @@ class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _draw(self, n_features: int, dtype: Any) -> None:
         self.n_hidden_ = 10 * n_features if self.n_hidden == "auto" else int(self.n_hidden)
-        random = check_random_state(self.random_state)
+        with naming("random_state"):
+            random = check_random_state(self.random_state)
         draw = random.normal if self.weights == "normal" else random.uniform
         spread = (0.0, self.scale) if self.weights == "normal" else (-self.scale, self.scale)
         # Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.

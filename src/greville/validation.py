@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
@@ -63,6 +64,11 @@ def check_rows(
 ) -> Any:
     """X as a 2-d array of finite numbers with the number of columns the estimator knows."""
     with naming(name):
+        if sparse.issparse(X):
+            if not options.get("accept_sparse"):
+                raise ValueError("got a sparse matrix; pass a dense array, H.toarray().")
+        else:
+            _refuse_text(X)
         return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
 
 
@@ -71,20 +77,13 @@ def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
     with naming(name):
         if Y is None:
             raise ValueError("requires y to be passed, but the target y is None.")
-        try:
-            Y = check_array(
-                Y, ensure_2d=False, dtype=dtype, input_name=name, estimator=None, order="C"
-            )
-        except (TypeError, ValueError) as error:
-            if "could not convert" in str(error) or isinstance(error, TypeError):
-                raise ValueError(
-                    f"expected numbers, got something else ({error}). A regression target is "
-                    "numeric; for labels use ELMClassifier."
-                ) from error
-            raise
-        if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
-            raise ValueError(f"expected shape (n,) or (n, n_outputs), got {Y.shape}.")
-    _check_length(name, len(Y), n_rows)
+        _refuse_text(Y, "A regression target is numeric; for labels use ELMClassifier.")
+        if np.asarray(Y).ndim not in (1, 2):
+            raise ValueError(f"expected shape (n,) or (n, n_outputs), got {np.shape(Y)}.")
+        Y = check_array(Y, ensure_2d=False, dtype=dtype, input_name=name, order="C")
+        if Y.ndim == 2 and Y.shape[1] == 0:
+            raise ValueError(f"expected at least one output, got shape {Y.shape}.")
+    check_length(name, len(Y), n_rows)
     return Y
 
 
@@ -94,27 +93,58 @@ def check_weights(sample_weight: Any, n_rows: int, dtype: Any) -> Array | None:
         return None
     name = "sample_weight"
     with naming(name):
-        if isinstance(sample_weight, Real):
+        if sparse.issparse(sample_weight):
+            raise ValueError("got a sparse matrix; pass a dense array.")
+        _refuse_text(sample_weight)
+        if np.asarray(sample_weight).ndim == 0:
             sample_weight = np.full(n_rows, sample_weight)
         weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name=name)
         if weights.ndim != 1:
             raise ValueError(f"expected shape ({n_rows},), one weight a row, got {weights.shape}.")
         if (weights < 0).any():
             raise ValueError("negative weights cannot be learned; pass weights >= 0.")
-    _check_length(name, len(weights), n_rows)
+        check_squares("the largest weight", float(weights.max()), weights.dtype)
+    check_length(name, len(weights), n_rows)
     return weights
 
 
 def check_magnitude(name: str, values: Array, weight: Array | None = None) -> None:
     """Raise a ValueError if numbers are so large that sums of their squares may overflow."""
-    limit = 1e-6 * np.sqrt(np.finfo(values.dtype).max)
-    if weight is not None:
-        limit /= max(1.0, np.sqrt(weight.max()))
-    if not (values.max() <= limit and values.min() >= -limit):  # nan compares false
+    limit, low, high = _largest(values.dtype), values.min(), values.max()
+    if np.isnan(low) or np.isnan(high):
+        raise ValueError(f"{name}: contains NaN; see what makes it so, and pass finite numbers.")
+    weighted = "" if weight is None or weight.max() <= 1 else " with these sample weights"
+    if weighted:
+        limit /= np.sqrt(weight.max())  # type: ignore[union-attr]
+    if max(high, -low) > limit:
         raise ValueError(
-            f"{name}: got numbers from {values.min():.3g} to {values.max():.3g}; beyond "
-            f"{limit:.1g} their squares overflow in {values.dtype}. Pass them in other units."
+            f"{name}: got numbers from {low:.3g} to {high:.3g}; beyond {limit:.1g}{weighted} their "
+            f"squares overflow in {values.dtype}. Pass them in other units."
         )
+
+
+def check_squares(name: str, value: float, dtype: Any) -> None:
+    """Raise a ValueError if the square of a parameter overflows or drowns everything else."""
+    if value > _largest(dtype):
+        raise ValueError(
+            f"{name}={value!r}: in {np.dtype(dtype)} its square overflows; pass one below "
+            f"{_largest(dtype):.1g}."
+        )
+
+
+def _largest(dtype: Any) -> float:
+    """What may be squared and summed a million million times."""
+    return float(1e-6 * np.sqrt(np.finfo(dtype).max))
+
+
+def _refuse_text(values: Any, advice: str = "Convert it to numbers first.") -> None:
+    """Raise a ValueError for text, numeric text included, and for dates."""
+    array = np.asarray(values)
+    text = array.dtype.kind in "USMm" or (
+        array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat)
+    )
+    if text or array.dtype.kind == "T":
+        raise ValueError(f"expected numbers, got {array.dtype} such as {array.flat[0]!r}. {advice}")
 
 
 def check_something_counts(weight: Array | None) -> None:
@@ -123,7 +153,8 @@ def check_something_counts(weight: Array | None) -> None:
         raise ValueError("sample_weight: all weights are zero; pass one that is positive.")
 
 
-def _check_length(name: str, got: int, n_rows: int) -> None:
+def check_length(name: str, got: int, n_rows: int) -> None:
+    """Raise a ValueError unless there is one of something for each row."""
     if got != n_rows:
         raise ValueError(
             f"{name}: inconsistent numbers of samples: {got} of {name} for {n_rows} rows; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..layers import RandomLayer
 from ..linalg import Array, matmul
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
-from ..solvers._base import OnlineSolver, Solver
+from ..solvers._base import Solver
 from ..solvers._rows import FEW, Rows, block_length
 from ..threads import one_thread
-from ..validation import check_magnitude, check_number, check_rows, unchanged_on_error
+from ..validation import (
+    check_magnitude,
+    check_number,
+    check_rows,
+    naming,
+    unchanged_on_error,
+)
 
 SOLVERS: dict[str, type[Solver]] = {
     "batch": Batch,
@@ -30,7 +37,8 @@ SOLVERS: dict[str, type[Solver]] = {
 
 
 def solver_is_online(estimator: ELM) -> bool:
-    return isinstance(estimator._chosen_solver(), OnlineSolver)
+    """Whether there is partial_fit; for a solver that is none, so that it can say what is wrong."""
+    return not (estimator.solver == "batch" or isinstance(estimator.solver, Batch))
 
 
 class ELM(BaseEstimator):
@@ -56,14 +64,14 @@ class ELM(BaseEstimator):
         """A transformer as `hidden` describes it, not yet fitted."""
         if isinstance(self.hidden, str) and self.hidden == "auto":
             return RandomLayer(random_state=self.random_state)
-        if hasattr(self.hidden, "fit") and hasattr(self.hidden, "transform"):
+        if hasattr(self.hidden, "transform") and not isinstance(self.hidden, type):
             return _seeded(clone(self.hidden), self.random_state)
-        if isinstance(self.hidden, str):
+        if not isinstance(self.hidden, Integral) or isinstance(self.hidden, bool):
             raise ValueError(
-                f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer."
+                f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer object."
             )
         check_number("hidden", self.hidden, low=1, whole=True)
-        return RandomLayer(self.hidden, random_state=self.random_state)
+        return RandomLayer(int(self.hidden), random_state=self.random_state)
 
     def _guarded(self) -> AbstractContextManager[None]:
         """All of what the block does, or nothing of it."""
@@ -77,24 +85,31 @@ class ELM(BaseEstimator):
         # Integers stay integers: they become floats block by block, in the hidden layer.
         return check_rows(self, X, "X", reset=reset, dtype="numeric", accept_sparse="csr")
 
+    def _dtype_for(self, X: Any, *, reset: bool) -> Any:
+        """float32 for float32, else float64; a model keeps what its first rows gave it."""
+        return (
+            np.dtype(np.float32 if X.dtype == np.float32 else np.float64) if reset else self._dtype
+        )
+
     def _begin(self, X: Any, y: Array, n_outputs: int) -> None:
         """Forget everything: a new layer for the columns of X, a solver that has seen nothing."""
         self.solver_ = self._chosen_solver()
-        self._dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self._dtype = self._dtype_for(X, reset=True)
         self.hidden_ = self._chosen_layer().fit(X, y)
         n_hidden = self._activations(X[:1]).shape[1]
         self.solver_._begin(n_hidden, n_outputs, self._dtype)
 
-    def _activations(self, X: Any) -> Array:
+    def _activations(self, X: Any, weight: Array | None = None) -> Array:
         H = self.hidden_.transform(X)
         H = H.toarray() if sparse.issparse(H) else np.asarray(H)
-        return np.ascontiguousarray(H, dtype=self._dtype)
+        H = np.ascontiguousarray(H, dtype=self._dtype)
+        check_magnitude("hidden.transform(X)", H, weight)
+        return H
 
     def _rows(self, X: Any, targets: Callable[[slice], Array], weight: Array | None) -> Rows:
         def make(start: int, stop: int) -> tuple[Array, Array]:
             with one_thread if stop - start < FEW else nullcontext():
-                H = self._activations(X[start:stop])
-            check_magnitude("hidden.transform(X)", H, weight)
+                H = self._activations(X[start:stop], weight)
             return H, targets(slice(start, stop))
 
         return Rows(X.shape[0], make, weight)
@@ -127,7 +142,8 @@ class ELM(BaseEstimator):
 def _seeded(transformer: Any, random_state: Any) -> Any:
     """Seed whatever in the transformer has a random_state that is None."""
     if random_state is not None:
-        random = check_random_state(random_state)
+        with naming("random_state"):
+            random = check_random_state(random_state)
         for name, value in sorted(transformer.get_params().items()):
             if value is None and (name == "random_state" or name.endswith("__random_state")):
                 transformer.set_params(**{name: random.randint(np.iinfo(np.int32).max)})

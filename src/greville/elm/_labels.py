@@ -5,31 +5,64 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from ..linalg import Array
 from ..validation import naming
 
 
-def merged_classes(known: Array | None, more: Any, name: str) -> Array:
-    """The sorted union of two sets of labels of the same kind."""
-    more = np.asarray(more)
+def checked_labels(y: Any, name: str) -> Array:
+    """y as a 1-d array of labels of one kind."""
     with naming(name):
-        new = np.unique(more)
-        if known is None or len(known) == 0:
-            return new
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None.")
+        y = column_or_1d(list(y) if isinstance(y, (set, frozenset, range)) else y, warn=True)
+        try:
+            if y.dtype.kind in "fc":
+                assert_all_finite(y, input_name=name)
+            np.unique(y)  # a TypeError for labels that cannot be ordered
+            check_classification_targets(y)
+        except TypeError as error:
+            raise ValueError(
+                f"expected labels of one kind, all numbers or all text ({error})."
+            ) from error
+    return y
+
+
+def merged_classes(known: Array | None, more: Array, name: str) -> Array:
+    """The sorted union of two sets of labels of the same kind."""
+    new = np.unique(more)
+    if known is None or len(known) == 0:
+        return new
+    with naming(name):
         if _is_text(known) != _is_text(new):
             kinds = ["numbers", "text"]
             raise ValueError(
                 f"the labels are {kinds[_is_text(new)]}, but the ones known so far are "
                 f"{kinds[_is_text(known)]}; pass labels of one kind."
             )
-        if np.isin(new, known).all():
-            return known
-        return np.unique(np.concatenate([known, new]))
+        both = np.concatenate([known, new])
+        if both.dtype.kind == "f" and any(
+            labels.dtype.kind in "iu" and np.abs(labels.astype(float)).max() >= 2**53
+            for labels in (known, new)
+        ):
+            raise ValueError(
+                f"labels of {known.dtype} and {new.dtype} this large cannot be told apart in one "
+                f"array; pass all of them as {known.dtype}."
+            )
+        return np.unique(both)
 
 
 def _is_text(labels: Array) -> bool:
-    return labels.dtype.kind in "USO" and all(isinstance(label, (str, bytes)) for label in labels)
+    return labels.dtype.kind in "USOT" and all(isinstance(label, str) for label in labels)
+
+
+def one_hot(labels: Array, n_classes: int, dtype: Any) -> Array:
+    """A row for each label, with a one in its place and zeros elsewhere."""
+    rows = np.zeros((len(labels), n_classes), dtype)
+    rows[np.arange(len(labels)), labels] = 1
+    return rows
 
 
 def index_of(classes: Array, labels: Array) -> Array:
@@ -50,6 +83,7 @@ def nearest_probabilities(scores: Array) -> Array:
     It is max(score - t, 0) with the t that makes the sum one: of the sorted scores the first r
     stay positive, for the largest r whose mean excess over one lies below the r-th of them.
     """
+    scores = scores - scores.max(axis=1, keepdims=True)  # the same point, without large numbers
     ordered = -np.sort(-scores, axis=1)
     excess = np.cumsum(ordered, axis=1, dtype=np.float64) - 1
     count = np.arange(1, scores.shape[1] + 1)

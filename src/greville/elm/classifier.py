@@ -6,15 +6,20 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..linalg import Array
 from ..solvers._rows import Rows
-from ..validation import check_something_counts, check_weights, naming
+from ..validation import check_length, check_something_counts, check_weights
 from ._base import ELM, solver_is_online
-from ._labels import first_seen, index_of, merged_classes, nearest_probabilities
+from ._labels import (
+    checked_labels,
+    first_seen,
+    index_of,
+    merged_classes,
+    nearest_probabilities,
+    one_hot,
+)
 
 
 class ELMClassifier(ClassifierMixin, ELM):
@@ -208,11 +213,13 @@ class ELMClassifier(ClassifierMixin, ELM):
     ) -> tuple[Rows, Array, Array]:
         """The rows; their labels as indices into `classes_`; the labels known before them."""
         X = self._checked_rows(X, reset=reset)
-        y = self._checked_labels(y, X.shape[0])
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        weight = check_weights(sample_weight, X.shape[0], dtype if reset else self._dtype)
+        y = checked_labels(y, "y")
+        check_length("y", len(y), X.shape[0])
+        weight = check_weights(sample_weight, X.shape[0], self._dtype_for(X, reset=reset))
         before = None if reset else self.classes_
-        known = before if classes is None else merged_classes(before, classes, "classes")
+        known = before
+        if classes is not None:
+            known = merged_classes(before, checked_labels(classes, "classes"), "classes")
         merged = merged_classes(known, y, "y")
         if reset:
             self._begin(X, y, len(merged))
@@ -220,22 +227,5 @@ class ELMClassifier(ClassifierMixin, ELM):
             self.solver_._add_outputs(len(merged), index_of(merged, self.classes_))
         self.classes_ = merged
         labels = index_of(merged, y)
-        one_hot = np.eye(len(merged), dtype=self._dtype)
-        rows = self._rows(X, lambda rows: one_hot[labels[rows]], weight)
+        rows = self._rows(X, lambda rows: one_hot(labels[rows], len(merged), self._dtype), weight)
         return rows, labels, merged[:0] if known is None else known
-
-    @staticmethod
-    def _checked_labels(y: Any, n_rows: int) -> Array:
-        with naming("y"):
-            if y is None:
-                raise ValueError("requires y to be passed, but the target y is None.")
-            y = column_or_1d(y, warn=True)
-            if y.dtype.kind in "fc":
-                assert_all_finite(y, input_name="y")
-            check_classification_targets(y)
-        if len(y) != n_rows:
-            raise ValueError(
-                f"y: inconsistent numbers of samples: {len(y)} labels for {n_rows} rows of X; "
-                "pass one for each row."
-            )
-        return y

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -129,19 +128,16 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         X = self._checked_rows(X, reset=reset)
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        y = check_targets(y, "y", X.shape[0], dtype if reset else self._dtype)
-        weight = check_weights(sample_weight, X.shape[0], dtype if reset else self._dtype)
+        dtype = self._dtype_for(X, reset=reset)
+        y = check_targets(y, "y", X.shape[0], dtype)
+        weight = check_weights(sample_weight, X.shape[0], dtype)
         check_magnitude("y", y, weight)
         Y = y.reshape(len(y), -1)
         if reset:
             self._begin(X, y, Y.shape[1])
             self._flat = y.ndim == 1
-        elif Y.shape[1] != self.solver_._n_outputs:
-            raise ValueError(
-                f"y: got {Y.shape[1]} outputs, but this {type(self).__name__} was started with "
-                f"{self.solver_._n_outputs}; pass as many, or call fit to start again."
-            )
+        else:
+            self.solver_._check_outputs("y", Y)
         return self._rows(X, Y.__getitem__, weight)
 
     def _shaped(self, Y: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,8 @@ from ._rows import FEW, Kept, Rows
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
 # one round of calls is shared by all of them.
 _RECORD = 128
+
+_KEEPING = Lock()
 
 
 class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -97,42 +100,45 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
         self._check_parameters()
-        self._state = self._start(n_hidden, n_outputs, dtype)
+        self._held: tuple[Any, tuple[Kept, ...]] = (self._start(n_hidden, n_outputs, dtype), ())
         self._dtype = np.dtype(dtype)
         self._n_outputs = n_outputs
         self._flat = False
-        self._waiting: list[Kept] = []
         self.n_features_in_ = n_hidden
         self.n_samples_seen_ = 0
 
     def _learn(self, rows: Rows) -> None:
         """Learn all of the rows or, if an exception comes out, none of them."""
         if rows.n < FEW:
-            self._waiting = [*self._waiting, rows.keep()]
+            state, waiting = self._held
+            self._held = (state, (*waiting, rows.keep()))
             self.n_samples_seen_ += rows.n
-            if sum(len(H) for H, _, _ in self._waiting) >= FEW:
+            if sum(len(H) for H, _, _ in self._held[1]) >= FEW:
                 self._flush()
         else:
-            self._flush()
-            self._state = self._absorb(self._state, rows, self.n_samples_seen_)
+            state = self._absorb(self._flush(), rows, self.n_samples_seen_)
+            self._held = (state, ())
             self.n_samples_seen_ += rows.n
 
-    def _flush(self) -> None:
-        """Learn the rows that wait."""
-        if self._waiting:
-            rows = Rows.joined(self._waiting)
-            self._state = self._absorb(self._state, rows, self.n_samples_seen_ - rows.n)
-            self._waiting = []
+    def _flush(self) -> Any:
+        """Learn the rows that wait; return the state."""
+        held = self._held
+        state, waiting = held
+        if waiting:
+            rows = Rows.joined(list(waiting))
+            state = self._absorb(state, rows, self.n_samples_seen_ - rows.n)
+            with _KEEPING:  # predictions flush too, maybe in another thread, and must lose no rows
+                if self._held is held:
+                    self._held = (state, ())
+        return state
 
     def _weights(self) -> Array:
         """W after every row learned so far, of shape (n_hidden, n_outputs)."""
-        self._flush()
-        return self._weights_of(self._state)
+        return self._weights_of(self._flush())
 
     def _add_outputs(self, n_outputs: int, old: Array) -> None:
         """More outputs, zero in all rows so far, the present ones at the indices `old`."""
-        self._flush()
-        self._state = self._with_outputs(self._state, n_outputs, old)
+        self._held = (self._with_outputs(self._flush(), n_outputs, old), ())
         self._n_outputs = n_outputs
 
     # Checks
@@ -149,12 +155,17 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if reset:
             self._begin(H.shape[1], Y.shape[1], H.dtype)
             self._flat = flat
-        elif Y.shape[1] != self._n_outputs:
+        else:
+            self._check_outputs("Y", Y)
+        return Rows.of(H, Y, weight)
+
+    def _check_outputs(self, name: str, Y: Array) -> None:
+        self._check_parameters()  # somebody may have set others since
+        if Y.shape[1] != self._n_outputs:
             raise ValueError(
-                f"Y: got {Y.shape[1]} outputs, but this {type(self).__name__} was started with "
+                f"{name}: got {Y.shape[1]} outputs, but this model was started with "
                 f"{self._n_outputs}; pass as many, or call fit to start again."
             )
-        return Rows.of(H, Y, weight)
 
     def _shaped(self, Y: Array) -> Array:
         """A 2-d array in the shape of the targets."""
@@ -217,8 +228,7 @@ class OnlineSolver(Solver):
 
     def _record(self, rows: Rows) -> Array:
         """Learn the rows; return the prediction of each before it was learned."""
-        self._flush()
-        state, seen = self._state, self.n_samples_seen_
+        state, seen = self._flush(), self.n_samples_seen_
         weight = np.ones(rows.n, self._dtype) if rows.weight is None else rows.weight
         blocks, start = [], 0
         while start < rows.n:
@@ -227,7 +237,7 @@ class OnlineSolver(Solver):
             state, errors = self._innovate(state, H, Y, weight[start:stop], seen + start)
             blocks.append(Y - errors)
             start = stop
-        self._state = state
+        self._held = (state, ())
         self.n_samples_seen_ += rows.n
         return np.concatenate(blocks)
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import groupby
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array
+from ..linalg import Array, matmul
 from ._base import OnlineSolver
 from ._root import Root
 from ._rows import Rows, block_length
-
-
-def default_tol(n_hidden: int, dtype: Any) -> float:
-    """|c_k|/|a_k| that rounding alone can leave in eq. (10).
-
-    Measured for dependent rows of matrices with condition numbers up to 1e12: at most 16 eps for
-    5 columns, 230 for 40, 140 for 200 and 2400 for 500.
-    """
-    return 10 * n_hidden * float(np.finfo(dtype).eps)
 
 
 class RootSolver(OnlineSolver):
@@ -41,10 +32,17 @@ class RootSolver(OnlineSolver):
         return self._innovated(state, H, Y, np.sqrt(weight))
 
     def _innovated(self, state: Root, H: Array, Y: Array, factor: Array) -> tuple[Root, Array]:
-        # A row of weight zero gets one that is lost next to any other, and its error divided by it.
-        f = np.maximum(factor, np.sqrt(np.finfo(H.dtype).tiny))[:, None].astype(H.dtype)
-        state = state.copy()
-        return state, state.innovations(f * H, f * Y) / f
+        """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""
+        state, errors, stop = state.copy(), np.empty_like(Y), 0
+        for counts, run in groupby(factor > 0):
+            start, stop = stop, stop + len(list(run))
+            h, y = H[start:stop], Y[start:stop]
+            if counts:
+                f = factor[start:stop, None].astype(H.dtype, copy=False)
+                errors[start:stop] = state.innovations(f * h, f * y) / f
+            else:
+                errors[start:stop] = y - matmul(h, state.weights())
+        return state, errors
 
     def _weights_of(self, state: Root) -> Array:
         return state.weights()
@@ -54,8 +52,8 @@ class RootSolver(OnlineSolver):
 
     def _root(self) -> Root:
         check_is_fitted(self)
-        self._flush()
-        return self._state
+        root: Root = self._flush()
+        return root
 
     @property
     def theta_(self) -> Array:
@@ -67,3 +65,9 @@ class RootSolver(OnlineSolver):
         """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
         psi = self._root().psi()
         return psi[0] if self._flat else psi
+
+    @property
+    def loss_(self) -> Array | float:
+        """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output."""
+        loss = self._root().loss
+        return float(loss[0]) if self._flat else loss.copy()

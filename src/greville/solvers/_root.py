@@ -15,16 +15,21 @@ from ..threads import one_thread
 # Rows tested for new directions together: the test of each reads what the others found.
 _GROWTH = 64
 
+# A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
+# space. Where that is more than this, it starts from nothing and grows with the rows instead.
+_LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
+
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
 class Root:
     """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
 
-    Without a prior the rows seen so far may span less than the whole space. Then R and Z are kept
-    in coordinates of an orthonormal `basis` of that span, H = T·basis, which makes R invertible
-    and W = basis'·R⁻¹Z the solution of minimum norm: Greville's method, eqs. (8)-(22), where
-    I - basis'·basis is the paper's Φ. When the span is full the basis has done its work and goes.
+    Without a prior, or with one so small that it would drown in rounding, R and Z are kept in
+    coordinates of an orthonormal `basis` of the rows seen so far, H = T·basis, until these span
+    the whole space. W = basis'·R⁻¹Z then has no part outside that span: without a prior it is the
+    solution of minimum norm, Greville's method, eqs. (8)-(22), where I - basis'·basis is the
+    paper's Φ.
 
     Methods change the object. A solver works on a `copy`, which shares the arrays until it writes,
     and keeps that in place of the original if all went well.
@@ -34,23 +39,21 @@ class Root:
     n_hidden, n_outputs : int
     prior : float
         The paper's ε: A_0 = εI maps to Y_0 = 0, eqs. (23)-(24).
-    tol : float
-        How small |c_k|/|a_k| is zero in eq. (10); used only without a prior.
     dtype : float32 or float64
+    tol : float, optional
+        Up to which |c_k|/|a_k| a row depends on those before it, eq. (10).
     """
 
     def __init__(
-        self, n_hidden: int, n_outputs: int, *, prior: float, tol: float, dtype: Any
+        self, n_hidden: int, n_outputs: int, prior: float, dtype: Any, tol: float | None = None
     ) -> None:
         self.n_hidden = n_hidden
+        self.prior = prior  # what R'R has, squared, in directions that no row has reached
         self.tol = tol
-        self.prior = prior
-        self.basis = None if prior > 0 else np.empty((0, n_hidden), dtype)
-        rank = n_hidden if prior > 0 else 0
-        # None stands for prior·I: a first large chunk never needs that matrix of zeros.
-        self.R: Array | None = None if prior > 0 else np.empty((0, 0), dtype, order="F")
-        self.Z = np.zeros((rank, n_outputs), dtype, order="F")
-        self.residual = np.zeros(n_outputs)  # sum of squares, the prior's share included
+        self.basis: Array | None = np.empty((0, n_hidden), dtype)
+        self.R: Array = np.empty((0, 0), dtype, order="F")
+        self.Z: Array = np.empty((0, n_outputs), dtype, order="F")
+        self.loss = np.zeros(n_outputs)  # |Y - HW|² + prior²|W|², for each output
         self._weights: Array | None = None
         self._shared = False
 
@@ -62,6 +65,7 @@ class Root:
 
     @property
     def rank(self) -> int:
+        """The size of R."""
         return len(self.Z)
 
     # Learning
@@ -76,72 +80,82 @@ class Root:
         """
         if self._gram_pays(n_rows) and self._absorb_by_gram(blocks, n_rows, decay, ridge):
             return
-        self._scale(decay)
+        self.fade(decay, 0.0)
         for H, Y in blocks():
-            self.append(H, Y)
-        if ridge > 0:
-            self._lift(ridge)
-
-    def append(self, H: Array, Y: Array) -> None:
-        """Learn rows by QR."""
-        self._own()
-        with one_thread:
-            for start, stop in self._pieces(len(H)):
-                rows = H[start:stop]
-                if self.basis is not None:
-                    rows, _ = self._coordinates(rows)
-                    self._grow(rows.shape[1])
-                self._append(rows, Y[start:stop])
-                self._leave_basis_if_full()
+            self._begin(H)
+            with one_thread:
+                for start, stop in self._pieces(len(H)):
+                    self._append(self._coordinates(H[start:stop])[0], Y[start:stop])
+                    self._leave_basis_if_full()
+        self.fade(1.0, ridge)
 
     def innovations(self, H: Array, Y: Array) -> Array:
         """Learn a few rows; return the error of each before it was learned."""
         errors = np.empty_like(Y)
+        self._begin(H)
         with one_thread:
-            self._own()
             for start, stop in self._pieces(len(H)):
-                innovate = self._innovate if self.basis is None else self._innovate_in_basis
-                errors[start:stop] = innovate(H[start:stop], Y[start:stop])
+                rows = slice(start, stop)
+                if self.basis is None or self.prior > 0:
+                    errors[rows] = self._innovate(self._coordinates(H[rows])[0], Y[rows])
+                else:
+                    errors[rows] = self._innovate_without_prior(H[rows], Y[rows])
                 self._leave_basis_if_full()
         return errors
 
-    def _pieces(self, n: int) -> Iterator[tuple[int, int]]:
-        """Short pieces while there is a basis to grow, then all the rest."""
-        stop = 0
-        while stop < n:
-            start, stop = stop, n if self.basis is None else min(n, stop + _GROWTH)
-            yield start, stop
+    def fade(self, decay: float, ridge: float) -> None:
+        """R'R ← decay·R'R + ridge·I and R'Z ← decay·R'Z."""
+        if decay == 1.0 and ridge == 0.0:
+            return
+        self._own()
+        self.prior = float(np.sqrt(decay * self.prior**2 + ridge))
+        if self.rank:
+            root = self.R.dtype.type(np.sqrt(decay))
+            self.R *= root
+            self.Z *= root
+            self.loss = self.loss * decay
+            if ridge > 0:
+                with one_thread:
+                    left = linalg.append_diagonal(self.R, self.Z, float(np.sqrt(ridge)))
+                self.loss = self.loss + _squares(left)
+        self._weights = None
 
-    def _innovate_in_basis(self, H: Array, Y: Array) -> Array:
-        """The same in runs of rows that are new, and that are not."""
-        T, new = self._coordinates(H)
+    def _append(self, T: Array, Y: Array) -> None:
+        """QR of [R; T] for rows in the coordinates of R."""
+        if self.rank:
+            Y = linalg.append_rows(self.R, self.Z, T, Y)
+        self.loss = self.loss + _squares(Y)
+        self._weights = None
+
+    def _innovate(self, T: Array, Y: Array) -> Array:
+        """Errors of, and learning from, rows in the span of what R holds."""
+        errors = linalg.innovations(self.R, self._solve(), T, Y) if self.rank else Y
+        if errors is not None:
+            self._append(T, Y)
+            return errors
+        # R is singular to the last digit: no shortcut, one row after another.
+        errors = np.empty_like(Y)
+        for i in range(len(T)):
+            errors[i] = Y[i] - linalg.matmul(T[i : i + 1], self._solve())[0]
+            self._append(T[i : i + 1], Y[i : i + 1])
+        return errors
+
+    def _innovate_without_prior(self, H: Array, Y: Array) -> Array:
+        """The same in runs of rows that have new directions, and that have none."""
+        rank = self.rank
+        T, new = self._coordinates(H, grow=False)
         errors = np.empty_like(Y)
         stop = 0
         for is_new, run in groupby(new):
             start, stop = stop, stop + len(list(run))
-            rank = self.rank + (stop - start if is_new else 0)
-            coordinates = np.ascontiguousarray(T[start:stop, :rank])
+            rank += stop - start if is_new else 0
+            rows = np.ascontiguousarray(T[start:stop, :rank])
             innovate = self._innovate_new if is_new else self._innovate
-            errors[start:stop] = innovate(coordinates, Y[start:stop])
-        return errors
-
-    def _innovate(self, H: Array, Y: Array) -> Array:
-        """Errors of, and learning from, rows that lie in the span of what R holds."""
-        assert self.R is not None
-        W = self._solve()
-        errors = linalg.innovations(self.R, W, H, Y) if self.rank else Y
-        if errors is not None:
-            self._append(H, Y)
-            return errors
-        # R is singular to the last digit: no shortcut, one row after another.
-        errors = np.empty_like(Y)
-        for i in range(len(H)):
-            errors[i] = Y[i] - linalg.matmul(H[i : i + 1], self._solve())[0]
-            self._append(H[i : i + 1], Y[i : i + 1])
+            errors[start:stop] = innovate(rows, Y[start:stop])
         return errors
 
     def _innovate_new(self, T: Array, Y: Array) -> Array:
-        """The same for rows of which each has a direction of its own, eqs. (16) and (20).
+        """Errors of, and learning from, rows each with a direction of its own, eqs. (16) and (20).
 
         With T = [A L], L lower triangular, W gains the rows L⁻¹(Y - AW); the others stay.
         """
@@ -152,63 +166,36 @@ class Root:
         self._append(T, Y)
         return np.diagonal(L)[:, None] * gained
 
-    def _append(self, H: Array, Y: Array) -> None:
-        assert self.R is not None
-        if self.rank:
-            Y = linalg.append_rows(self.R, self.Z, H, Y)
-        self.residual = self.residual + _squares(Y)
-        self._weights = None
-
-    def _scale(self, decay: float) -> None:
-        if decay == 1.0:
-            return
+    def _begin(self, H: Array) -> None:
+        """Make R and Z this object's own; choose, at the first row, whether a basis is needed."""
         self._own()
-        assert self.R is not None
-        root = self.R.dtype.type(np.sqrt(decay))
-        self.R *= root
-        self.Z *= root
-        self.residual = self.residual * decay
-        self._weights = None
-
-    def _lift(self, ridge: float) -> None:
-        self._own()
-        d = float(np.sqrt(ridge))
-        if self.basis is not None:  # d·I spans everything
-            eye = d * np.eye(self.n_hidden, dtype=self.Z.dtype)
-            zeros = np.zeros((self.n_hidden, self.Z.shape[1]), self.Z.dtype)
-            self._leave_basis(np.concatenate([eye, zeros], axis=1))
-            return
-        assert self.R is not None
-        with one_thread:
-            left = linalg.append_diagonal(self.R, self.Z, d)
-        self.residual = self.residual + _squares(left)
-        self._weights = None
+        if self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0:
+            largest = float(np.abs(H).max()) * np.sqrt(self.n_hidden)
+            if np.finfo(H.dtype).eps * largest <= _LARGEST_LOSS[H.dtype.char] * self.prior:
+                self._grow(self.n_hidden)
+                self.basis = None
 
     def _own(self) -> None:
-        """Make R and Z this object's own before they are written to."""
-        if self.R is None:
-            self.R = np.zeros((self.n_hidden, self.n_hidden), self.Z.dtype, order="F")
-            np.fill_diagonal(self.R, self.prior)
-            self.Z = self.Z.copy(order="F")
-        elif self._shared:
+        if self._shared:
             self.R = self.R.copy(order="F")
             self.Z = self.Z.copy(order="F")
-        self._shared = False
+            self._shared = False
 
     # The route through the Gram matrix
 
     def _gram_pays(self, n_rows: int) -> bool:
-        # M² operations a row against 2M² at less than half the speed; going from R to R'R and back
-        # costs (4/3)M³ more, from the prior to its root M³/3.
-        if self.R is None:
-            return 8 * n_rows >= self.n_hidden
+        # M² operations a row against 2M² at half the speed. Going from R to R'R and back costs
+        # (4/3)M³ more, from the prior to its root M³/3. A Gram matrix that adds to an
+        # ill-conditioned R is ill-conditioned too, unless the new rows are many.
         if self.basis is not None:
-            return self.rank == 0 and n_rows >= self.n_hidden
-        return 2 * n_rows >= self.n_hidden
+            return self.rank == 0 and self.tol is None and 8 * n_rows >= self.n_hidden
+        if 2 * n_rows < self.n_hidden:
+            return False
+        return n_rows > 2 * self.n_hidden or linalg.gram_is_safe(self.R)
 
     def _absorb_by_gram(self, blocks: Blocks, n_rows: int, decay: float, ridge: float) -> bool:
         dtype = self.Z.dtype
-        if self.R is None or self.basis is not None:
+        if self.basis is not None:
             G = np.zeros((self.n_hidden, self.n_hidden), dtype, order="F")
             C = np.zeros((self.n_hidden, self.Z.shape[1]), dtype)
             ridge += decay * self.prior**2
@@ -217,12 +204,12 @@ class Root:
             C = linalg.matmul(self.R.T, self.Z)
             G *= dtype.type(decay)
             C *= dtype.type(decay)
-        squares = decay * (self.residual + _squares(self.Z))
+        squares = decay * (self.loss + _squares(self.Z))
         G[np.diag_indices_from(G)] += dtype.type(ridge)
-        short = self.R is None and n_rows < self.n_hidden
+        incomplete = self.basis is not None and n_rows < self.n_hidden
         for H, Y in blocks():
             linalg.add_gram(G, H)
-            if short and not linalg.gram_may_have_root(G, ridge):
+            if incomplete and ridge < linalg.smallest_safe_ridge(G):
                 return False
             C += linalg.matmul(H.T, Y)
             squares = squares + _squares(Y)
@@ -230,48 +217,61 @@ class Root:
         if R is None:
             return False
         Z = linalg.solve_root(R, C, transposed=True)
-        if not np.isfinite(Z).all():
-            return False
+        if not linalg.gram_is_safe(R):
+            if incomplete or not linalg.gram_is_safe(R, refined=True):
+                return False
+            Z = self._refined(R, Z, blocks, decay, ridge)
+        self.loss = np.maximum(squares - _squares(Z), 0.0)
         self.R, self.Z, self.basis = R, Z, None
-        self.residual = np.maximum(squares - _squares(Z), 0.0)
         self._weights, self._shared = None, False
         return True
 
+    def _refined(self, R: Array, Z: Array, blocks: Blocks, decay: float, ridge: float) -> Array:
+        """Z for weights improved by one step of iterative refinement, from the rows themselves."""
+        W = np.ascontiguousarray(linalg.solve_root(R, Z))
+        gradient = -W.dtype.type(ridge) * W
+        if self.basis is None:
+            rest = np.ascontiguousarray(self.Z) - linalg.matmul(self.R, W)
+            gradient += W.dtype.type(decay) * linalg.matmul(self.R.T, rest)
+        for H, Y in blocks():
+            gradient += linalg.matmul(H.T, Y - linalg.matmul(H, W))
+        return Z + linalg.solve_root(R, gradient, transposed=True)
+
     # While the rows do not span the whole space
 
-    def _coordinates(self, H: Array) -> tuple[Array, Array]:
+    def _pieces(self, n: int) -> Iterator[tuple[int, int]]:
+        """Short pieces while there is a basis to grow, then all the rest."""
+        stop = 0
+        while stop < n:
+            start, stop = stop, n if self.basis is None else min(n, stop + _GROWTH)
+            yield start, stop
+
+    def _coordinates(self, H: Array, *, grow: bool = True) -> tuple[Array, Array]:
         """Rows in the basis, which grows with them, and which of them are new."""
-        assert self.basis is not None
-        self.basis, T, new = linalg.extend_basis(self.basis, H, self.tol)
+        if self.basis is None:
+            return H, np.zeros(len(H), dtype=bool)
+        tol = default_tol(self.n_hidden, H.dtype) if self.tol is None else self.tol
+        self.basis, T, new = linalg.extend_basis(self.basis, H, tol)
+        if grow:
+            self._grow(len(self.basis))
         return T, new
 
     def _grow(self, rank: int) -> None:
-        """Room for new directions: R and Z grow by zeros."""
-        assert self.R is not None
-        more = rank - self.rank
-        if more:
-            self.R = np.asfortranarray(np.pad(self.R, (0, more)))
-            self.Z = np.asfortranarray(np.pad(self.Z, ((0, more), (0, 0))))
+        """Room for new directions, in which so far there was the prior alone."""
+        known, self.R, self.Z = self.rank, _padded(self.R, rank, rank), _padded(self.Z, rank)
+        np.fill_diagonal(self.R[known:, known:], self.prior)
 
     def _leave_basis_if_full(self) -> None:
-        if self.basis is not None and self.rank == self.n_hidden:
-            self._leave_basis(None)
-
-    def _leave_basis(self, more: Array | None) -> None:
-        """From coordinates back to hidden units: a root of [R·basis; more], Z along with it."""
-        assert self.basis is not None
-        assert self.R is not None
+        """From coordinates back to hidden units: a root of R·basis, and Z along with it."""
+        if self.basis is None or self.rank < self.n_hidden:
+            return
         n = self.n_hidden
-        both = np.concatenate([linalg.matmul(self.R, self.basis), self.Z], axis=1)
-        if more is not None:
-            both = np.concatenate([both, more])
-        squares = self.residual + _squares(self.Z)
-        both = linalg.triangularise(np.asfortranarray(both))
-        self.R = np.asfortranarray(both[:n, :n])
-        self.Z = np.asfortranarray(both[:n, n:])
-        self.residual = np.maximum(squares - _squares(self.Z), 0.0)
+        both = np.empty((n, n + self.Z.shape[1]), self.Z.dtype, order="F")
+        both[:, :n] = linalg.matmul(self.R, self.basis)
+        both[:, n:] = self.Z
+        both = linalg.triangularise(both)
+        self.R, self.Z = np.asfortranarray(both[:, :n]), np.asfortranarray(both[:, n:])
         self.basis = None
-        self._weights = None
 
     # Reading
 
@@ -284,8 +284,6 @@ class Root:
 
     def _solve(self) -> Array:
         """R⁻¹Z, in the basis where there is one."""
-        if self.R is None or self.rank == 0:
-            return np.zeros_like(self.Z, order="C")
         W = linalg.solve_root(self.R, self.Z)
         if not np.isfinite(W).all():
             W = linalg.solve_minimum_norm(self.R, self.Z)
@@ -293,17 +291,22 @@ class Root:
 
     def theta(self) -> Array:
         """The paper's θ = (R'R)⁺, eq. (11)."""
-        if self.R is None:
-            return np.eye(self.n_hidden, dtype=self.Z.dtype) / self.Z.dtype.type(self.prior) ** 2
         if self.basis is None:
             return linalg.inverse_of_root(self.R)
-        half = linalg.solve_root(self.R, self.basis, transposed=True)  # θ = half'·half
-        return linalg.matmul(half.T, half)
+        half = linalg.solve_root(self.R, self.basis, transposed=True)
+        theta = linalg.matmul(half.T, half)
+        if self.prior > 0:
+            theta += self.phi() / self.R.dtype.type(self.prior) ** 2
+        return theta
+
+    def phi(self) -> Array:
+        """The paper's Φ, the projection on what no row has reached, eq. (19)."""
+        if self.basis is None:
+            return np.zeros((self.n_hidden, self.n_hidden), self.R.dtype)
+        return np.eye(self.n_hidden, dtype=self.R.dtype) - linalg.matmul(self.basis.T, self.basis)
 
     def psi(self) -> Array:
         """The paper's ψ = (R'Z)', of shape (n_outputs, n_hidden), eq. (26)."""
-        if self.R is None:
-            return np.zeros((self.Z.shape[1], self.n_hidden), self.Z.dtype)
         psi = linalg.matmul(self.Z.T, self.R)
         return psi if self.basis is None else linalg.matmul(psi, self.basis)
 
@@ -317,10 +320,27 @@ class Root:
         other = self.copy()
         other.Z = np.zeros((self.rank, n_outputs), self.Z.dtype, order="F")
         other.Z[:, old] = self.Z
-        other.residual = np.zeros(n_outputs)
-        other.residual[old] = self.residual
+        other.loss = np.zeros(n_outputs)
+        other.loss[old] = self.loss
         other._weights = None
         return other
+
+
+def default_tol(n_hidden: int, dtype: Any) -> float:
+    """|c_k|/|a_k| that rounding alone can leave in eq. (10).
+
+    Measured for dependent rows of matrices with condition numbers up to 1e12: at most 16 eps for
+    5 columns, 230 for 40, 140 for 200 and 2400 for 500.
+    """
+    return 10 * n_hidden * float(np.finfo(dtype).eps)
+
+
+def _padded(A: Array, n_rows: int, n_columns: int | None = None) -> Array:
+    """A with zeros below and to the right."""
+    shape = (n_rows, A.shape[1] if n_columns is None else n_columns)
+    larger = np.zeros(shape, A.dtype, order="F")
+    larger[: A.shape[0], : A.shape[1]] = A
+    return larger
 
 
 def _squares(Y: Array) -> Array:

@@ -53,7 +53,7 @@ class Batch(Solver):
     def _absorb(self, state: Array, rows: Rows, seen: int) -> Array:
         factor = None if rows.weight is None else np.sqrt(rows.weight)
         [(H, Y)] = rows.blocks(rows.n, factor)
-        return ridge_by_svd(H, Y, self.epsilon)  # eq. (4)
+        return ridge_by_svd(H, Y, float(self.epsilon))  # eq. (4)
 
     def _weights_of(self, state: Array) -> Array:
         return state

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..linalg import Array
-from ..validation import check_number
-from ._exact import RootSolver, default_tol
+from ..validation import check_number, check_squares
+from ._exact import RootSolver
 from ._root import Root
 from ._rows import Rows
 
@@ -44,6 +44,7 @@ class DynamicOpium(RootSolver):
     coef_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets
     theta_ : ndarray of shape (n_hidden, n_hidden)
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
+    loss_ : ndarray of shape (n_outputs,), or float
     n_samples_seen_ : int
     n_features_in_ : int
 
@@ -87,9 +88,10 @@ class DynamicOpium(RootSolver):
             check_number("floor", self.floor, low=0)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
-        prior = float(self.epsilon / np.sqrt(self.alpha))
-        tol = default_tol(n_hidden, dtype)
-        return Root(n_hidden, n_outputs, prior=prior, tol=tol, dtype=dtype)
+        check_squares("epsilon", self.epsilon, dtype)
+        if not isinstance(self.floor, str):
+            check_squares("floor", self.floor or 0.0, dtype)
+        return Root(n_hidden, n_outputs, float(self.epsilon / np.sqrt(self.alpha)), dtype)
 
     def _absorb(self, state: Root, rows: Rows, seen: int) -> Root:
         age = np.arange(rows.n - 1, -1, -1)
@@ -111,7 +113,7 @@ class DynamicOpium(RootSolver):
         n = len(H)
         factor = np.sqrt(weight / self._decay(np.arange(1, n + 1)))
         state, errors = self._innovated(state, H, Y, factor)
-        state.absorb(lambda: iter(()), 0, decay=self._decay(n), ridge=self._ridge(seen, n))
+        state.fade(self._decay(n), self._ridge(seen, n))
         return state, errors
 
     def _record_length(self, seen: int) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..linalg import Array
 from ..validation import check_number
-from ._exact import RootSolver, default_tol
+from ._exact import RootSolver
 from ._root import Root
 
 
@@ -37,6 +35,7 @@ class Greville(RootSolver):
     theta_ : ndarray of shape (n_hidden, n_hidden)
     phi_ : ndarray of shape (n_hidden, n_hidden)
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
+    loss_ : ndarray of shape (n_outputs,), or float
     n_samples_seen_ : int
     n_features_in_ : int
 
@@ -66,8 +65,7 @@ class Greville(RootSolver):
             check_number("tol", self.tol, low=0, high=1)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
-        tol = default_tol(n_hidden, dtype) if self.tol is None else self.tol
-        return Root(n_hidden, n_outputs, prior=0.0, tol=tol, dtype=dtype)
+        return Root(n_hidden, n_outputs, 0.0, dtype, self.tol)
 
     @property
     def rank_(self) -> int:
@@ -77,7 +75,4 @@ class Greville(RootSolver):
     @property
     def phi_(self) -> Array:
         """The paper's Φ = I - AA⁺, of shape (n_hidden, n_hidden); eq. (19)."""
-        root = self._root()
-        if root.basis is None:
-            return np.zeros((root.n_hidden, root.n_hidden), self._dtype)
-        return np.eye(root.n_hidden, dtype=self._dtype) - root.basis.T @ root.basis
+        return self._root().phi()

@@ -50,7 +50,7 @@ class OpiumLight(OnlineSolver):
         self.gain = gain
 
     def _check_parameters(self) -> None:
-        check_number("gain", self.gain, low=0, include_low=False)
+        check_number("gain", self.gain, low=0, high=1e15, include_low=False)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Array:
         return np.zeros((n_hidden, n_outputs), dtype)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..validation import check_number
-from ._exact import RootSolver, default_tol
+from ..validation import check_number, check_squares
+from ._exact import RootSolver
 from ._root import Root
 
 
@@ -26,6 +26,7 @@ class Opium(RootSolver):
     coef_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets
     theta_ : ndarray of shape (n_hidden, n_hidden)
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
+    loss_ : ndarray of shape (n_outputs,), or float
     n_samples_seen_ : int
     n_features_in_ : int
 
@@ -58,5 +59,5 @@ class Opium(RootSolver):
         check_number("epsilon", self.epsilon, low=0)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
-        tol = default_tol(n_hidden, dtype)
-        return Root(n_hidden, n_outputs, prior=float(self.epsilon), tol=tol, dtype=dtype)
+        check_squares("epsilon", self.epsilon, dtype)
+        return Root(n_hidden, n_outputs, float(self.epsilon), dtype)
