@@ -450,7 +450,7 @@ def test_a_gram_matrix_that_is_refined(rng, monkeypatch):
     """
     U, _ = np.linalg.qr(rng.normal(size=(600, 50)))
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
-    H = (U * np.logspace(0, -3.1, 50) @ V.T * 100).astype(np.float32)
+    H = (U * np.logspace(0, -3.0, 50) @ V.T * 100).astype(np.float32)
     Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
     refined = []
     real = _root.Root._refined

@@ -29,11 +29,15 @@ _PANEL = 32
 # then takes ten times as long as with these blocks (M = 2000).
 _DIAGONAL = 128
 
-# How large eps·κ² may be for a root with condition number κ that comes from a Gram matrix. About
-# that much the Gram matrix adds to the relative error of the weights (a sixtieth of it on MNIST
-# activations); at the second figure one step of iterative refinement squares that. A QR would keep
-# more digits and takes three times as long.
-_GRAM_ERROR = {"d": (5e-9, 5e-9), "f": (0.05, 0.4)}
+# How large eps·κ² may be for a root with condition number κ that comes from a Gram matrix. At worst
+# that much the Gram matrix adds to the relative error of the weights (a ninetieth of it on MNIST
+# activations); one step of iterative refinement takes most of it away for one more pass through the
+# rows, and a QR all of it for three times the work. In float32 large layers go without refinement
+# for longer: their passes are long, and who wants more digits can have float64.
+_SAFE = {"d": 5e-9, "f": 0.03}
+_SAFE_IF_LARGE = {"d": 5e-9, "f": 0.3}
+_SAFE_IF_REFINED = {"d": 5e-9, "f": 0.5}
+_LARGE = 4096
 
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
 _REORTHOGONALISE = 0.7
@@ -143,15 +147,21 @@ def root_of_gram(G: Array) -> Array | None:
     return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
 
 
-def gram_is_safe(R: Array, *, refined: bool = False) -> bool:
-    """Whether R'R keeps enough digits of what R holds, or does so for weights that are refined."""
-    error = np.finfo(R.dtype).eps * condition(R) ** 2
-    return bool(error <= _GRAM_ERROR[R.dtype.char][refined])  # nan compares false
+def gram_error(R: Array) -> float:
+    """The relative error of weights from R'R in place of R, at worst."""
+    return float(np.finfo(R.dtype).eps * condition(R) ** 2)
+
+
+def largest_gram_error(like: Array, *, refined: bool = False) -> float:
+    """How large that may be, for weights that are refined or not."""
+    if refined:
+        return _SAFE_IF_REFINED[like.dtype.char]
+    return (_SAFE_IF_LARGE if len(like) >= _LARGE else _SAFE)[like.dtype.char]
 
 
 def smallest_safe_ridge(G: Array) -> float:
     """The least ridge·I in G, whose rank is otherwise incomplete, with which its root is safe."""
-    return float(np.finfo(G.dtype).eps / _GRAM_ERROR[G.dtype.char][0] * G.diagonal().min())
+    return float(np.finfo(G.dtype).eps / largest_gram_error(G) * G.diagonal().min())
 
 
 def condition(R: Array) -> float:

@@ -191,7 +191,9 @@ class Root:
             return self.rank == 0 and self.tol is None and 8 * n_rows >= self.n_hidden
         if 2 * n_rows < self.n_hidden:
             return False
-        return n_rows > 2 * self.n_hidden or linalg.gram_is_safe(self.R)
+        if n_rows > 2 * self.n_hidden:
+            return True
+        return linalg.gram_error(self.R) <= linalg.largest_gram_error(self.R)
 
     def _absorb_by_gram(self, blocks: Blocks, n_rows: int, decay: float, ridge: float) -> bool:
         dtype = self.Z.dtype
@@ -217,8 +219,9 @@ class Root:
         if R is None:
             return False
         Z = linalg.solve_root(R, C, transposed=True)
-        if not linalg.gram_is_safe(R):
-            if incomplete or not linalg.gram_is_safe(R, refined=True):
+        error = linalg.gram_error(R)
+        if not error <= linalg.largest_gram_error(R):  # not "error >": it may be nan
+            if incomplete or not error <= linalg.largest_gram_error(R, refined=True):
                 return False
             Z = self._refined(R, Z, blocks, decay, ridge)
         self.loss = np.maximum(squares - _squares(Z), 0.0)
