@@ -36,7 +36,8 @@ def naming(argument: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise type(error)(f"{argument}: {error}") from error
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{argument}: {error}") from error
 
 
 def check_number(

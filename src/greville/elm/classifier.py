@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ..linalg import Array
+from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
 from ..validation import check_length, check_something_counts, check_weights
 from ._base import ELM, solver_is_online
@@ -224,6 +225,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         if reset:
             self._begin(X, y, len(merged))
         elif len(merged) > len(self.classes_):
+            assert isinstance(self.solver_, OnlineSolver)
             self.solver_._add_outputs(len(merged), index_of(merged, self.classes_))
         self.classes_ = merged
         labels = index_of(merged, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from threading import Lock
 from typing import Any, Self
 
@@ -28,11 +29,11 @@ _RECORD = 128
 _KEEPING = Lock()
 
 
-class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     """A linear model of hidden activations without an intercept, learned in its own way.
 
-    A subclass says how: `_check_parameters`, `_start` (the state before any row), `_absorb` (the
-    state after some rows; the old one stays as it was) and `_weights_of` (W from a state).
+    A subclass says how, with functions of a state that only it understands. They never change a
+    state: they make another.
     """
 
     n_features_in_: int
@@ -84,17 +85,17 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise a ValueError for a parameter out of range."""
 
+    @abstractmethod
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Any:
-        raise NotImplementedError
+        """The state before any row."""
 
+    @abstractmethod
     def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
-        raise NotImplementedError
+        """The state after some rows, which come after `seen` others."""
 
+    @abstractmethod
     def _weights_of(self, state: Any) -> Array:
-        raise NotImplementedError
-
-    def _with_outputs(self, state: Any, n_outputs: int, old: Array) -> Any:
-        raise NotImplementedError
+        """W, of shape (n_hidden, n_outputs)."""
 
     # What the estimators in `elm` use: rows already checked
 
@@ -136,11 +137,6 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """W after every row learned so far, of shape (n_hidden, n_outputs)."""
         return self._weights_of(self._flush())
 
-    def _add_outputs(self, n_outputs: int, old: Array) -> None:
-        """More outputs, zero in all rows so far, the present ones at the indices `old`."""
-        self._held = (self._with_outputs(self._flush(), n_outputs, old), ())
-        self._n_outputs = n_outputs
-
     # Checks
 
     def _checked(self, H: Any, Y: Any, sample_weight: Any, *, reset: bool) -> Rows:
@@ -173,11 +169,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 class OnlineSolver(Solver):
-    """A solver that also learns from rows as they come.
-
-    A subclass adds `_innovate`: the state after a few rows, and the error of each before it was
-    learned.
-    """
+    """A solver that also learns from rows as they come."""
 
     def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. How rows are cut into calls changes nothing but rounding.
@@ -219,8 +211,20 @@ class OnlineSolver(Solver):
             rows = self._checked(H, Y, sample_weight, reset=not self._started)
             return self._shaped(self._record(rows))
 
-    def _innovate(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _innovate(
+        self, state: Any, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Any, Array]:
+        """The state after a few rows, and the error of each before it was learned."""
+
+    @abstractmethod
+    def _with_outputs(self, state: Any, n_outputs: int, old: Array) -> Any:
+        """A state with more outputs, zero in all rows so far, the present ones at `old`."""
+
+    def _add_outputs(self, n_outputs: int, old: Array) -> None:
+        """More outputs, zero in all rows so far, the present ones at the indices `old`."""
+        self._held = (self._with_outputs(self._flush(), n_outputs, old), ())
+        self._n_outputs = n_outputs
 
     def _record_length(self, seen: int) -> int:
         """How many rows `_innovate` may take at once after `seen` rows."""
