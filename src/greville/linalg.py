@@ -107,18 +107,34 @@ def innovations(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
     """Errors y - aW of every row, each before that row and after all before it were learned.
 
     With F = HR⁻¹ and LL' = I + FF', the vector L⁻¹(Y - HW) holds these errors, each divided by its
-    L_kk. L comes from the QR of [I; F'] and not from a Cholesky, which would square its condition.
-    None where R is too close to singular for finite numbers.
+    L_kk. None where R is too close to singular for finite numbers.
     """
     Ft = solve_root(R, H.T, transposed=True)
     if not np.isfinite(Ft).all():
         return None
-    n = H.shape[0]
-    eye = np.eye(n, dtype=R.dtype, order="F")
-    Lt = _lapack_routine("tpqrt", R)(0, min(_PANEL, n), eye, Ft, overwrite_a=1, overwrite_b=1)[0]
+    Lt = _root_of_sum(Ft)
     V = solve_root(Lt, Y - matmul(H, W), transposed=True)
     errors = np.diagonal(Lt)[:, None] * V
     return errors if np.isfinite(errors).all() else None
+
+
+def weights_after(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
+    """W after a few more rows, with R and W left as they are: W + R⁻¹F'(LL')⁻¹(Y - HW)."""
+    Ft = solve_root(R, H.T, transposed=True)
+    if not np.isfinite(Ft).all():
+        return None
+    Lt = _root_of_sum(Ft.copy(order="F"))
+    gain = solve_root(Lt, solve_root(Lt, Y - matmul(H, W), transposed=True))
+    after = W + solve_root(R, matmul(Ft, gain))
+    return np.ascontiguousarray(after) if np.isfinite(after).all() else None
+
+
+def _root_of_sum(Ft: Array) -> Array:
+    """L' with LL' = I + FF', F' overwritten. By QR of [I; F']: a Cholesky squares the condition."""
+    n = Ft.shape[1]
+    eye = np.eye(n, dtype=Ft.dtype, order="F")
+    tpqrt = _lapack_routine("tpqrt", Ft)
+    return tpqrt(0, min(_PANEL, n), eye, Ft, overwrite_a=1, overwrite_b=1)[0]
 
 
 def gram_of_rows(H: Array) -> Array:

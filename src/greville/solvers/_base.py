@@ -20,7 +20,7 @@ from ..validation import (
     check_weights,
     unchanged_on_error,
 )
-from ._rows import FEW, Kept, Rows
+from ._rows import FEW, VERY_FEW, Kept, Rows
 
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
 # one round of calls is shared by all of them.
@@ -135,7 +135,16 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _weights(self) -> Array:
         """W after every row learned so far, of shape (n_hidden, n_outputs)."""
+        state, waiting = self._held
+        if waiting and sum(len(H) for H, _, _ in waiting) <= VERY_FEW:
+            W = self._weights_after(state, waiting)
+            if W is not None:
+                return W
         return self._weights_of(self._flush())
+
+    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
+        """W after the rows that wait, without learning them, where there is a cheap way."""
+        return None
 
     # Checks
 

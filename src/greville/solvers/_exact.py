@@ -7,10 +7,11 @@ from itertools import groupby
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array, matmul
+from ..linalg import Array, matmul, weights_after
+from ..threads import one_thread
 from ._base import OnlineSolver
 from ._root import Root
-from ._rows import Rows, block_length
+from ._rows import Kept, Rows, block_length
 
 
 class RootSolver(OnlineSolver):
@@ -43,6 +44,24 @@ class RootSolver(OnlineSolver):
             else:
                 errors[start:stop] = y - matmul(h, state.weights())
         return state, errors
+
+    def _weights_after(self, state: Root, waiting: tuple[Kept, ...]) -> Array | None:
+        if state.basis is not None:
+            return None
+        known = state.after
+        if known is None or known[0] is not waiting:
+            rows = Rows.joined(list(waiting))
+            factor = self._factor(rows, self.n_samples_seen_ - rows.n)
+            if factor is None:
+                return None
+            [(H, Y)] = rows.blocks(rows.n, factor)
+            with one_thread:
+                state.after = known = (waiting, weights_after(state.R, state.weights(), H, Y))
+        return known[1]
+
+    def _factor(self, rows: Rows, seen: int) -> Array | None:
+        """What to multiply a few rows by so that the state as it is can take them, if it can."""
+        return np.ones(rows.n) if rows.weight is None else np.sqrt(rows.weight)
 
     def _weights_of(self, state: Root) -> Array:
         return state.weights()

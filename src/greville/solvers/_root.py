@@ -54,13 +54,16 @@ class Root:
         self.R: Array = np.empty((0, 0), dtype, order="F")
         self.Z: Array = np.empty((0, n_outputs), dtype, order="F")
         self.loss = np.zeros(n_outputs)  # |Y - HW|² + prior²|W|², for each output
+        self.after: tuple[Any, Array | None] | None = (
+            None  # weights after rows that wait, and those
+        )
         self._weights: Array | None = None
         self._shared = False
 
     def copy(self) -> Root:
         other = object.__new__(Root)
         vars(other).update(vars(self))
-        other._shared = True
+        other._shared, other.after = True, None
         return other
 
     @property

@@ -17,6 +17,10 @@ BLOCK_BYTES = 1 << 25
 # a QR of one row costs nearly as much as one of thirty, and past a hundred there is little to gain.
 FEW = 128
 
+# Up to so many waiting rows do not have to be learned when the weights are wanted: these are then
+# found from the old root and the rows, in two passes over the root where a QR makes many.
+VERY_FEW = 32
+
 
 def block_length(n_hidden: int, dtype: Any) -> int:
     """How many rows of activations are made and learned at a time."""

@@ -116,6 +116,12 @@ class DynamicOpium(RootSolver):
         state.fade(self._decay(n), self._ridge(seen, n))
         return state, errors
 
+    def _factor(self, rows: Rows, seen: int) -> Array | None:
+        if rows.n > self._record_length(seen) or self._ridge(seen, rows.n) > 0:
+            return None
+        weight = 1.0 if rows.weight is None else rows.weight
+        return np.sqrt(weight / self._decay(np.arange(1, rows.n + 1)))
+
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)
         if self.alpha > 1:
