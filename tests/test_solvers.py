@@ -443,22 +443,25 @@ def test_smooth_signals(rng, dtype, limit, taps):
         assert relative_error(clone(solver).fit(H, Y).coef_.T, want) < min(limit, 1e3 * own)
 
 
-def test_a_gram_matrix_that_is_refined(rng, monkeypatch):
-    """float32 with a condition number between the two limits: the weights as good as a QR's.
-
-    The root itself is not refined, so what is learned later inherits its two or three digits.
-    """
+@pytest.mark.parametrize(("condition", "grams"), [(30, "f"), (3e3, "fd"), (3e6, "fd")])
+def test_float32_rows_that_need_float64(rng, monkeypatch, condition, grams):
+    """Too ill-conditioned for a Gram matrix in float32: float64, and in the end a QR."""
     U, _ = np.linalg.qr(rng.normal(size=(600, 50)))
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
-    H = (U * np.logspace(0, -3.0, 50) @ V.T * 100).astype(np.float32)
+    H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
     Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
-    refined = []
-    real = _root.Root._refined
-    monkeypatch.setattr(_root.Root, "_refined", lambda *a: refined.append(1) or real(*a))
-    want = oracles.pseudoinverse_weights(H, Y, 1e-3)
-    assert relative_error(Opium(1e-3).fit(H, Y).coef_.T, want) < 1e-3
-    assert relative_error(learned(Opium(1e-3), H, Y, [300]).coef_.T, want) < 1e-2
-    assert refined
+    tried = []
+    real = _root.linalg.root_of_gram
+    monkeypatch.setattr(
+        _root.linalg, "root_of_gram", lambda G: tried.append(G.dtype.char) or real(G)
+    )
+    model = Opium(1e-2).fit(H, Y)
+    assert "".join(tried) == grams
+    assert model.coef_.dtype == np.float32
+    bound = 10 * np.finfo(np.float32).eps * min(condition, 1e4)
+    want = oracles.pseudoinverse_weights(H, Y, 1e-2)
+    assert relative_error(model.coef_.T, want) < bound
+    assert relative_error(learned(Opium(1e-2), H, Y, [300]).coef_.T, want) < 10 * bound
 
 
 def test_a_tolerance_holds_on_every_route(rng):

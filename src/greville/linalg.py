@@ -31,12 +31,11 @@ _DIAGONAL = 128
 
 # How large eps·κ² may be for a root with condition number κ that comes from a Gram matrix. At worst
 # that much the Gram matrix adds to the relative error of the weights (a ninetieth of it on MNIST
-# activations); one step of iterative refinement takes most of it away for one more pass through the
-# rows, and a QR all of it for three times the work. In float32 large layers go without refinement
-# for longer: their passes are long, and who wants more digits can have float64.
-_SAFE = {"d": 5e-9, "f": 0.03}
-_SAFE_IF_LARGE = {"d": 5e-9, "f": 0.3}
-_SAFE_IF_REFINED = {"d": 5e-9, "f": 0.5}
+# activations). What is too much in float32 is done again in float64, where 1e-4 is little next to
+# the rounding of the result; what is too much there goes through a QR. Large layers stay in float32
+# for longer: who wants more digits can have float64.
+_SAFE = {"dd": 5e-9, "fd": 1e-4, "ff": 0.03}
+_SAFE_IF_LARGE = 0.3
 _LARGE = 4096
 
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
@@ -152,9 +151,10 @@ def add_gram(G: Array, H: Array) -> None:
     _blas_routine("syrk", G)(1.0, H.T, beta=1.0, c=G, overwrite_c=1)
 
 
-def gram_of_root(R: Array) -> Array:
+def gram_of_root(R: Array, dtype: Any) -> Array:
     """R'R in a new array."""
-    return _blas_routine("trmm", R)(1.0, R, R.copy(order="F"), trans_a=1, overwrite_b=1)
+    G = R.astype(dtype, order="F")
+    return _blas_routine("trmm", G)(1.0, R, G, trans_a=1, overwrite_b=1)
 
 
 def root_of_gram(G: Array) -> Array | None:
@@ -163,21 +163,20 @@ def root_of_gram(G: Array) -> Array | None:
     return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
 
 
-def gram_error(R: Array) -> float:
-    """The relative error of weights from R'R in place of R, at worst."""
-    return float(np.finfo(R.dtype).eps * condition(R) ** 2)
+def gram_is_safe(R: Array, dtype: Any) -> bool:
+    """Whether weights of a dtype that come from R'R in place of R keep enough digits."""
+    error = np.finfo(R.dtype).eps * condition(R) ** 2
+    return bool(error <= _largest_gram_error(R, dtype))  # nan compares false
 
 
-def largest_gram_error(like: Array, *, refined: bool = False) -> float:
-    """How large that may be, for weights that are refined or not."""
-    if refined:
-        return _SAFE_IF_REFINED[like.dtype.char]
-    return (_SAFE_IF_LARGE if len(like) >= _LARGE else _SAFE)[like.dtype.char]
-
-
-def smallest_safe_ridge(G: Array) -> float:
+def smallest_safe_ridge(G: Array, dtype: Any) -> float:
     """The least ridge·I in G, whose rank is otherwise incomplete, with which its root is safe."""
-    return float(np.finfo(G.dtype).eps / largest_gram_error(G) * G.diagonal().min())
+    return float(np.finfo(G.dtype).eps / _largest_gram_error(G, dtype) * G.diagonal().min())
+
+
+def _largest_gram_error(like: Array, dtype: Any) -> float:
+    kinds = np.dtype(dtype).char + like.dtype.char
+    return _SAFE_IF_LARGE if kinds == "ff" and len(like) >= _LARGE else _SAFE[kinds]
 
 
 def condition(R: Array) -> float:

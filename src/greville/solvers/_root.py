@@ -81,8 +81,10 @@ class Root:
         Tall chunks go through the Gram matrix, one matrix product and one Cholesky. Short ones,
         and tall ones whose Gram matrix has lost too many digits, go through a QR of [R; H].
         """
-        if self._gram_pays(n_rows) and self._absorb_by_gram(blocks, n_rows, decay, ridge):
-            return
+        if self._gram_pays(n_rows):
+            for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
+                if self._absorb_by_gram(blocks, n_rows, decay, ridge, precision):
+                    return
         self.fade(decay, 0.0)
         for H, Y in blocks():
             self._begin(H)
@@ -194,54 +196,39 @@ class Root:
             return self.rank == 0 and self.tol is None and 8 * n_rows >= self.n_hidden
         if 2 * n_rows < self.n_hidden:
             return False
-        if n_rows > 2 * self.n_hidden:
-            return True
-        return linalg.gram_error(self.R) <= linalg.largest_gram_error(self.R)
+        return n_rows > 2 * self.n_hidden or linalg.gram_is_safe(self.R, self.R.dtype)
 
-    def _absorb_by_gram(self, blocks: Blocks, n_rows: int, decay: float, ridge: float) -> bool:
+    def _absorb_by_gram(
+        self, blocks: Blocks, n_rows: int, decay: float, ridge: float, precision: np.dtype[Any]
+    ) -> bool:
         dtype = self.Z.dtype
         if self.basis is not None:
-            G = np.zeros((self.n_hidden, self.n_hidden), dtype, order="F")
-            C = np.zeros((self.n_hidden, self.Z.shape[1]), dtype)
+            G = np.zeros((self.n_hidden, self.n_hidden), precision, order="F")
+            C = np.zeros((self.n_hidden, self.Z.shape[1]), precision)
             ridge += decay * self.prior**2
         else:
-            G = linalg.gram_of_root(self.R)
-            C = linalg.matmul(self.R.T, self.Z)
-            G *= dtype.type(decay)
-            C *= dtype.type(decay)
+            G = linalg.gram_of_root(self.R, precision)
+            C = linalg.matmul(self.R.T.astype(precision), self.Z.astype(precision))
+            G *= precision.type(decay)
+            C *= precision.type(decay)
         squares = decay * (self.loss + _squares(self.Z))
-        G[np.diag_indices_from(G)] += dtype.type(ridge)
+        G[np.diag_indices_from(G)] += precision.type(ridge)
         incomplete = self.basis is not None and n_rows < self.n_hidden
-        for H, Y in blocks():
+        for rows, targets in blocks():
+            H, Y = rows.astype(precision, copy=False), targets.astype(precision, copy=False)
             linalg.add_gram(G, H)
-            if incomplete and ridge < linalg.smallest_safe_ridge(G):
+            if incomplete and ridge < linalg.smallest_safe_ridge(G, dtype):
                 return False
             C += linalg.matmul(H.T, Y)
             squares = squares + _squares(Y)
         R = linalg.root_of_gram(G)
-        if R is None:
+        if R is None or not linalg.gram_is_safe(R, dtype):
             return False
         Z = linalg.solve_root(R, C, transposed=True)
-        error = linalg.gram_error(R)
-        if not error <= linalg.largest_gram_error(R):  # not "error >": it may be nan
-            if incomplete or not error <= linalg.largest_gram_error(R, refined=True):
-                return False
-            Z = self._refined(R, Z, blocks, decay, ridge)
         self.loss = np.maximum(squares - _squares(Z), 0.0)
-        self.R, self.Z, self.basis = R, Z, None
+        self.R, self.Z, self.basis = R.astype(dtype, copy=False), Z.astype(dtype, copy=False), None
         self._weights, self._shared = None, False
         return True
-
-    def _refined(self, R: Array, Z: Array, blocks: Blocks, decay: float, ridge: float) -> Array:
-        """Z for weights improved by one step of iterative refinement, from the rows themselves."""
-        W = np.ascontiguousarray(linalg.solve_root(R, Z))
-        gradient = -W.dtype.type(ridge) * W
-        if self.basis is None:
-            rest = np.ascontiguousarray(self.Z) - linalg.matmul(self.R, W)
-            gradient += W.dtype.type(decay) * linalg.matmul(self.R.T, rest)
-        for H, Y in blocks():
-            gradient += linalg.matmul(H.T, Y - linalg.matmul(H, W))
-        return Z + linalg.solve_root(R, gradient, transposed=True)
 
     # While the rows do not span the whole space
 
