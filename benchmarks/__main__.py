@@ -6,7 +6,7 @@ import sys
 
 from . import exactness, mnist, stream
 
-CASES = {"exactness": exactness.run, "stream": stream.run, "mnist": mnist.run}
+CASES = {"stream": stream.run, "exactness": exactness.run, "mnist": mnist.run}
 
 
 def main() -> int:

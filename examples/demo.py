@@ -24,7 +24,7 @@ SOLVERS = {
     "dynamic OPIUM": DynamicOpium(alpha=1.003, epsilon=10),
 }
 NOTES = {
-    "OPIUM": "all rows count alike",
+    "OPIUM": "never forgets",
     "OPIUM light": "follows the last rows",
     "dynamic OPIUM": "forgets old rows",
 }

@@ -15,3 +15,11 @@ def test_sine_switch(lags):
             if k >= lag:
                 assert X[k, j] == y[k - lag]
     assert X[0, 0] == pytest.approx(-np.sin(2 * np.pi * 10 * lags[0] * 1e-3), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"n_samples": 0}, {"lags": []}, {"lags": [0]}, {"lags": [-1]}, {"frequencies": (1,)}]
+)
+def test_sine_switch_refuses(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        sine_switch(**bad)

@@ -83,6 +83,15 @@ def test_any_transformer_may_be_the_hidden_layer(rng, hidden):
     assert model.score(X, y) > (-1 if isinstance(hidden, (PCA, RBFSampler)) else 0.8)
 
 
+def test_a_seed_reaches_a_layer_that_has_none(rng):
+    X, y = regression(rng)
+    by_number = ELMRegressor(15, random_state=3).fit(X, y)
+    by_layer = ELMRegressor(RandomLayer(15), random_state=3).fit(X, y)
+    own = ELMRegressor(RandomLayer(15, random_state=4), random_state=3).fit(X, y)
+    np.testing.assert_array_equal(by_number.hidden_.weights_, by_layer.hidden_.weights_)
+    assert not np.array_equal(by_number.hidden_.weights_, own.hidden_.weights_)
+
+
 def test_transformers_may_return_sparse_and_frames(rng):
     X, y = rng.integers(0, 3, size=(100, 2)), rng.normal(size=100)
     dense = ELMRegressor(OneHotEncoder(sparse_output=False)).fit(X, y)

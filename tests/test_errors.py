@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -64,6 +65,8 @@ ONLY_REGRESSION = [
     ("numeric text for y", GOOD_X, GOOD_Y.astype(str), "y.*expected numbers.*ELMClassifier"),
     ("text objects for y", GOOD_X, GOOD_Y.astype(str).astype(object), "y.*expected numbers"),
     ("dates for y", GOOD_X, GOOD_Y.astype("datetime64[D]"), "y.*expected numbers"),
+    ("sparse y", GOOD_X, sparse.csr_array(GOOD_Y[:, None]), "y.*sparse"),
+    ("numbers too large for y", GOOD_X, [10**400] * 30, "y.*too large"),
     ("a scalar for y", GOOD_X, 3.0, r"y.*expected shape \(n,\)"),
     ("two outputs", GOOD_X, np.zeros((30, 2)), "y.*2 outputs.*1"),
     ("huge y", GOOD_X, 1e160 * GOOD_Y, "y.*overflow.*other units"),
@@ -165,7 +168,7 @@ def test_bad_first_rows_leave_a_new_model_new(model, X_name, y_name):
         (DynamicOpium(np.nan), "alpha=nan"),
         (DynamicOpium(epsilon=-1), "epsilon=-1"),
         (DynamicOpium(floor=-1), "floor=-1"),
-        (DynamicOpium(floor="low"), "floor='low'"),
+        (DynamicOpium(floor="low"), "floor='low'.*'auto', None"),
     ],
     ids=str,
 )
@@ -239,6 +242,25 @@ def test_labels_that_cannot_be_told_apart():
     with pytest.raises(ValueError, match="y: labels of int64 and uint64.*told apart"):
         model.partial_fit(GOOD_X, (y + 3).astype(np.uint64))
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [("text", "X: expected numbers, got 'text'"), (pd.Timestamp("2020"), "X: expected numbers")],
+)
+def test_frames_with_other_than_numbers(column, message):
+    frame = pd.DataFrame(GOOD_X, columns=list("abcde")).assign(f=column)
+    with pytest.raises(ValueError, match=message):
+        ELMRegressor(8).fit(frame, GOOD_Y)
+
+
+def test_batch_says_why_it_has_no_partial_fit():
+    for solver in ("batch", Batch(0.1)):
+        model = ELMRegressor(8, solver)
+        assert not hasattr(model, "partial_fit")
+        with pytest.raises(AttributeError) as error:
+            model.partial_fit(GOOD_X, GOOD_Y)
+        assert "needs all rows at once" in str(error.value.__cause__)
 
 
 def test_bad_prequential_method():

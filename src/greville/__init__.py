@@ -1,5 +1,6 @@
 """Random hidden layers whose output weights are exact after every sample."""
 
+from . import datasets
 from .elm import ELMClassifier, ELMRegressor
 from .layers import RandomLayer
 from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
@@ -15,4 +16,5 @@ __all__ = [
     "Opium",
     "OpiumLight",
     "RandomLayer",
+    "datasets",
 ]

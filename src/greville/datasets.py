@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .linalg import Array
+from .validation import check_number
 
 
 def sine_switch(
@@ -43,6 +44,13 @@ def sine_switch(
     >>> X.shape, bool(X[500, 0] == y[499])
     ((1000, 10), True)
     """
+    check_number("n_samples", n_samples, low=1, whole=True)
+    if len(lags) == 0:
+        raise ValueError("lags: it is empty; pass at least one, such as [1].")
+    for lag in lags:
+        check_number("lags", lag, low=1, whole=True)
+    if len(frequencies) != 2:
+        raise ValueError(f"frequencies={frequencies!r}: pass two, before and after the change.")
     history = max(lags)
     k = np.arange(-history, n_samples)
     f = np.where(k < n_samples // 2, *frequencies)

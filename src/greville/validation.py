@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,12 +33,13 @@ def unchanged_on_error(*objects: Any) -> Iterator[None]:
 
 @contextmanager
 def naming(argument: str) -> Iterator[None]:
-    """Begin the message of any ValueError or TypeError with the argument it is about."""
+    """Begin the message of an error with the argument it is about."""
     try:
         yield
-    except (ValueError, TypeError) as error:
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{argument}: {error}") from error
+    except (ValueError, TypeError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        message = str(error).replace("Input X", f"Input {argument}")
+        raise kind(f"{argument}: {message}") from error
 
 
 def check_number(
@@ -67,7 +69,7 @@ def check_rows(
     with naming(name):
         if sparse.issparse(X):
             if not options.get("accept_sparse"):
-                raise ValueError("got a sparse matrix; pass a dense array, H.toarray().")
+                raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
         else:
             _refuse_text(X)
         return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
@@ -78,6 +80,8 @@ def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
     with naming(name):
         if Y is None:
             raise ValueError("requires y to be passed, but the target y is None.")
+        if sparse.issparse(Y):
+            raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
         _refuse_text(Y, "A regression target is numeric; for labels use ELMClassifier.")
         if np.asarray(Y).ndim not in (1, 2):
             raise ValueError(f"expected shape (n,) or (n, n_outputs), got {np.shape(Y)}.")
@@ -140,12 +144,16 @@ def _largest(dtype: Any) -> float:
 
 def _refuse_text(values: Any, advice: str = "Convert it to numbers first.") -> None:
     """Raise a ValueError for text, numeric text included, and for dates."""
-    array = np.asarray(values)
-    text = array.dtype.kind in "USMm" or (
-        array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat)
-    )
-    if text or array.dtype.kind == "T":
+    try:
+        array = np.asarray(values)
+    except TypeError as error:  # columns of kinds that do not go together
+        raise ValueError(f"expected numbers ({error}). {advice}") from error
+    if array.dtype.kind in "USTMm" and array.size:
         raise ValueError(f"expected numbers, got {array.dtype} such as {array.flat[0]!r}. {advice}")
+    if array.dtype.kind == "O":
+        for value in array.flat:
+            if isinstance(value, (str, bytes, date)):
+                raise ValueError(f"expected numbers, got {value!r} among them. {advice}")
 
 
 def check_something_counts(weight: Array | None) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
@@ -23,7 +22,6 @@ from ..validation import (
     check_magnitude,
     check_number,
     check_rows,
-    naming,
     unchanged_on_error,
 )
 
@@ -37,8 +35,10 @@ SOLVERS: dict[str, type[Solver]] = {
 
 
 def solver_is_online(estimator: ELM) -> bool:
-    """Whether there is partial_fit; for a solver that is none, so that it can say what is wrong."""
-    return not (estimator.solver == "batch" or isinstance(estimator.solver, Batch))
+    """Whether there is partial_fit; a solver that is none says what is wrong when it is used."""
+    if estimator.solver == "batch" or isinstance(estimator.solver, Batch):
+        raise AttributeError("Batch needs all rows at once; use fit, or another solver.")
+    return True
 
 
 class ELM(BaseEstimator):
@@ -141,10 +141,7 @@ class ELM(BaseEstimator):
 
 def _seeded(transformer: Any, random_state: Any) -> Any:
     """Seed whatever in the transformer has a random_state that is None."""
-    if random_state is not None:
-        with naming("random_state"):
-            random = check_random_state(random_state)
-        for name, value in sorted(transformer.get_params().items()):
-            if value is None and (name == "random_state" or name.endswith("__random_state")):
-                transformer.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
+    for name, value in transformer.get_params().items():
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            transformer.set_params(**{name: random_state})
     return transformer

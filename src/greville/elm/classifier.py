@@ -32,10 +32,11 @@ class ELMClassifier(ClassifierMixin, ELM):
     ----------
     hidden : "auto", int or transformer, default="auto"
         The hidden layer: a number of units for a `RandomLayer`, "auto" for 10 times the number of
-        inputs, or any scikit-learn transformer. A transformer is fitted on the first rows (all of
-        `fit`, the first chunk of `partial_fit`) and then stays as it is.
+        inputs, or any scikit-learn transformer of arrays. A transformer is fitted on the first rows
+        (all of `fit`, the first chunk of `partial_fit`) and then stays as it is.
     solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
-        How the output weights are learned; see `docs/solvers.md`.
+        How the output weights are learned: `Opium`, `OpiumLight`, `DynamicOpium`, `Greville` or
+        `Batch` with their defaults, or an object with others, such as ``Opium(epsilon=1.0)``.
     random_state : int, RandomState instance or None, default=None
         Seeds the hidden layer, where it has no seed of its own.
 
@@ -53,6 +54,9 @@ class ELMClassifier(ClassifierMixin, ELM):
 
     Notes
     -----
+    The units of the paper, tanh without bias, make odd functions of X. Where classes are not told
+    apart by odd functions, give the units a bias: ``hidden=RandomLayer(100, bias=True)``.
+
     Labels may appear for the first time in any `partial_fit`. The weights are then those of a
     model that knew them from the start: for a class that has not come up, all targets are zero.
 

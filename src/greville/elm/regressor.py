@@ -20,10 +20,11 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
     ----------
     hidden : "auto", int or transformer, default="auto"
         The hidden layer: a number of units for a `RandomLayer`, "auto" for 10 times the number of
-        inputs, or any scikit-learn transformer. A transformer is fitted on the first rows (all of
-        `fit`, the first chunk of `partial_fit`) and then stays as it is.
+        inputs, or any scikit-learn transformer of arrays. A transformer is fitted on the first rows
+        (all of `fit`, the first chunk of `partial_fit`) and then stays as it is.
     solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
-        How the output weights are learned; see `docs/solvers.md`.
+        How the output weights are learned: `Opium`, `OpiumLight`, `DynamicOpium`, `Greville` or
+        `Batch` with their defaults, or an object with others, such as ``Opium(epsilon=1.0)``.
     random_state : int, RandomState instance or None, default=None
         Seeds the hidden layer, where it has no seed of its own.
 
@@ -39,6 +40,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
 
     Notes
     -----
+    The units of the paper, tanh without bias, make odd functions of X. Where the targets have a
+    mean or an even part, give the units a bias: ``hidden=RandomLayer(100, bias=True)``.
+
     X is processed in blocks of rows: memory is O(M²) beside the data, whatever their number (the
     "batch" solver apart, which holds all activations). float32 input is learned in float32.
 

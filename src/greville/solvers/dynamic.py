@@ -84,7 +84,9 @@ class DynamicOpium(RootSolver):
     def _check_parameters(self) -> None:
         check_number("alpha", self.alpha, low=1, high=2)
         check_number("epsilon", self.epsilon, low=0)
-        if self.floor is not None and not (isinstance(self.floor, str) and self.floor == "auto"):
+        if isinstance(self.floor, str) and self.floor != "auto":
+            raise ValueError(f"floor={self.floor!r}: pass 'auto', None or a number >= 0.")
+        if not (self.floor is None or isinstance(self.floor, str)):
             check_number("floor", self.floor, low=0)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
