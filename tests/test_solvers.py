@@ -16,6 +16,7 @@ from greville.solvers import _root, _rows
 
 from . import oracles
 from .oracles import relative_error
+from .problems import learned, problem
 
 
 @dataclass
@@ -76,27 +77,18 @@ ONLINE = [
         lambda H, Y: oracles.opium(H, Y, 0.3)[3],
     ),
 ]
+
+
 BATCH = [
     Case(Batch(), lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.0, w)),
     Case(Batch(0.3), lambda H, Y, w=None: oracles.pseudoinverse_weights(H, Y, 0.3, w)),
 ]
+
+
 ALL = ONLINE + BATCH
+
+
 SHAPES = [(1, 1), (1, 6), (5, 6), (6, 6), (7, 6), (40, 6), (300, 20), (30, 60), (700, 33)]
-
-
-def problem(rng, n, M, N=2):
-    """Activations with a mean, targets with noise."""
-    H = np.tanh(rng.normal(0.3, 1.0, size=(n, M)))
-    return H, H @ rng.normal(1.0, 1.0, size=(M, N)) + 0.1 * rng.normal(size=(n, N)) - 1.0
-
-
-def learned(solver, H, Y, cuts=(), weight=None):
-    model = clone(solver)
-    for rows in np.split(np.arange(len(H)), cuts):
-        if len(rows):
-            w = None if weight is None else weight[rows]
-            model.partial_fit(H[rows], Y[rows], sample_weight=w)
-    return model
 
 
 @pytest.mark.parametrize("case", ALL, ids=repr)
@@ -193,98 +185,6 @@ def test_theta_and_psi_are_the_papers(rng, alpha):
         np.testing.assert_allclose(model.psi_ @ model.theta_, W.T, rtol=1e-9)  # eq. (25)
 
 
-def test_greville_shows_theta_phi_psi_and_rank(rng):
-    rows = rng.normal(size=(4, 9))
-    H = np.vstack([rows, rows[:2].sum(0), rows[1]])
-    Y = rng.normal(size=(6, 2))
-    model = Greville().fit(H, Y)
-    pinv = np.linalg.pinv(H)
-    assert model.rank_ == 4
-    np.testing.assert_allclose(model.theta_, pinv @ pinv.T, atol=1e-12)  # eq. (11)
-    np.testing.assert_allclose(model.phi_, np.eye(9) - pinv @ H, atol=1e-12)  # eq. (19)
-    np.testing.assert_allclose(model.psi_, Y.T @ H, atol=1e-12)
-    full = model.partial_fit(rng.normal(size=(20, 9)), rng.normal(size=(20, 2)))
-    assert full.rank_ == 9
-    assert not full.phi_.any()
-
-
-@pytest.mark.parametrize(
-    ("solver", "length"), [(Greville(), 1), (Greville(), 600), (Opium(0), 40)], ids=repr
-)
-def test_greville_is_pinv_after_every_row(rng, solver, length):
-    M, n = 200, 600
-    H, Y = rng.normal(0.2, 1.0, size=(n, M)), rng.normal(size=(n, 3))
-    for k in rng.choice(np.arange(20, n), size=47, replace=False):  # planted dependent rows
-        H[k] = rng.normal(size=12) @ H[rng.choice(k, size=12)]
-    H[7], H[11], H[150] = 0.0, H[3], 1e-7 * H[20]
-    model, worst = clone(solver), 0.0
-    for start in range(0, n, length):
-        model.partial_fit(H[start : start + length], Y[start : start + length])
-        k = min(n, start + length)
-        worst = max(worst, relative_error(model.coef_.T, np.linalg.pinv(H[:k]) @ Y[:k]))
-    assert worst < 1e-9
-
-
-def test_greville_is_its_printed_recursion(rng):
-    H, Y = rng.normal(size=(45, 30)), rng.normal(size=(45, 2))
-    H[12] = H[3] - 2 * H[5]
-    after, errors = oracles.greville_method(H, Y)
-    model = Greville()
-    for k in range(45):
-        model.partial_fit(H[k : k + 1], Y[k : k + 1])
-        assert relative_error(model.coef_.T, after[k]) < 1e-9
-    assert relative_error(Y - Greville().prequential(H, Y), errors) < 1e-9
-
-
-def test_the_tolerance_of_greville_is_relative(rng):
-    H, Y = rng.normal(size=(6, 10)), rng.normal(size=(6, 1))
-    H[5] = H[:5].sum(0) + 1e-6 * rng.normal(size=10)
-    for scale in (1e-140, 1.0, 1e140):
-        assert Greville().fit(scale * H, Y).rank_ == 6
-        assert Greville(tol=1e-4).fit(scale * H, Y).rank_ == 5
-
-
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
-@pytest.mark.parametrize(
-    ("n", "M", "rank"), [(90, 30, 30), (30, 90, 30), (40, 40, 40), (80, 40, 25)]
-)
-@pytest.mark.parametrize("solver", [Batch(), Greville(), Opium(0)], ids=repr)
-def test_known_answers(rng, solver, n, M, rank, condition):
-    H, W, Y = oracles.known_answer(rng, n, M, 2, condition, rank)
-    eps = np.finfo(float).eps
-    models = [clone(solver).fit(H, Y)]
-    if not isinstance(solver, Batch):
-        models += [learned(solver, H, Y, cuts) for cuts in ([7, 20], range(n))]
-    for model in models:
-        assert relative_error(model.coef_.T, W) < 100 * eps * condition * np.sqrt(n)
-
-
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
-@pytest.mark.parametrize("epsilon", [1e-3, 1e-6])
-def test_opium_on_ill_conditioned_rows(rng, epsilon, condition):
-    H, _, Y = oracles.known_answer(rng, 120, 40, 2, condition)
-    want = Batch(epsilon).fit(H, Y).coef_
-    oracle = oracles.pseudoinverse_weights(H, Y, epsilon)
-    effective = min(condition, 1 / epsilon)
-    assert relative_error(want.T, oracle) < 1e-13 * effective
-    by_gram = min(5e-9, 10 * np.finfo(float).eps * effective**2)  # what the Gram route may cost
-    for cuts in ([], [60], range(0, 120, 7), range(120)):
-        model = learned(Opium(epsilon), H, Y, cuts)
-        assert relative_error(model.coef_.T, oracle) < max(by_gram, 1e-13 * effective)
-    few = learned(Opium(epsilon), H[:30], Y[:30], [10, 20])
-    oracle = oracles.pseudoinverse_weights(H[:30], Y[:30], epsilon)
-    assert relative_error(few.coef_.T, oracle) < max(1e-9, 1e-13 * effective)
-
-
-@pytest.mark.parametrize("solver", [Batch(), Batch(0.1), Greville(), Opium(0.1)], ids=repr)
-def test_doubled_columns_share_the_weight(rng, solver):
-    H, Y = problem(rng, 80, 10)
-    doubled = clone(solver).fit(np.hstack([H, H]), Y).coef_
-    np.testing.assert_allclose(doubled[:, :10], doubled[:, 10:], atol=1e-11)
-    want = oracles.pseudoinverse_weights(np.hstack([H, H]), Y, getattr(solver, "epsilon", 0.0))
-    assert relative_error(doubled.T, want) < 1e-10
-
-
 @pytest.mark.parametrize("case", ALL, ids=repr)
 @pytest.mark.parametrize(("n", "M"), [(5, 6), (40, 6), (300, 20), (30, 60)])
 def test_float32_stays_float32(rng, case, n, M):
@@ -353,28 +253,6 @@ def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
     np.testing.assert_allclose(model.coef_, want, rtol=1e-12)
 
 
-def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
-    H, Y = problem(rng, 400, 6)
-    for scale in (1e-180, 1e-100, 1e100, 1e140):
-        for solver in (Greville(), Opium(0), Batch()):
-            got = clone(solver).fit(scale * H, Y).coef_ * scale
-            assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y)) < 1e-9
-        got = learned(Opium(1e-3 * scale), scale * H, Y, [30, 200]).coef_ * scale
-        assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y, 1e-3)) < 1e-9
-
-
-@pytest.mark.parametrize(("n", "tall"), [(400, True), (40, False)])
-def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
-    calls = []
-    real = _root.linalg.root_of_gram
-    monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: calls.append(1) or real(G))
-    H, Y = problem(rng, 500, 100)
-    model = Opium().partial_fit(H, Y)
-    calls.clear()
-    model.partial_fit(H[:n], Y[:n]).predict(H[:1])
-    assert bool(calls) == tall
-
-
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
     monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: None)
@@ -383,93 +261,12 @@ def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
         assert relative_error(learned(case.solver, H, Y, cuts).coef_.T, case.weights(H, Y)) < 1e-10
 
 
-def test_a_large_prior_keeps_the_gram_route_for_few_rows(rng):
-    H, Y = problem(rng, 150, 400)
-    for epsilon in (1e-3, 30.0):
-        got = Opium(epsilon).fit(H, Y).coef_
-        assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y, epsilon)) < 1e-10
-
-
-def test_the_paper_rule_blows_up_and_the_floor_holds():
-    """The paper's sine, only longer: 30,000 samples of 20 Hz."""
-    random = np.random.RandomState(0)
-    signal = np.sin(2 * np.pi * 20 * np.arange(30_010) * 1e-3)
-    X = np.stack([signal[10 - lag : -lag] for lag in range(1, 11)], axis=1)
-    H = np.tanh(X @ random.uniform(-0.5, 0.5, (100, 10)).T)
-    y = signal[10:]
-    held = DynamicOpium(1.003, 10.0)
-    errors = y - held.prequential(H, y)
-    assert np.sqrt(np.mean(errors[-1000:] ** 2)) < 1e-7
-    assert np.abs(errors[5000:]).max() < 1e-3
-    assert np.linalg.norm(held.coef_) < 1e3
-
-
-@pytest.mark.parametrize("floor", ["auto", None, 1e-3])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_forgetting_never_ends_in_nan(rng, floor, dtype):
-    H = np.zeros((3000, 5), dtype)
-    H[:1000, 0] = 1
-    H[2000:] = rng.normal(size=(1000, 5))
-    y = H.sum(axis=1)
-    for alpha in (1.05, 1.9):
-        model = DynamicOpium(alpha, 1e-3, floor)
-        predicted = model.prequential(H, y)
-        assert np.isfinite(predicted).all()
-        assert np.isfinite(model.coef_).all()
-        assert np.isfinite(model.theta_).all()
-        assert np.isfinite(DynamicOpium(alpha, 0, floor).fit(H, y).coef_).all()
-        np.testing.assert_allclose(model.coef_, np.ones(5), atol=0.05)
-
-
 def test_waiting_rows_are_few(rng):
     H, Y = problem(rng, 1000, 5)
     model = Opium()
     for k in range(1000):
         model.partial_fit(H[k : k + 1], Y[k : k + 1])
         assert sum(len(h) for h, _, _ in model._held[1]) < _rows.FEW
-
-
-@pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1e-6), (np.float32, 0.1)])
-@pytest.mark.parametrize("taps", [[1, 2, 1], [1, 4, 6, 4, 1]])
-def test_smooth_signals(rng, dtype, limit, taps):
-    """Lags of a smoothed signal: ill-conditioned, though no Cholesky pivot is small."""
-    x = np.convolve(rng.normal(size=1500), taps, "valid")
-    H = np.lib.stride_tricks.sliding_window_view(x, 100)[:1000].astype(dtype)
-    Y = (H @ rng.normal(size=(100, 1)) + 0.1 * rng.normal(size=(1000, 1))).astype(dtype)
-    kappa = np.linalg.cond(H.astype(float))
-    own = np.finfo(dtype).eps * kappa  # what rounding H alone does
-    want = oracles.pseudoinverse_weights(H, Y)
-    for solver in (Greville(), Opium(0)):
-        assert relative_error(clone(solver).fit(H, Y).coef_.T, want) < min(limit, 1e3 * own)
-
-
-@pytest.mark.parametrize(("condition", "grams"), [(30, "f"), (3e3, "fd"), (3e6, "fd")])
-def test_float32_rows_that_need_float64(rng, monkeypatch, condition, grams):
-    """Too ill-conditioned for a Gram matrix in float32: float64, and in the end a QR."""
-    U, _ = np.linalg.qr(rng.normal(size=(600, 50)))
-    V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
-    H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
-    Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
-    tried = []
-    real = _root.linalg.root_of_gram
-    monkeypatch.setattr(
-        _root.linalg, "root_of_gram", lambda G: tried.append(G.dtype.char) or real(G)
-    )
-    model = Opium(1e-2).fit(H, Y)
-    assert "".join(tried) == grams
-    assert model.coef_.dtype == np.float32
-    bound = 10 * np.finfo(np.float32).eps * min(condition, 1e4)
-    want = oracles.pseudoinverse_weights(H, Y, 1e-2)
-    assert relative_error(model.coef_.T, want) < bound
-    assert relative_error(learned(Opium(1e-2), H, Y, [300]).coef_.T, want) < 10 * bound
-
-
-def test_a_tolerance_holds_on_every_route(rng):
-    H, Y = rng.normal(size=(40, 10)), rng.normal(size=(40, 1))
-    H[:, 9] *= 0.05
-    whole, rows = Greville(tol=0.3).fit(H, Y), learned(Greville(tol=0.3), H, Y, range(40))
-    assert whole.rank_ == rows.rank_ == 9
-    assert relative_error(whole.coef_, rows.coef_) < 1e-10
 
 
 @pytest.mark.parametrize(
@@ -482,30 +279,6 @@ def test_rows_of_weight_zero_are_only_predicted(solver):
     want = clone(solver).partial_fit(np.eye(2), [1.0, 1.0], sample_weight=[1, 0]).coef_
     np.testing.assert_allclose(record.coef_, want, atol=1e-14)
     assert want[1] == 0
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("epsilon", [1e-2, 1e-3, 1e-6, 1e-9, 1e-15])
-def test_a_small_prior_and_few_rows(rng, dtype, epsilon):
-    H, Y = (a.astype(dtype) for a in problem(rng, 20, 50))
-    U, s, Vt = np.linalg.svd(H.astype(float), full_matrices=False)
-    want = Vt.T * (s / (s**2 + epsilon**2)) @ U.T @ Y
-    tol = 1e-8 if dtype == np.float64 else 1e-2
-    for cuts in ([], [5, 9], range(20)):
-        model = learned(Opium(epsilon), H, Y, cuts)
-        assert relative_error(model.coef_.T, want) < tol
-        assert relative_error(clone(model).prequential(H, Y), learned_loop(model, H, Y)) < tol
-    grown = learned(Opium(epsilon), np.vstack([H, 3 * H[:, ::-1], H + 1]), np.vstack([Y, Y, Y]))
-    assert np.isfinite(grown.coef_).all()
-
-
-def learned_loop(solver, H, Y):
-    model, predicted = clone(solver), np.zeros_like(Y)
-    for k in range(len(H)):
-        if k:
-            predicted[k] = model.predict(H[k : k + 1])[0]
-        model.partial_fit(H[k : k + 1], Y[k : k + 1])
-    return predicted
 
 
 @pytest.mark.parametrize(
