@@ -151,10 +151,9 @@ def add_gram(G: Array, H: Array) -> None:
     _blas_routine("syrk", G)(1.0, H.T, beta=1.0, c=G, overwrite_c=1)
 
 
-def gram_of_root(R: Array, dtype: Any) -> Array:
+def gram_of_root(R: Array) -> Array:
     """R'R in a new array."""
-    G = R.astype(dtype, order="F")
-    return _blas_routine("trmm", G)(1.0, R, G, trans_a=1, overwrite_b=1)
+    return _blas_routine("trmm", R)(1.0, R, R.copy(order="F"), trans_a=1, overwrite_b=1)
 
 
 def root_of_gram(G: Array) -> Array | None:

@@ -54,9 +54,7 @@ class Root:
         self.R: Array = np.empty((0, 0), dtype, order="F")
         self.Z: Array = np.empty((0, n_outputs), dtype, order="F")
         self.loss = np.zeros(n_outputs)  # |Y - HW|² + prior²|W|², for each output
-        self.after: tuple[Any, Array | None] | None = (
-            None  # weights after rows that wait, and those
-        )
+        self.after: tuple[Any, Array | None] | None = None  # rows that wait; weights after them
         self._weights: Array | None = None
         self._shared = False
 
@@ -207,8 +205,9 @@ class Root:
             C = np.zeros((self.n_hidden, self.Z.shape[1]), precision)
             ridge += decay * self.prior**2
         else:
-            G = linalg.gram_of_root(self.R, precision)
-            C = linalg.matmul(self.R.T.astype(precision), self.Z.astype(precision))
+            R, Z = self.R.astype(precision, copy=False), self.Z.astype(precision, copy=False)
+            C = linalg.matmul(R.T, Z)
+            G = linalg.gram_of_root(R)
             G *= precision.type(decay)
             C *= precision.type(decay)
         squares = decay * (self.loss + _squares(self.Z))
@@ -221,12 +220,13 @@ class Root:
                 return False
             C += linalg.matmul(H.T, Y)
             squares = squares + _squares(Y)
-        R = linalg.root_of_gram(G)
-        if R is None or not linalg.gram_is_safe(R, dtype):
+        root = linalg.root_of_gram(G)
+        if root is None or not linalg.gram_is_safe(root, dtype):
             return False
-        Z = linalg.solve_root(R, C, transposed=True)
+        Z = linalg.solve_root(root, C, transposed=True)
         self.loss = np.maximum(squares - _squares(Z), 0.0)
-        self.R, self.Z, self.basis = R.astype(dtype, copy=False), Z.astype(dtype, copy=False), None
+        self.R, self.Z = root.astype(dtype, copy=False), Z.astype(dtype, copy=False)
+        self.basis = None
         self._weights, self._shared = None, False
         return True
 
@@ -251,6 +251,8 @@ class Root:
 
     def _grow(self, rank: int) -> None:
         """Room for new directions, in which so far there was the prior alone."""
+        if rank == self.rank:
+            return
         known, self.R, self.Z = self.rank, _padded(self.R, rank, rank), _padded(self.Z, rank)
         np.fill_diagonal(self.R[known:, known:], self.prior)
 
