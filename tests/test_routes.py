@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from greville import Batch, Greville, Opium
+from greville import Batch, DynamicOpium, Greville, Opium
 from greville.solvers import _root
 
 from . import oracles
@@ -72,9 +72,14 @@ def test_smooth_signals(rng, dtype, limit, taps):
         assert relative_error(clone(solver).fit(H, Y).coef_.T, want) < min(limit, 1e3 * own)
 
 
-@pytest.mark.parametrize(("condition", "grams"), [(30, "f"), (3e3, "fd"), (3e6, "fd")])
-def test_float32_rows_that_need_float64(rng, monkeypatch, condition, grams):
-    """Too ill-conditioned for a Gram matrix in float32: float64, and in the end a QR."""
+@pytest.mark.parametrize(
+    ("condition", "large", "grams"),
+    [(30, False, "f"), (3e3, False, "fd"), (3e6, False, "fd"), (500, True, "f"), (3e6, True, "fd")],
+)
+def test_float32_rows_that_need_float64(rng, monkeypatch, condition, large, grams):
+    """Too ill-conditioned for a Gram matrix in float32: refined, float64, and in the end a QR."""
+    monkeypatch.setattr(_root.linalg, "_LARGE", 10 if large else 1000)
+    monkeypatch.setattr(_root.linalg, "_SAFE_IF_LARGE", 0.01)
     U, _ = np.linalg.qr(rng.normal(size=(600, 50)))
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
     H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
@@ -90,7 +95,29 @@ def test_float32_rows_that_need_float64(rng, monkeypatch, condition, grams):
     bound = 10 * np.finfo(np.float32).eps * min(condition, 1e4)
     want = oracles.pseudoinverse_weights(H, Y, 1e-2)
     assert relative_error(model.coef_.T, want) < bound
-    assert relative_error(learned(Opium(1e-2), H, Y, [300]).coef_.T, want) < 10 * bound
+    for model in (Opium(1e-2), Opium(30)):
+        want = oracles.pseudoinverse_weights(H, Y, model.epsilon)
+        assert relative_error(learned(model, H, Y, [300]).coef_.T, want) < 10 * bound
+
+
+def test_refinement_after_rows_learned_before(rng, monkeypatch):
+    """The gradient counts what the root holds, faded, and the floor."""
+    monkeypatch.setattr(_root.linalg, "_LARGE", 10)
+    monkeypatch.setattr(_root.linalg, "_SAFE_IF_LARGE", 0.0)
+    steps = []
+    real = _root.Root._refinement
+    monkeypatch.setattr(
+        _root.Root, "_refinement", lambda *args: steps.append(real(*args)) or steps[-1]
+    )
+    monkeypatch.setattr(_root.Root, "_gram_pays", lambda self, n: n > 100)
+    H, Y = (a.astype(np.float32) for a in problem(rng, 900, 30))
+    model = DynamicOpium(1.01, 1e-2, floor=1.0)
+    for stop in (300, 600, 900):
+        model.partial_fit(H[stop - 300 : stop], Y[stop - 300 : stop])
+    want = oracles.forgetting_ridge(H, Y, 1e-2, 1.01, 1.0)
+    assert relative_error(model.coef_.T, want) < 1e-5
+    assert len(steps) == 3
+    assert all(step is not None for step in steps)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

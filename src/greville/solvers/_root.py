@@ -19,6 +19,9 @@ _GROWTH = 64
 # space. Where that is more than this, it starts from nothing and grows with the rows instead.
 _LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
 
+# How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
+_LONGEST_STEP = 0.02
+
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
@@ -221,14 +224,41 @@ class Root:
             C += linalg.matmul(H.T, Y)
             squares = squares + _squares(Y)
         root = linalg.root_of_gram(G)
-        if root is None or not linalg.gram_is_safe(root, dtype):
+        if root is None:
             return False
         Z = linalg.solve_root(root, C, transposed=True)
+        if not linalg.gram_is_safe(root, dtype):
+            step = self._refinement(root, Z, blocks, decay, ridge)
+            if step is None:
+                return False
+            Z += step
         self.loss = np.maximum(squares - _squares(Z), 0.0)
         self.R, self.Z = root.astype(dtype, copy=False), Z.astype(dtype, copy=False)
         self.basis = None
         self._weights, self._shared = None, False
         return True
+
+    def _refinement(
+        self, root: Array, Z: Array, blocks: Blocks, decay: float, ridge: float
+    ) -> Array | None:
+        """What to add to Z so that W = root⁻¹Z loses the error of the Gram matrix behind root.
+
+        One Newton step, with the gradient H'(Y - HW) from the rows themselves. Its length is the
+        error that W had; the square of that is about what it leaves. None where that is too much.
+        """
+        if not linalg.gram_can_be_refined(root):
+            return None
+        W = np.ascontiguousarray(linalg.solve_root(root, Z))
+        gradient = W * W.dtype.type(-ridge)
+        if self.basis is None:
+            left = self.Z - linalg.matmul(self.R, W)
+            gradient += W.dtype.type(decay) * linalg.matmul(self.R.T, left)
+        for H, Y in blocks():
+            gradient += linalg.matmul(H.T, Y - linalg.matmul(H, W))
+        step = linalg.solve_root(root, gradient, transposed=True)
+        change = linalg.solve_root(root, step)
+        small = _squares(change) <= _LONGEST_STEP**2 * _squares(W)  # nan compares false
+        return step if small.all() else None
 
     # While the rows do not span the whole space
 
