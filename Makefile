@@ -4,10 +4,10 @@ BIN := .venv/bin
 PIP := bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALL := .venv/$(PIP)
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench reproduction clean
 
 demo: .venv/demo
-	$(BIN)/python examples/demo.py
+	$(BIN)/greville paper sine ecg
 
 test: .venv/dev
 	$(BIN)/python -m pytest
@@ -25,6 +25,12 @@ format: .venv/dev
 bench: .venv-bench/ready
 	.venv-bench/bin/python -m benchmarks $(CASES)
 
+# docs/reproduction.md and what it shows; needs MNIST, and about five minutes.
+reproduction: .venv/demo
+	$(BIN)/greville paper --out docs/reproduction
+	rm docs/reproduction/report.html
+	$(BIN)/python -m greville.paper._markdown docs/reproduction > docs/reproduction.md
+
 clean:
 	rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
@@ -38,7 +44,7 @@ clean:
 	@touch $@
 
 .venv/demo: .venv/base pyproject.toml
-	@$(INSTALL) --no-build-isolation --editable '.[plot]'
+	@$(INSTALL) --no-build-isolation --editable '.[cli]'
 	@touch $@
 
 # The peers have an environment of their own.

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from greville import ELMClassifier, Opium, OpiumLight, linalg
+from greville.paper._measure import PeakMemory
 
-from ._measure import Array, in_a_fresh_process, mnist, peak_megabytes, seconds
+from ._measure import Array, in_a_fresh_process, mnist, seconds
 
 UNITS = 7840
 LIGHT_SEEDS = range(5)
@@ -34,9 +35,9 @@ def run() -> None:
 def _opium(seed: int) -> dict[str, float]:
     X, y, X_test, y_test = mnist()
     model = ELMClassifier(UNITS, Opium(1e-3), random_state=seed)
-    data = peak_megabytes()
+    memory = PeakMemory()
     took = [seconds(lambda: model.fit(X, y))]
-    megabytes = peak_megabytes() - data
+    megabytes = memory.beyond
     needed = [_needed(X)]
     took.append(seconds(lambda: model.fit(X, y)))
     needed.append(_needed(X))
@@ -51,9 +52,9 @@ def _opium(seed: int) -> dict[str, float]:
 def _light(seed: int) -> dict[str, float]:
     X, y, X_test, y_test = mnist()
     model = ELMClassifier(UNITS, OpiumLight(1.0), random_state=seed)
-    data = peak_megabytes()
+    memory = PeakMemory()
     took = seconds(lambda: model.fit(X, y))
-    megabytes = peak_megabytes() - data
+    megabytes = memory.beyond
     return {"error": _error(model, X_test, y_test), "seconds": took, "megabytes": megabytes}
 
 

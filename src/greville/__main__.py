@@ -1,0 +1,5 @@
+"""``python -m greville`` is the command."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,39 @@
+"""All commands, and what they share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from ._paper import paper
+
+app = typer.Typer(
+    name="greville",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"greville {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def greville(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """Learns from data as it arrives: exact after every sample, in memory that does not grow."""
+
+
+app.command()(paper)

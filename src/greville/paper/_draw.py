@@ -1,0 +1,187 @@
+"""The figures. Colours are Okabe and Ito's, which colour-blind readers can tell apart; line styles
+and labels say the same in grey. Each figure comes for a light and a dark page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..linalg import Array
+from ._result import ALGORITHMS
+
+_COLOURS = {
+    False: {"opium": "#0072B2", "light": "#B87A00", "dynamic": "#009E73", "bad": "#D55E00"},
+    True: {"opium": "#56B4E9", "light": "#E69F00", "dynamic": "#3DCFA5", "bad": "#FF8A4C"},
+}
+_INK = {False: ("#1b1f24", "#ffffff", "#9aa3ad"), True: ("#e6e9ec", "#15181c", "#79828c")}
+_STYLES = {"opium": "-", "light": "--", "dynamic": "-."}
+_WIDTH = 9.0
+
+
+@contextmanager
+def _style(dark: bool) -> Iterator[None]:
+    ink, paper, faint = _INK[dark]
+    with mpl.rc_context(
+        {
+            "font.family": "sans-serif",
+            "font.sans-serif": ["DejaVu Sans"],
+            "font.size": 9,
+            "axes.titlesize": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": faint,
+            "axes.labelcolor": ink,
+            "axes.facecolor": paper,
+            "figure.facecolor": paper,
+            "savefig.facecolor": paper,
+            "text.color": ink,
+            "xtick.color": ink,
+            "ytick.color": ink,
+            "legend.frameon": False,
+            "svg.hashsalt": "greville",  # the same figure, the same file
+            "svg.fonttype": "path",
+        }
+    ):
+        yield
+
+
+def _styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    @wraps(draw)
+    def styled(*args: Any) -> Figure:
+        with _style(args[-1]):
+            return draw(*args)
+
+    return styled
+
+
+def _two_rows(
+    x: Array, y: Array, errors: dict[str, Array], dark: bool, labels: tuple[str, str, str]
+) -> tuple[Figure, list[Any], list[Any]]:
+    """Target and prediction above, the error below, a column for each algorithm."""
+    figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
+    axes = figure.subplots(2, 3, sharex=True, sharey="row", height_ratios=[1.25, 1], squeeze=False)
+    faint = _INK[dark][2]
+    for letter, (which, error), (top, bottom) in zip("abc", errors.items(), axes.T, strict=True):
+        colour = _COLOURS[dark][which]
+        top.plot(x, y, color=faint, lw=2.6, label="target")
+        top.plot(x, y - error, color=colour, lw=1.1, label="prediction")
+        top.set_title(f"({letter}) {ALGORITHMS[which]}", loc="left")
+        top.legend(loc="upper right", ncols=2, fontsize=8, handlelength=1.5, borderaxespad=0)
+        bottom.plot(x, error, color=colour, lw=0.9)
+        bottom.set_xlabel(labels[0])
+    axes[0, 0].set_ylabel(labels[1])
+    axes[1, 0].set_ylabel(labels[2])
+    return figure, list(axes[0]), list(axes[1])
+
+
+@_styled
+def around_the_change(series: dict[str, Any], dark: bool) -> Figure:
+    """Figure 1."""
+    change = series["change"]
+    window = slice(change - 150, change + 350)
+    k = np.arange(len(series["y"]))[window]
+    errors = {which: error[window] for which, error in series["errors"].items()}
+    labels = ("sample", "signal", "error")
+    figure, tops, bottoms = _two_rows(k, series["y"][window], errors, dark, labels)
+    for axes in (*tops, *bottoms):
+        axes.axvline(change, color=_INK[dark][0], lw=0.8, ls=":")
+    tops[0].set_ylim(-1.7, 2.2)
+    largest = 1.1 * max(np.abs(error).max() for error in errors.values())
+    bottoms[0].set_ylim(-largest, largest)
+    return figure
+
+
+@_styled
+def error_over_time(series: dict[str, Any], dark: bool) -> Figure:
+    figure = Figure(figsize=(_WIDTH, 3.2), layout="constrained")
+    axes = figure.subplots()
+    n = len(series["y"])
+    for which, error in series["errors"].items():
+        size = np.sqrt(np.convolve(error**2, np.ones(100) / 100, mode="valid"))
+        colour, style = _COLOURS[dark][which], _STYLES[which]
+        axes.semilogy(np.arange(99, n), size, style, color=colour, lw=1.4, label=ALGORITHMS[which])
+    axes.axvline(series["change"], color=_INK[dark][0], lw=0.8, ls=":")
+    axes.annotate(
+        "10 Hz becomes 20 Hz",
+        (series["change"], 1),
+        (5, -2),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        va="top",
+    )
+    axes.set(xlabel="sample", ylabel="error (RMS of 100 samples)", xlim=(0, n))
+    axes.legend(loc="lower left")
+    return figure
+
+
+@_styled
+def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int, dark: bool) -> Figure:
+    names = list(dict.fromkeys(reading for reading, _ in records))
+    figure = Figure(figsize=(_WIDTH, 3.4), layout="constrained")
+    all_axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    lines = {
+        "printed": (_COLOURS[dark]["bad"], "-", "as printed"),
+        "floored": (_COLOURS[dark]["dynamic"], "-", "DynamicOpium, the default"),
+        "root": (_COLOURS[dark]["opium"], "--", "floor=None: a root, no floor"),
+    }
+    for axes, name in zip(all_axes, names, strict=True):
+        runs = [record for (reading, _), record in records.items() if reading == name]
+        for rule, (colour, style, label) in lines.items():
+            for i, run in enumerate(runs):
+                rms = np.array([np.nan if r is None else r for r in run[rule]["rms"]])
+                k = (np.arange(len(rms)) + 1) * window
+                named = {"label": label} if i == 0 else {}
+                axes.semilogy(k, rms, style, color=colour, lw=1.1, **named)
+        axes.set_title(readings[name].what, loc="left")
+        axes.set_xlabel("sample")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+    all_axes[0].set_ylabel(f"error (RMS of {window} samples)")
+    all_axes[0].legend(loc="best", fontsize=8)
+    return figure
+
+
+@_styled
+def electrocardiogram(series: dict[str, Any], rate: int, dark: bool) -> Figure:
+    """Figure 2."""
+    window = slice(4 * rate, 8 * rate)
+    seconds = np.arange(len(series["y"]))[window] / rate
+    errors = {which: error[window] for which, error in series["errors"].items()}
+    labels = ("seconds", "millivolts", "error, millivolts")
+    figure, tops, _ = _two_rows(seconds, series["y"][window], errors, dark, labels)
+    low, high = series["y"][window].min(), series["y"][window].max()
+    tops[0].set_ylim(low - 0.1 * (high - low), high + 0.35 * (high - low))
+    return figure
+
+
+@_styled
+def theta(look: dict[str, Any], dark: bool) -> Figure:
+    figure = Figure(figsize=(_WIDTH, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.25])
+    colours = "RdBu_r" if not dark else "berlin"
+    image = left.imshow(look["corner"], cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
+    left.set(xlabel="hidden unit", ylabel="hidden unit")
+    left.set_title("a corner of θ/g", loc="left")
+    figure.colorbar(image, ax=left, shrink=0.85)
+    edges, counts = np.array(look["edges"]), np.array(look["off_diagonal_counts"])
+    middles = (edges[1:] + edges[:-1]) / 2
+    bad, good = _COLOURS[dark]["light"], _COLOURS[dark]["opium"]
+    right.fill_between(
+        middles, counts / counts.sum(), step="mid", color=bad, alpha=0.75, label="off the diagonal"
+    )
+    diagonal = np.array(look["diagonal"])
+    share, edges = np.histogram(diagonal, bins=60)
+    middles = (edges[1:] + edges[:-1]) / 2
+    right.step(middles, share / share.sum(), where="mid", color=good, lw=1.6, label="diagonal")
+    right.set_yscale("log")
+    right.set(xlabel="element of θ/g", ylabel="share of the elements", ylim=(1e-7, 1.5))
+    right.set_xlim(-1, max(2, 1.05 * diagonal.max()))
+    right.set_title("all of it", loc="left")
+    right.legend(loc="upper right")
+    return figure

@@ -1,0 +1,83 @@
+"""What machine this is, and how much memory the process has held."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+
+class PeakMemory:
+    """The most memory this process has held since the object was made, in megabytes."""
+
+    def __init__(self) -> None:
+        with suppress(OSError):  # Linux alone can start over
+            Path("/proc/self/clear_refs").write_text("5")
+        self.before = _memory("VmRSS") or _peak()
+
+    @property
+    def total(self) -> float:
+        return _memory("VmHWM") or _peak()
+
+    @property
+    def beyond(self) -> float:
+        """Beyond what it held when the object was made."""
+        return self.total - self.before
+
+
+def _memory(what: str) -> float | None:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith(what))
+    return int(line.split()[1]) / 1024
+
+
+def _peak() -> float:
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return float("nan")  # no such measure here
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def environment() -> dict[str, Any]:
+    """Versions and hardware: what a number that is measured depends on."""
+    import numpy as np
+    import scipy
+    import sklearn
+    import threadpoolctl
+
+    from .. import __version__
+    from ._workers import cores
+
+    blas = sorted(
+        {
+            f"{pool['internal_api']} {pool['version']} ({pool.get('architecture', '?')})"
+            for pool in threadpoolctl.threadpool_info()
+            if pool["user_api"] == "blas"
+        }
+    )
+    return {
+        "greville": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "blas": ", ".join(blas) or "unknown",
+        "cpu": _cpu(),
+        "cores": cores(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"

@@ -1,0 +1,114 @@
+"""Results as files: report.html, results.json and the figures, all of them or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from ..progress import Progress, silent
+from ._html import page
+from ._measure import environment
+from ._result import Result
+
+FORMAT = 1  # of results.json; grows when a key changes its meaning
+
+
+def write_report(
+    results: Sequence[Result],
+    directory: str | os.PathLike[str],
+    *,
+    command: str = "",
+    skipped: dict[str, str] | None = None,
+    progress: Progress = silent,
+) -> Path:
+    """Write report.html, results.json and the figures, as PNG and SVG, into a directory.
+
+    The files are made beside their place and moved there when all of them are ready.
+
+    Parameters
+    ----------
+    results : sequence of Result
+    directory : path
+        Made if it is not there; files of an earlier report in it are replaced.
+    command : str, optional
+        What was typed to get these results.
+    skipped : dict of str to str, optional
+        Experiments that could not be run, and why.
+    progress : callable, optional
+        Told how it goes; see `greville.progress`.
+
+    Returns
+    -------
+    path : Path
+        Of report.html.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from greville import paper
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = paper.write_report([paper.exactness()], directory)
+    ...     print(path.name)
+    report.html
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "format": FORMAT,
+        "command": command,
+        "skipped": skipped or {},
+        "environment": environment(),
+        "experiments": {result.name: result.numbers for result in results},
+    }
+    desk = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
+    try:
+        images: dict[str, dict[str, bytes]] = {}
+        with progress("report", len(results)) as advance:
+            for result in results:
+                images |= _draw(result, desk)
+                advance(1)
+        (desk / "results.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
+        (desk / "report.html").write_text(page(results, facts, images), encoding="utf-8")
+        made = sorted(desk.iterdir(), key=lambda path: path.name == "report.html")  # it comes last
+        for path in made:
+            os.replace(path, directory / path.name)
+    finally:
+        shutil.rmtree(desk, ignore_errors=True)
+    return directory / "report.html"
+
+
+def _draw(result: Result, desk: Path) -> dict[str, dict[str, bytes]]:
+    """The figures of a result: files for the light page, and both kinds for the report itself."""
+    images: dict[str, dict[str, bytes]] = {}
+    for dark in (False, True):
+        for name, figure in result.figures(dark).items():
+            image = BytesIO()
+            figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
+            images.setdefault(name, {})["dark" if dark else "light"] = image.getvalue()
+            if not dark:
+                (desk / f"{name}.png").write_bytes(image.getvalue())
+                figure.set_layout_engine("none")  # it is laid out
+                figure.savefig(desk / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    return images
+
+
+def read_results(path: str | os.PathLike[str]) -> tuple[list[Result], dict[str, Any]]:
+    """The results behind a results.json, without what their figures are drawn from."""
+    from ._ecg import ECGResult
+    from ._exactness import ExactnessResult
+    from ._mnist_result import MNISTResult
+    from ._sine import SineResult
+
+    facts = json.loads(Path(path).read_text())
+    results: list[Result] = []
+    for kind in (SineResult, ECGResult, MNISTResult, ExactnessResult):
+        with suppress(KeyError):
+            results.append(kind(facts["experiments"][kind.name]))
+    return results, facts

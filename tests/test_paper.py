@@ -1,0 +1,264 @@
+"""The paper's experiments: small versions of them, and what is told about them."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from greville import paper
+from greville.datasets import sine_switch
+from greville.layers import RandomLayer
+from greville.paper import _draw, _markdown, _mnist, _sine, _workers
+from greville.paper._measure import PeakMemory
+from greville.paper._printed import printed_opium
+from greville.paper._report import read_results
+from greville.paper._result import Picture, Table, Text, power, ratio
+
+from . import oracles
+
+ROOT = Path(__file__).parent.parent
+REPRODUCTION = ROOT / "docs" / "reproduction"
+
+
+@pytest.fixture(scope="module")
+def sine():
+    return paper.sine(runs=4, seed=22, long_samples=20_000, long_runs=1, n_workers=1)
+
+
+@pytest.fixture(scope="module")
+def results(sine):
+    return [sine, paper.ecg(runs=1, seed=22), paper.exactness(seed=22)]
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.02])
+def test_the_printed_recursion_is_the_papers(rng, alpha):
+    X, y = sine_switch(300)
+    H = RandomLayer(12, random_state=1).fit_transform(X + 0.1 * rng.normal(size=X.shape))
+    W, errors = printed_opium(H, y, 0.3, alpha)
+    want, _, _, want_errors = oracles.opium(H, y[:, None], 0.3, alpha)
+    assert np.allclose(W, want[:, 0], rtol=1e-9)
+    assert np.allclose(errors, want_errors[:, 0], rtol=1e-9, atol=1e-12)
+
+
+def test_the_printed_recursion_stops_at_overflow():
+    """A direction that no row excites, until theta has overflowed there."""
+    H = np.vstack([np.tile([1.0, 0.0], (400, 1)), np.tile([0.5, 1.0], (9, 1))])
+    errors = printed_opium(H, np.arange(409.0), 1.0, alpha=1.9)[1]
+    assert np.isfinite(errors[:300]).all()
+    assert not np.isnan(errors).any()
+    assert np.isinf(errors[-1])
+
+
+def test_table_1(sine):
+    """The reading that goes on for longer meets all three numbers of the paper."""
+    readings = sine.numbers["readings"]
+    for which, factor in (("opium", 2), ("light", 2), ("dynamic", 3)):
+        ours, theirs = readings["long"][which]["mean"], _sine.PAPER[which]
+        assert theirs / factor < ours < theirs * factor
+    assert readings["literal"]["dynamic"]["mean"] > 1e-2  # the literal one cannot
+
+
+def test_table_1_against_the_paper_as_printed():
+    X, y = _sine.READINGS["literal"].signal()
+    H = RandomLayer(100, random_state=5).fit_transform(X)
+    got = _sine.sine_run("literal", 5)
+    for which, errors in {
+        "opium": oracles.opium(H, y[:, None], 10)[3],
+        "light": oracles.opium_light(H, y[:, None], 1)[1],
+        "dynamic": oracles.opium(H, y[:, None], 10, 1.003)[3],
+    }.items():
+        assert got[which] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-9)
+
+
+def test_the_long_run(sine):
+    for name in _sine.GOES_ON:
+        outcome = sine.numbers["long_run"][name]
+        assert outcome["floored"]["worst_final_rms"] < 1e-7
+        assert outcome["floored"]["worst_final_rms"] < outcome["printed"]["worst_final_rms"]
+
+
+def test_workers_change_no_digit(sine):
+    again = paper.sine(runs=4, seed=22, long_samples=20_000, long_runs=1, n_workers=2)
+    assert again.numbers == sine.numbers
+
+
+def test_a_job_alone_and_one_that_fails():
+    told = []
+    want = _workers.run_jobs([("ecg_run", {"seed": 3})], told.append)
+    assert told == [0]
+    assert _workers.run_alone("ecg_run", {"seed": 3}, lambda done: None) == want[0]
+    with pytest.raises(RuntimeError, match="A worker process failed: .*'nonsense'"):
+        _workers.run_alone("sine_run", {"reading": "nonsense", "seed": 1}, lambda done: None)
+    jobs = [("sine_run", {"reading": "nonsense", "seed": seed}) for seed in range(3)]
+    with pytest.raises(RuntimeError, match="A worker process failed"):
+        _workers.run_jobs(jobs, told.append, n_workers=2)
+
+
+def test_ecg(results):
+    rms = results[1].numbers["rms"]
+    after = {which: parts["after it"] for which, parts in rms.items()}
+    assert after["opium"] < after["light"] < after["persistence"]
+    assert after["dynamic_floored"] < after["opium"]
+
+
+def test_exactness(results):
+    numbers = results[2].numbers
+    for name, limit in (("random", 1e-11), ("ecg", 1e-8)):
+        difference = numbers["difference"][name]
+        for method in ("greville", "opium_by_one", "opium_in_chunks", "opium_at_once"):
+            assert difference[method] < limit
+        assert difference["opium_by_one"] < difference["printed"] < difference["light"]
+
+
+def test_mnist(data_dir, monkeypatch):
+    """A small network; the jobs run here."""
+
+    def run_here(function, job, advance):
+        return json.loads(json.dumps(getattr(_mnist, function)(**job, advance=advance)))
+
+    told = {}
+
+    class Progress:
+        def __init__(self, what, total):
+            self.what, self.total = what, total
+
+        def __enter__(self):
+            told[self.what] = 0
+            return self.advance
+
+        def advance(self, done):
+            told[self.what] += done
+
+        def __exit__(self, *error):
+            pass
+
+    monkeypatch.setattr(_mnist, "run_alone", run_here)
+    result = paper.mnist(seed=3, units=100, spread=2, directory=data_dir, progress=Progress)
+    numbers = result.numbers
+    assert 10 < numbers["opium_60000"]["error"] < 25
+    assert numbers["opium_60000"]["error"] < numbers["opium_10000"]["error"] + 2
+    assert numbers["gains"]["1"] == numbers["light_60000"]["error"]
+    assert numbers["gains"]["100"] == pytest.approx(numbers["gains"]["1"], abs=1)
+    assert told["mnist: OPIUM light, 60,000 digits"] == 70_001  # one row to see how wide it is
+    spread = numbers["light_spread"]
+    assert [len(errors) for errors in spread.values()] == [1, 2, 2]
+    assert spread["light_10000"] == _mnist.light_errors(
+        str(_mnist.find_mnist(data_dir)), 100, [("drawn", 0), ("drawn", 1)]
+    )
+    corner = np.array(result.series["theta"]["corner"])
+    assert corner.shape == (60, 60)
+    assert np.allclose(corner, corner.T)
+    assert set(result.figures()) == {"theta"}
+    assert "quick run" in " ".join(b.text for b in result.blocks() if isinstance(b, Text))
+
+
+def test_peak_memory():
+    """A large array that is gone before does not count, where that can be known."""
+    memory = PeakMemory()
+    block = np.ones(20_000_000)
+    assert memory.beyond > 100
+    assert memory.total > memory.beyond
+    del block
+    assert memory.beyond > 100
+
+
+def test_a_figure_is_drawn_for_every_picture_in_the_story(results):
+    for result in results:
+        for dark in (False, True):
+            pictures = {block.name for block in result.blocks() if isinstance(block, Picture)}
+            assert set(result.figures(dark)) == pictures
+
+
+def test_long_runs_that_overflow_can_be_drawn(sine):
+    records = {key: dict(record) for key, record in sine.series["long_run"].items()}
+    for record in records.values():
+        record["printed"] = {"rms": [1e-3, 1e30, None, None], "largest": None}
+    figure = _draw.long_runs(records, _sine.READINGS, 1000, False)
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (4.4e-8, "4.4e-8"),
+        (2.0e-2, "2.0e-2"),
+        (0.2, "0.20"),
+        (1.0, "1.0"),
+        (3.2e13, "3.2e13"),
+        (None, "overflow"),
+    ],
+)
+def test_powers(number, text):
+    assert power(number) == text
+
+
+@pytest.mark.parametrize(
+    ("ours", "text"), [(1.0, "0.50"), (4.4, "2.20"), (2e-3, "1/1,000"), (4e6, "2.0e6")]
+)
+def test_ratios(ours, text):
+    assert ratio(ours, 2.0) == text
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="runs"):
+        paper.sine(runs=0)
+    with pytest.raises(ValueError, match="long_samples"):
+        paper.sine(long_samples=10)
+    with pytest.raises(ValueError, match="runs"):
+        paper.ecg(runs=1.5)
+    with pytest.raises(ValueError, match="units"):
+        paper.mnist(units=1)
+
+
+# The page in docs/, made from the results in docs/reproduction/
+
+
+@pytest.fixture(scope="module")
+def documented():
+    return read_results(REPRODUCTION / "results.json")
+
+
+def test_the_page_is_what_the_results_say(documented):
+    page = _markdown.document(*documented, REPRODUCTION.name)
+    assert (ROOT / "docs" / "reproduction.md").read_text() == page
+
+
+def test_the_documented_results_are_the_papers(documented):
+    numbers = documented[1]["experiments"]
+    for run, limit in (("opium_60000", 1000), ("opium_10000", 1000), ("light_60000", 10)):
+        ours, theirs = numbers["mnist"][run], _mnist.PAPER[run]
+        assert abs(ours["error"] - theirs["error"]) <= 0.4
+        assert theirs["seconds"] / ours["seconds"] >= limit
+    for name in _sine.GOES_ON:
+        assert numbers["sine"]["long_run"][name]["floored"]["worst_final_rms"] < 1e-7
+        assert numbers["sine"]["long_run"][name]["printed"]["worst_error"] > 1
+
+
+def test_every_key_is_documented(documented):
+    names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", _markdown.KEYS))))
+    free = re.compile(r"[\d.]+$|(opium|light)(_first)?_\d+$")  # gains and runs
+    facts = documented[1]
+
+    def keys(value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key not in ("paper", "environment", "skipped"):
+                    yield key
+                    yield from keys(inner)
+
+    unknown = {key for key in keys(facts) if key not in names and not free.match(key)}
+    assert unknown - {"experiments"} == set()
+
+
+def test_pictures_of_the_page_are_there(documented):
+    for result in documented[0]:
+        for block in result.blocks():
+            if isinstance(block, Picture):
+                for kind in ("png", "svg"):
+                    assert (REPRODUCTION / f"{block.name}.{kind}").stat().st_size > 5_000
+            if isinstance(block, Table):
+                assert all(len(row) == len(block.columns) for row in block.rows)
