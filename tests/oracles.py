@@ -71,23 +71,31 @@ def opium_light(H, Y, gain, weight=None):
 
 
 def forgetting_ridge(H, Y, epsilon, alpha, floor, weight=None):
-    """What dynamic OPIUM with a floor minimises, solved at once.
+    """Dynamic OPIUM with a floor: a ridge regression whose prior follows the weights.
 
-    Row k of n counts (2 - alpha)^(n - k); the penalty starts at epsilon²/alpha, shrinks with
-    every row and gains floor²(1 - (2 - alpha)^P) whenever P rows, a half-life, are over.
+    A row k rows ago counts (2 - alpha)^k, and so does the prior epsilon²/alpha. Every P rows, the
+    half-life or a quarter of the number of weights, the rows floor·I join them with the targets
+    0.9·floor·W, counting 1 - (2 - alpha)^P. The floor may depend on the rows learned so far.
     """
-    keep = 2 - alpha
-    n = len(H)
-    period = int(np.log(2) / -np.log(keep))
-    penalty = epsilon**2 / alpha
-    for k in range(1, n + 1):
-        penalty *= keep
-        if k % period == 0:
-            penalty += floor**2 * (1 - keep**period)
-    counts = keep ** np.arange(n - 1, -1, -1.0)
-    if weight is not None:
-        counts = counts * weight
-    return pseudoinverse_weights(H, Y, np.sqrt(penalty), counts)
+    keep, (n, M) = 2 - alpha, H.shape
+    half = np.log(2) / -np.log(keep)
+    period = max(1, int(np.clip(M / 4, half, 10 * half)))
+    weight = np.ones(n) if weight is None else weight
+    A, B = np.eye(M) * epsilon / np.sqrt(alpha), np.zeros((M, Y.shape[1]))
+    for start in range(0, n, period):
+        rows = slice(start, min(n, start + period))
+        length = rows.stop - rows.start
+        root = np.sqrt(weight[rows] * keep ** np.arange(length - 1, -1, -1.0))[:, None]
+        A = np.vstack([np.sqrt(keep**length) * A, root * H[rows]])
+        B = np.vstack([np.sqrt(keep**length) * B, root * Y[rows]])
+        if length == period and floor is not None:
+            rho = floor(H[: rows.stop]) if callable(floor) else floor
+            rho = rho * np.sqrt(1 - keep**period)
+            W = np.linalg.lstsq(A, B, rcond=1e-17)[0]
+            A, B = np.vstack([A, rho * np.eye(M)]), np.vstack([B, 0.9 * rho * W])
+        Q, A = np.linalg.qr(A)  # as many rows as there are weights say the same
+        B = Q.T @ B
+    return np.linalg.lstsq(A, B, rcond=1e-17)[0]
 
 
 def relative_error(got, want):

@@ -1,39 +1,177 @@
 """Forgetting that holds."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from greville import DynamicOpium, RandomLayer
 from greville.datasets import sine_switch
+from greville.paper._printed import printed_opium
 
 from . import oracles
-
-
-def test_the_printed_recursion_loses_its_digits_and_the_floor_holds():
-    """The paper's sine, only longer: 100,000 samples."""
-    X, y = sine_switch(100_000)
-    H = RandomLayer(100, random_state=0).fit_transform(X)
-    held = DynamicOpium(1.003, 10.0)
-    errors = y - held.prequential(H, y)
-    assert rms(errors[-1000:]) < 1e-8
-    assert np.linalg.norm(held.coef_) < 1e3
-    printed = oracles.opium(H, y[:, None], 10.0, 1.003)[3][:, 0]
-    assert rms(printed[29_000:30_000]) < 1e-7
-    assert rms(printed[-1000:]) > 1e-5
+from .oracles import relative_error
+from .problems import learned
 
 
 def rms(errors):
     return np.sqrt(np.mean(errors**2))
 
 
+@pytest.mark.parametrize("epsilon", [10.0, 1e-3])
+@pytest.mark.parametrize("seed", [0, 1, 22])
+def test_the_papers_sine_goes_on(seed, epsilon):
+    """It changes after 50,000 samples, when most directions have not been excited for long."""
+    X, y = sine_switch(120_000, change=50_000)
+    H = RandomLayer(100, random_state=seed).fit_transform(X)
+    model = DynamicOpium(1.003, epsilon)
+    errors = y - model.prequential(H, y)
+    assert np.abs(errors).max() < 10
+    assert rms(errors[-1000:]) < 1e-7
+    assert np.linalg.norm(model.coef_) < 1e3
+
+
+def test_the_printed_recursion_does_not():
+    X, y = sine_switch(30_000, change=5_000)
+    worst = 0.0
+    for seed in range(20, 24):  # which of them blow up depends on rounding
+        H = RandomLayer(100, random_state=seed).fit_transform(X)
+        errors = printed_opium(H, y, 10.0, 1.003)[1]
+        assert rms(errors[9_000:10_000]) < 1e-6
+        worst = max(worst, np.abs(errors[10_000:]).max())
+    assert worst > 1
+
+
+# Sequences that break recursive least squares. After each, ordinary rows come.
+
+ALPHA = 1.01
+WIDTH = 6
+
+
+def _one_direction(rng, n):
+    return np.outer(rng.normal(size=n), np.eye(WIDTH)[0])
+
+
+def _another_direction(rng, n):
+    half = _one_direction(rng, n // 2)
+    return np.vstack([half, half[:, ::-1]])
+
+
+HOSTILE = {
+    "zeros": lambda rng, n: np.zeros((n, WIDTH)),
+    "constant": lambda rng, n: np.ones((n, WIDTH)),
+    "one direction": _one_direction,
+    "one, then another": _another_direction,
+    "periodic": lambda rng, n: np.sin(np.arange(n)[:, None] * 0.1 + np.arange(WIDTH)),
+    "tiny": lambda rng, n: 1e-6 * rng.normal(size=(n, WIDTH)),
+}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_sequences(rng, name, dtype, scale):
+    n, after = 100_000, int(5 / (ALPHA - 1))
+    before = rng.normal(size=(500, WIDTH))
+    rows = rng.normal(size=(after, WIDTH))
+    H = scale * np.vstack([before, HOSTILE[name](rng, n), rows])
+    W, V = rng.normal(size=(2, WIDTH)) / scale
+    noise = 0.1 * rng.normal(size=len(H))
+    y = np.where(np.arange(len(H)) < 500 + n, H @ W, H @ V) + noise
+    H, y = H.astype(dtype), y.astype(dtype)
+    model = DynamicOpium(ALPHA)
+    predicted = model.prequential(H, y)
+    assert np.isfinite(predicted).all()
+    assert np.abs(predicted[:-after]).max() < 50 * np.abs(y).max()
+    test = scale * rng.normal(size=(1000, WIDTH))
+    fresh = DynamicOpium(ALPHA).fit(H[-after:], y[-after:])
+    error, best = (rms(test @ (m.coef_ - V)) for m in (model, fresh))
+    assert error <= 2 * best
+    in_chunks = DynamicOpium(ALPHA)
+    for start in range(0, len(H), 7919):
+        in_chunks.partial_fit(H[start : start + 7919], y[start : start + 7919])
+    tol = 1e-8 if dtype == np.float64 else 1e-2
+    assert relative_error(in_chunks.coef_, model.coef_) < tol
+
+
+def test_nothing_but_zeros(rng):
+    """As if it had just been made."""
+    model = DynamicOpium(1.01, 0.1).partial_fit(np.zeros((50_000, 3)), np.ones(50_000))
+    assert not model.coef_.any()
+    H, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    want = DynamicOpium(1.01, 0.1).fit(H, y).coef_
+    assert relative_error(model.partial_fit(H, y).coef_, want) < 0.01
+
+
+def test_weights_are_bounded_for_targets_that_cannot_be_met(rng):
+    """Tiny activations ask for huge weights; the floor says how huge."""
+    H = 1e-12 * rng.normal(size=(50_000, 3))
+    H[0] = 1.0
+    model = DynamicOpium(1.01).partial_fit(H, np.ones(len(H)))
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.003])
+@pytest.mark.parametrize("n", [1, 300, 1000])
+def test_the_automatic_floor(rng, alpha, n):
+    """A part of the mean square activation, as the rows learned so far have it."""
+    H, Y = rng.normal(size=(n, 5)) * [1, 1, 1, 0, 0], rng.normal(size=(n, 2))
+
+    def floor(rows):
+        counts = (2 - alpha) ** np.arange(len(rows) - 1, -1, -1.0)
+        return np.sqrt(1e-9 * (counts @ np.mean(rows**2, axis=1)) / counts.sum())
+
+    want = oracles.forgetting_ridge(H, Y, 0.3, alpha, floor)
+    for cuts in ([], [n // 3], range(0, n, 7)):
+        got = learned(DynamicOpium(alpha, 0.3), H, Y, cuts).coef_.T
+        assert relative_error(got, want) < 1e-8
+
+
+@pytest.mark.parametrize("factor", [1e-5, 1e5])
+def test_units_do_not_matter(rng, factor):
+    H = np.hstack([rng.normal(size=(2000, 3)), np.zeros((2000, 2))])
+    H[:500, 3:] = rng.normal(size=(500, 2))
+    y = H @ rng.normal(size=5) + 0.1 * rng.normal(size=2000)
+    got = DynamicOpium(1.01, 0.1 * factor).fit(factor * H, y).coef_ * factor
+    assert relative_error(got, DynamicOpium(1.01, 0.1).fit(H, y).coef_) < 1e-8
+
+
+# The paper's rule, floor=None
+
+
+def test_without_a_floor_it_warns_once_and_then_stops(rng):
+    H, y = np.zeros((200, 3)), np.zeros(200)
+    H[:, 0] = 1
+    model = DynamicOpium(1.5, 1.0, floor=None)
+    model.partial_fit(H[:100], y[:100]).predict(H[:1])
+    with pytest.warns(RuntimeWarning, match="floor='auto'") as caught:
+        model.partial_fit(H, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(8):
+            model.partial_fit(H, y)
+        before = model.coef_
+        H, y = np.vstack([H] * 9), np.concatenate([y] * 9)
+        for learn in (model.partial_fit, model.prequential):
+            with pytest.raises(FloatingPointError, match="floor='auto'"):
+                learn(H, y)
+            assert np.array_equal(model.coef_, before)
+            assert model.n_samples_seen_ == 1900
+
+
 @pytest.mark.parametrize("floor", ["auto", None, 1e-3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.filterwarnings("ignore:Without a floor")
 def test_forgetting_never_ends_in_nan(rng, floor, dtype):
-    H = np.zeros((3000, 5), dtype)
-    H[:1000, 0] = 1
-    H[2000:] = rng.normal(size=(1000, 5))
+    H = np.zeros((1300, 5), dtype)
+    H[:100, 0] = 1
+    H[300:] = rng.normal(size=(1000, 5))
     y = H.sum(axis=1)
     for alpha in (1.05, 1.9):
+        if floor is None and alpha == 1.9:
+            continue  # it ends in an error, as above
         model = DynamicOpium(alpha, 1e-3, floor)
         predicted = model.prequential(H, y)
         assert np.isfinite(predicted).all()

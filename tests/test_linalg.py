@@ -50,7 +50,7 @@ def test_append_diagonal_is_appending_the_rows(rng, M):
     R = np.asfortranarray(np.triu(rng.normal(size=(M, M))) + 3 * np.eye(M))
     Z = np.asfortranarray(rng.normal(size=(M, 2)))
     R2, Z2 = R.copy(order="F"), Z.copy(order="F")
-    left = linalg.append_diagonal(R, Z, 0.7)
+    left = linalg.append_diagonal(R, Z, 0.7, np.zeros_like(Z))
     left2 = linalg.append_rows(R2, Z2, 0.7 * np.eye(M), np.zeros((M, 2)))
     assert not np.tril(R, -1).any()
     np.testing.assert_allclose(R.T @ R, R2.T @ R2, atol=1e-10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -29,6 +31,14 @@ def unchanged_on_error(*objects: Any) -> Iterator[None]:
             vars(o).clear()
             vars(o).update(attributes)
         raise
+
+
+def warn(message: str) -> None:
+    """A RuntimeWarning that points to the line which called into this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame and frame.f_globals.get("__name__", "").startswith("greville."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=level)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,22 +18,19 @@ from ._rows import Kept, Rows, block_length
 class RootSolver(OnlineSolver):
     """A solver whose state is a `Root`; rows count in full and nothing is forgotten."""
 
-    def _absorb(self, state: Root, rows: Rows, seen: int) -> Root:
+    def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
         factor = None if rows.weight is None else np.sqrt(rows.weight)
-        return self._absorbed(state, rows, factor)
-
-    def _absorbed(self, state: Root, rows: Rows, factor: Array | None, **options: float) -> Root:
         length = block_length(self.n_features_in_, self._dtype)
         state = state.copy()
-        state.absorb(lambda: rows.blocks(length, factor), rows.n, **options)
+        state.absorb(lambda: rows.blocks(length, factor), rows.n)
         return state
 
     def _innovate(
-        self, state: Root, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Root, Array]:
+        self, state: Any, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Any, Array]:
         return self._innovated(state, H, Y, np.sqrt(weight))
 
-    def _innovated(self, state: Root, H: Array, Y: Array, factor: Array) -> tuple[Root, Array]:
+    def _innovated(self, state: Any, H: Array, Y: Array, factor: Array) -> tuple[Any, Array]:
         """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""
         state, errors, stop = state.copy(), np.empty_like(Y), 0
         for counts, run in groupby(factor > 0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,8 +61,8 @@ class Root:
         self._weights: Array | None = None
         self._shared = False
 
-    def copy(self) -> Root:
-        other = object.__new__(Root)
+    def copy(self) -> Self:
+        other = object.__new__(type(self))
         vars(other).update(vars(self))
         other._shared, other.after = True, None
         return other
@@ -74,26 +74,23 @@ class Root:
 
     # Learning
 
-    def absorb(
-        self, blocks: Blocks, n_rows: int, *, decay: float = 1.0, ridge: float = 0.0
-    ) -> None:
-        """R'R ← decay·R'R + ridge·I + H'H and R'Z ← decay·R'Z + H'Y, over all blocks of rows.
+    def absorb(self, blocks: Blocks, n_rows: int, *, decay: float = 1.0) -> None:
+        """R'R ← decay·R'R + H'H and R'Z ← decay·R'Z + H'Y, over all blocks of rows.
 
         Tall chunks go through the Gram matrix, one matrix product and one Cholesky. Short ones,
         and tall ones whose Gram matrix has lost too many digits, go through a QR of [R; H].
         """
         if self._gram_pays(n_rows):
             for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
-                if self._absorb_by_gram(blocks, n_rows, decay, ridge, precision):
+                if self._absorb_by_gram(blocks, n_rows, decay, precision):
                     return
-        self.fade(decay, 0.0)
+        self.fade(decay)
         for H, Y in blocks():
             self._begin(H)
             with one_thread:
                 for start, stop in self._pieces(len(H)):
                     self._append(self._coordinates(H[start:stop])[0], Y[start:stop])
                     self._leave_basis_if_full()
-        self.fade(1.0, ridge)
 
     def innovations(self, H: Array, Y: Array) -> Array:
         """Learn a few rows; return the error of each before it was learned."""
@@ -109,21 +106,29 @@ class Root:
                 self._leave_basis_if_full()
         return errors
 
-    def fade(self, decay: float, ridge: float) -> None:
-        """R'R ← decay·R'R + ridge·I and R'Z ← decay·R'Z."""
-        if decay == 1.0 and ridge == 0.0:
+    def fade(self, decay: float) -> None:
+        """R'R ← decay·R'R and R'Z ← decay·R'Z: everything counts less, the weights stay."""
+        if decay == 1.0:
             return
         self._own()
-        self.prior = float(np.sqrt(decay * self.prior**2 + ridge))
+        root = self.R.dtype.type(np.sqrt(decay))
+        self.R *= root
+        self.Z *= root
+        self.prior *= float(np.sqrt(decay))
+        self.loss = self.loss * decay
+
+    def hold(self, ridge: float, pull: float) -> None:
+        """R'R ← R'R + ridge·I and R'Z ← R'Z + ridge·pull·W: whatever comes, W moves less."""
+        if ridge == 0.0:
+            return
+        self._own()
+        d = float(np.sqrt(ridge))
         if self.rank:
-            root = self.R.dtype.type(np.sqrt(decay))
-            self.R *= root
-            self.Z *= root
-            self.loss = self.loss * decay
-            if ridge > 0:
-                with one_thread:
-                    left = linalg.append_diagonal(self.R, self.Z, float(np.sqrt(ridge)))
-                self.loss = self.loss + _squares(left)
+            targets = self._solve() * self.R.dtype.type(d * pull)
+            with one_thread:
+                left = linalg.append_diagonal(self.R, self.Z, d, targets)
+            self.loss = self.loss + _squares(left)
+        self.prior = float(np.hypot(self.prior, d))
         self._weights = None
 
     def _append(self, T: Array, Y: Array) -> None:
@@ -200,13 +205,15 @@ class Root:
         return n_rows > 2 * self.n_hidden or linalg.gram_is_safe(self.R, self.R.dtype)
 
     def _absorb_by_gram(
-        self, blocks: Blocks, n_rows: int, decay: float, ridge: float, precision: np.dtype[Any]
+        self, blocks: Blocks, n_rows: int, decay: float, precision: np.dtype[Any]
     ) -> bool:
         dtype = self.Z.dtype
+        ridge = 0.0
         if self.basis is not None:
             G = np.zeros((self.n_hidden, self.n_hidden), precision, order="F")
             C = np.zeros((self.n_hidden, self.Z.shape[1]), precision)
-            ridge += decay * self.prior**2
+            ridge = decay * self.prior**2
+            G[np.diag_indices_from(G)] = precision.type(ridge)
         else:
             R, Z = self.R.astype(precision, copy=False), self.Z.astype(precision, copy=False)
             C = linalg.matmul(R.T, Z)
@@ -214,7 +221,6 @@ class Root:
             G *= precision.type(decay)
             C *= precision.type(decay)
         squares = decay * (self.loss + _squares(self.Z))
-        G[np.diag_indices_from(G)] += precision.type(ridge)
         incomplete = self.basis is not None and n_rows < self.n_hidden
         for rows, targets in blocks():
             H, Y = rows.astype(precision, copy=False), targets.astype(precision, copy=False)
@@ -235,6 +241,7 @@ class Root:
         self.loss = np.maximum(squares - _squares(Z), 0.0)
         self.R, self.Z = root.astype(dtype, copy=False), Z.astype(dtype, copy=False)
         self.basis = None
+        self.prior *= float(np.sqrt(decay))
         self._weights, self._shared = None, False
         return True
 

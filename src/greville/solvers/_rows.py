@@ -60,6 +60,11 @@ class Rows:
         filled = [np.ones(len(h), h.dtype) if w is None else w for h, _, w in chunks]
         return cls.of(np.concatenate(H), np.concatenate(Y), np.concatenate(filled))
 
+    def part(self, start: int, stop: int) -> Rows:
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[start:stop]
+        return Rows(stop - start, lambda i, j: self.make(start + i, start + j), weight)
+
     def keep(self) -> Kept:
         """The rows as arrays of their own."""
         H, Y = self.make(0, self.n)

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..linalg import Array
-from ..validation import check_number, check_squares
+from ..validation import check_number, check_squares, warn
 from ._exact import RootSolver
 from ._root import Root
-from ._rows import Rows
+from ._rows import Rows, block_length
 
-_AUTO_FLOOR = {"d": 1e-6, "f": 1e-3}
+# floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
+# the data say, a smaller one lets predictions overshoot more after a change; docs/forgetting.md
+# shows both.
+_AUTO_FLOOR = {"d": 1e-9, "f": 1e-6}
+
+# The part of the floor that pulls the weights to zero; the rest holds them where they are. Without
+# it, what directions that no row excites took up in a change would stay there for ever.
+_LEAK = 0.1
 
 # The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
 _LARGEST_FACTOR = 1e3
+
+
+class FadingRoot(Root):
+    """A root that also knows how large activations are, from the rows that had any."""
+
+    energy = 0.0  # the sum of |a|², a row k such rows ago counting (2 - alpha)^k
+    excited = 0.0  # the number of such rows, counted likewise
+    warned = False
+
+    def see(self, energies: Array, keep: float) -> None:
+        energies = energies[energies > 0]
+        counts = keep ** np.arange(len(energies) - 1, -1, -1.0)
+        faded = keep ** len(energies)
+        self.energy = faded * self.energy + float(counts @ energies)
+        self.excited = faded * self.excited + float(counts.sum())
 
 
 class DynamicOpium(RootSolver):
@@ -25,9 +48,10 @@ class DynamicOpium(RootSolver):
     forgetting factor 2 - alpha, started from θ_0⁻¹ = epsilon²·I / alpha.
 
     The paper's rule also forgets what keeps θ finite: in directions that no row excites, θ grows
-    until nothing is left of the solution. The `floor` prevents it. Each time the old rows have
-    lost half their weight, half of floor²·I is added to θ⁻¹ again, so that in every direction, at
-    any time after the first such addition, θ⁻¹ is at least floor²/4.
+    until nothing is left of the solution. The `floor` prevents it: as often as the old rows have
+    lost half their weight, half of floor²·I is added to θ⁻¹ again, around the weights as they are.
+    So θ⁻¹ stays above a part of floor² in every direction, the weights stay bounded, and where the
+    data say something the floor is not in the way.
 
     Parameters
     ----------
@@ -36,8 +60,10 @@ class DynamicOpium(RootSolver):
     epsilon : float, default=1e-3
         The paper's ε, eq. (23).
     floor : float, "auto" or None, default="auto"
-        The size of the prior that is not forgotten, in units of the activations. None is the
-        paper's rule to the letter. "auto" is 1e-6 in float64 and 1e-3 in float32.
+        The size of the prior that is not forgotten, in units of the activations. "auto" is
+        3e-5 times the root mean square of the activations, in float32 1e-3 times. None is the
+        paper's rule to the letter: a warning says when directions have been forgotten, and a
+        FloatingPointError when numbers would underflow.
 
     Attributes
     ----------
@@ -50,10 +76,10 @@ class DynamicOpium(RootSolver):
 
     Notes
     -----
-    Cost as for `Opium`, and with a floor (2/3)M³ operations more once per half-life,
-    log(2) / -log(2 - alpha) rows. Time is counted in rows: a sample weight multiplies the squared
-    error of its row and does not make time pass faster; a row of weight zero is a step of time in
-    which nothing is learned.
+    Cost as for `Opium`, and with a floor (2/3)M³ operations more once per half-life, h = log(2) /
+    -log(2 - alpha) rows, or once in M/4 rows where that is longer, up to 10·h. Time is counted in
+    rows: a sample weight multiplies the squared error of its row and does not make time pass
+    faster; a row of weight zero is a step of time in which nothing is learned.
 
     References
     ----------
@@ -89,37 +115,53 @@ class DynamicOpium(RootSolver):
         if not (self.floor is None or isinstance(self.floor, str)):
             check_number("floor", self.floor, low=0)
 
-    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
+    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> FadingRoot:
         check_squares("epsilon", self.epsilon, dtype)
         if not isinstance(self.floor, str):
             check_squares("floor", self.floor or 0.0, dtype)
-        return Root(n_hidden, n_outputs, float(self.epsilon / np.sqrt(self.alpha)), dtype)
+        return FadingRoot(n_hidden, n_outputs, float(self.epsilon / np.sqrt(self.alpha)), dtype)
 
-    def _absorb(self, state: Root, rows: Rows, seen: int) -> Root:
-        age = np.arange(rows.n - 1, -1, -1)
-        weight = self._decay(age)
+    def _absorb(self, state: FadingRoot, rows: Rows, seen: int) -> FadingRoot:
+        state = state.copy()
+        for start, stop in self._periods(rows.n, seen):
+            self._absorb_part(state, rows.part(start, stop))
+            self._hold(state, seen + stop)
+        return state
+
+    def _absorb_part(self, state: FadingRoot, rows: Rows) -> None:
+        """Rows between two additions of the floor."""
+        weight = self._decay(np.arange(rows.n - 1, -1, -1))
         if rows.weight is not None:
             weight = weight * rows.weight
-        return self._absorbed(
-            state,
-            rows,
-            np.sqrt(weight),
-            decay=self._decay(rows.n),
-            ridge=self._ridge(seen, rows.n),
-        )
+        energies = np.zeros(rows.n)
+
+        def blocks() -> Iterator[tuple[Array, Array]]:
+            stop = 0
+            for H, Y in rows.blocks(block_length(self.n_features_in_, self._dtype)):
+                start, stop = stop, stop + len(H)
+                energies[start:stop] = _energies(H)
+                f = np.sqrt(weight[start:stop, None]).astype(H.dtype)
+                yield f * H, f * Y
+
+        state.absorb(blocks, rows.n, decay=self._decay(rows.n))
+        state.see(energies if rows.weight is None else energies * rows.weight, self._decay(1))
 
     def _innovate(
-        self, state: Root, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Root, Array]:
+        self, state: FadingRoot, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[FadingRoot, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
         n = len(H)
         factor = np.sqrt(weight / self._decay(np.arange(1, n + 1)))
         state, errors = self._innovated(state, H, Y, factor)
-        state.fade(self._decay(n), self._ridge(seen, n))
+        state.fade(self._decay(n))
+        state.see(_energies(H) * weight, self._decay(1))
+        self._hold(state, seen + n)
         return state, errors
 
     def _factor(self, rows: Rows, seen: int) -> Array | None:
-        if rows.n > self._record_length(seen) or self._ridge(seen, rows.n) > 0:
+        if rows.n > self._record_length(seen):
+            return None
+        if self._has_floor and (seen + rows.n) % self._period == 0:
             return None
         weight = 1.0 if rows.weight is None else rows.weight
         return np.sqrt(weight / self._decay(np.arange(1, rows.n + 1)))
@@ -128,25 +170,70 @@ class DynamicOpium(RootSolver):
         longest = super()._record_length(seen)
         if self.alpha > 1:
             longest = min(longest, int(2 * np.log(_LARGEST_FACTOR) / -np.log(2 - self.alpha)))
+        if self._has_floor:
             longest = min(longest, self._period - seen % self._period)
         return max(1, longest)
 
     def _decay(self, n_rows: Any) -> Any:
         return (2.0 - self.alpha) ** n_rows
 
+    # The floor
+
+    @property
+    def _has_floor(self) -> bool:
+        return self.alpha > 1 and self.floor is not None and self.floor != 0
+
     @property
     def _period(self) -> int:
-        """The rows between two additions of the floor: those in which the old lose half."""
-        return max(1, int(np.log(2) / -np.log(2 - self.alpha)))
+        """The rows between two additions of the floor: those in which the old lose half.
 
-    def _ridge(self, seen: int, n: int) -> float:
-        """What the floor adds to θ⁻¹ between row `seen` and row `seen + n`, as it stands then."""
-        floor = _AUTO_FLOOR[self._dtype.char] if self.floor == "auto" else float(self.floor or 0)
-        if floor == 0 or self.alpha == 1:
-            return 0.0
-        period = self._period
-        due = np.arange(seen - seen % period + period, seen + n + 1, period)
-        return floor**2 * (1 - self._decay(period)) * float(self._decay(seen + n - due).sum())
+        More of them in large layers, where an addition costs as much as many rows.
+        """
+        half = np.log(2) / -np.log(2 - self.alpha)
+        return max(1, int(np.clip(self.n_features_in_ / 4, half, 10 * half)))
+
+    def _periods(self, n: int, seen: int) -> Iterator[tuple[int, int]]:
+        """Parts of the next n rows that end where the floor is due."""
+        stop = 0
+        while stop < n:
+            start = stop
+            due = self._period - (seen + start) % self._period if self._has_floor else n
+            stop = min(n, start + due)
+            yield start, stop
+
+    def _hold(self, state: FadingRoot, seen: int) -> None:
+        """Add the floor if it is due; without one, see to it that nothing is lost unnoticed."""
+        if not self._has_floor:
+            self._watch(state)
+        elif seen % self._period == 0:
+            ridge = (1 - self._decay(self._period)) * self._floor_squared(state)
+            state.hold(ridge, 1 - _LEAK)
+
+    def _floor_squared(self, state: FadingRoot) -> float:
+        if self.floor != "auto":
+            return float(self.floor) ** 2  # type: ignore[arg-type]
+        if state.excited == 0:
+            return float(self.epsilon) ** 2  # nothing to measure by: as in the beginning
+        mean_square = state.energy / (state.excited * self.n_features_in_)
+        return _AUTO_FLOOR[self._dtype.char] * mean_square
+
+    def _watch(self, state: FadingRoot) -> None:
+        if self.alpha == 1 or not state.rank:
+            return
+        pivots = np.abs(np.diagonal(state.R))
+        limits = np.finfo(state.R.dtype)
+        if pivots.min() < limits.tiny:
+            raise FloatingPointError(
+                "Without a floor, forgetting has gone on until the weight of directions that no "
+                "row excites underflowed; pass floor='auto', or less alpha."
+            )
+        if not state.warned and pivots.min() < limits.eps * pivots.max():
+            state.warned = True
+            warn(
+                "Without a floor, directions that no row has excited for long now count less "
+                "than rounding; predictions may jump when they are excited again. Pass "
+                "floor='auto' to prevent it."
+            )
 
     @property
     def theta_(self) -> Array:
@@ -157,3 +244,7 @@ class DynamicOpium(RootSolver):
     def psi_(self) -> Array:
         """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (29)."""
         return super().psi_ * self._dtype.type(self.alpha)
+
+
+def _energies(H: Array) -> Array:
+    return np.einsum("ij,ij->i", H, H, dtype=np.float64)
