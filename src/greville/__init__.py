@@ -3,7 +3,7 @@
 from . import datasets
 from .elm import ELMClassifier, ELMRegressor
 from .layers import RandomLayer
-from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
+from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
 
 __version__ = "0.1.0"
 
@@ -16,5 +16,6 @@ __all__ = [
     "Opium",
     "OpiumLight",
     "RandomLayer",
+    "SlidingOpium",
     "datasets",
 ]

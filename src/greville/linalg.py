@@ -38,6 +38,12 @@ _SAFE = {"dd": 5e-9, "fd": 1e-4, "ff": 0.03}
 _SAFE_IF_LARGE = 0.3
 _LARGE = 4096
 
+# How much must be left in a direction after rows are removed, next to rounding, to be believed.
+_LEAST_LEFT = 100
+
+# The relative error that learning and removing rows in one go may add.
+_LARGEST_SIGNED = {"d": 1e-10, "f": 1e-4}
+
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
 _REORTHOGONALISE = 0.7
 
@@ -97,6 +103,50 @@ def append_diagonal(R: Array, Z: Array, d: float, targets: Array) -> Array:
     return left
 
 
+def remove_rows(
+    R: Array, Z: Array, H: Array, Y: Array, least: float | None = None
+) -> tuple[Array, Array] | None:
+    """The root of R'R - H'H and its right-hand side, in new arrays; None where there is none.
+
+    With F = R⁻ᵀH' that is R'(I - FF')R. For LL' = I - F'F and K = (I + L')⁻¹ the matrix in the
+    middle is C'C with C = I - FKF', whose inverse transposed is I + FKL⁻¹F'. So the root is the
+    triangular factor of CR = R - FKH. Each row must leave L_kk² >= `least` of its direction.
+    """
+    if least is None:
+        least = _LEAST_LEFT * len(R) * float(np.finfo(R.dtype).eps)
+    F = solve_root(R, H.T, transposed=True)
+    G = np.eye(len(H), dtype=R.dtype, order="F")
+    G -= matmul(F.T, F)
+    Lt = root_of_gram(G)  # nan and inf give None
+    if Lt is None or np.diagonal(Lt).min() ** 2 < least:
+        return None
+    left = Z - matmul(F, Y)
+    inner = solve_root(Lt, matmul(F.T, left), transposed=True)
+    Lt[np.diag_indices_from(Lt)] += 1
+    left += matmul(F, np.ascontiguousarray(solve_root(Lt, inner)))
+    return _root_and_targets(R - matmul(F, np.ascontiguousarray(solve_root(Lt, H))), left)
+
+
+def remove_diagonal(R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:
+    """`remove_rows` of the M rows d·I with zero targets."""
+    G = gram_of_root(R)
+    G[np.diag_indices_from(G)] -= R.dtype.type(d) ** 2
+    root = root_of_gram(G)
+    if root is not None and gram_is_safe(root, R.dtype):
+        return root, solve_root(root, matmul(R.T, Z), transposed=True)
+    U, s, Vt = svd(R)
+    if s[-1] <= d * (1 + _LEAST_LEFT * len(R) * np.finfo(R.dtype).eps):
+        return None
+    left = np.sqrt((s - d) * (s + d))[:, None]
+    return _root_and_targets(left * Vt, s[:, None] / left * matmul(U.T, Z))
+
+
+def _root_and_targets(A: Array, B: Array) -> tuple[Array, Array]:
+    """R and Z with R'R = A'A and R'Z = A'B, for a square A."""
+    both = triangularise(np.asfortranarray(np.hstack([A, B])))
+    return np.asfortranarray(both[:, : A.shape[1]]), np.asfortranarray(both[:, A.shape[1] :])
+
+
 def triangularise(A: Array) -> Array:
     """The triangular factor of A = QR, A overwritten; upper trapezoidal if A is wide."""
     return _scipy.qr(A, mode="r", overwrite_a=True, check_finite=False)[0]
@@ -126,6 +176,53 @@ def weights_after(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
     gain = solve_root(Lt, solve_root(Lt, Y - matmul(H, W), transposed=True))
     after = W + solve_root(R, matmul(Ft, gain))
     return np.ascontiguousarray(after) if np.isfinite(after).all() else None
+
+
+def signed_weights_after(R: Array, W: Array, H: Array, Y: Array, signs: Array) -> Array | None:
+    """`weights_after` for rows of which some (sign 1) are learned and others (sign -1) removed.
+
+    None where too many digits would be lost.
+    """
+    Ft = solve_root(R, H.T, transposed=True)
+    K = _signed_gram(Ft, signs)
+    if K is None:
+        return None
+    *_, gain, info = _lapack_routine("sysv", R)(K, Y - matmul(H, W))
+    after = W + solve_root(R, matmul(Ft, np.ascontiguousarray(gain)))
+    return np.ascontiguousarray(after) if info == 0 and np.isfinite(after).all() else None
+
+
+def _signed_gram(Ft: Array, signs: Array) -> Array | None:
+    """D + FF' for the diagonal matrix D of signs; None if rounding in it would matter.
+
+    What a row adds and another takes away is lost in rounding as the square of its length in F.
+    """
+    K = matmul(Ft.T, Ft)
+    if not np.diagonal(K).max() ** 2 * np.finfo(K.dtype).eps < _LARGEST_SIGNED[K.dtype.char]:
+        return None
+    K[np.diag_indices_from(K)] += signs
+    return K
+
+
+def signed_innovations(R: Array, W: Array, H: Array, Y: Array, signs: Array) -> Array | None:
+    """`innovations` for rows of which some (sign 1) are learned and others (sign -1) removed.
+
+    With D the signs and F = HR⁻¹, L⁻¹(Y - HW) holds the errors, for D + FF' = LD'L' with ones on
+    the diagonal of L. None where D' has not the signs of D: where a row cannot be removed.
+    """
+    K = _signed_gram(solve_root(R, H.T, transposed=True), signs)
+    if K is None:
+        return None
+    errors = Y - matmul(H, W)
+    least = _LEAST_LEFT * len(R) * np.finfo(R.dtype).eps
+    for i in range(len(K)):
+        pivot = K[i, i]
+        if not signs[i] * pivot > least:
+            return None
+        column = K[i + 1 :, i] / pivot
+        K[i + 1 :, i + 1 :] -= column[:, None] * K[i, i + 1 :]
+        errors[i + 1 :] -= column[:, None] * errors[i]
+    return errors if np.isfinite(errors).all() else None
 
 
 def _root_of_sum(Ft: Array) -> Array:

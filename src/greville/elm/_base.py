@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from numbers import Integral
-from typing import Any
+from pickle import PicklingError
+from typing import Any, Self
 
+import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
 from ..linalg import Array, matmul
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
+from ..solvers._additive import AdditiveSolver
 from ..solvers._base import Solver
 from ..solvers._rows import FEW, Rows, block_length
 from ..threads import one_thread
@@ -38,6 +43,17 @@ def solver_is_online(estimator: ELM) -> bool:
     """Whether there is partial_fit; a solver that is none says what is wrong when it is used."""
     if estimator.solver == "batch" or isinstance(estimator.solver, Batch):
         raise AttributeError("Batch needs all rows at once; use fit, or another solver.")
+    return True
+
+
+def solver_is_additive(estimator: ELM) -> bool:
+    """Whether rows can be unlearned, and models merged."""
+    kind = SOLVERS.get(estimator.solver) if isinstance(estimator.solver, str) else None
+    kind = kind or type(estimator.solver)
+    if not issubclass(kind, AdditiveSolver):
+        raise AttributeError(
+            f"{kind.__name__} is not a sum over rows; use the solver Opium to unlearn and merge."
+        )
     return True
 
 
@@ -124,6 +140,59 @@ class ELM(BaseEstimator):
         with one_thread if X.shape[0] < FEW else nullcontext():
             return np.concatenate([matmul(self._activations(block), W) for block in blocks])
 
+    # Models as sums over rows
+
+    @available_if(solver_is_additive)
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : estimators of the same kind with the same hidden layer and solver
+            Give them the same `random_state`, or the same fitted transformer.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        with self._guarded():
+            for other in others:
+                self._check_alike(other)
+                self._merge(other)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        return self._twin().merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return self._twin() if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+    def _twin(self) -> Self:
+        """A copy that goes its own way: what it shares is never changed."""
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.solver_ = copy(self.solver_)
+        return twin
+
+    def _check_alike(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        if not _same_layer(self.hidden_, other.hidden_):
+            raise ValueError(
+                "other: its hidden layer is not that of this model; give both the same "
+                "random_state, or the same fitted transformer as hidden."
+            )
+
+    def _merge(self, other: Any) -> None:
+        assert isinstance(self.solver_, AdditiveSolver)
+        self.solver_._merge(other.solver_)
+
     @property
     def n_samples_seen_(self) -> int:
         """Number of rows learned so far."""
@@ -137,6 +206,20 @@ class ELM(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _same_layer(a: Any, b: Any) -> bool:
+    """Whether two fitted transformers do the same; how they were seeded does not matter."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    fitted = ({k: v for k, v in vars(t).items() if k != "random_state"} for t in (a, b))
+    try:
+        first, second = map(joblib.hash, fitted)
+    except (TypeError, AttributeError, PicklingError):  # it cannot be looked into
+        return False
+    return bool(first == second)
 
 
 def _seeded(transformer: Any, random_state: Any) -> Any:

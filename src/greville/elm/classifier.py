@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
+from ..solvers._additive import AdditiveSolver
 from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
 from ..validation import check_length, check_something_counts, check_weights
-from ._base import ELM, solver_is_online
+from ._base import ELM, solver_is_additive, solver_is_online
 from ._labels import (
     checked_labels,
     first_seen,
@@ -165,6 +168,38 @@ class ELMClassifier(ClassifierMixin, ELM):
                 return self._decide(scores)
             return nearest_probabilities(scores) if method == "predict_proba" else scores
 
+    @available_if(solver_is_additive)
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        The hidden layer and `classes_` stay as they are. Rows that were never learned are noticed
+        only if what is left is not a sum of squares any more.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they cannot be removed; the model is then as it was.
+        """
+        check_is_fitted(self)
+        with self._guarded():
+            n_classes = len(self.classes_)
+            rows, _, _ = self._checked(X, y, None, sample_weight, reset=False)
+            if len(self.classes_) > n_classes:
+                raise ValueError("y: it has labels that were never learned.")
+            self.solver_._unlearn(rows)
+        return self
+
     def predict(self, X: Any) -> Array:
         """The most likely labels.
 
@@ -209,6 +244,16 @@ class ELMClassifier(ClassifierMixin, ELM):
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         return nearest_probabilities(self._scores(X))
+
+    def _merge(self, other: Any) -> None:
+        both = merged_classes(self.classes_, other.classes_, "other")
+        pair = (self.solver_, copy(other.solver_))
+        for solver, known in zip(pair, (self.classes_, other.classes_), strict=True):
+            assert isinstance(solver, AdditiveSolver)
+            if len(both) > len(known):
+                solver._add_outputs(len(both), index_of(both, known))
+        self.classes_ = both
+        pair[0]._merge(pair[1])
 
     def _decide(self, scores: Array) -> Array:
         return self.classes_[scores.argmax(axis=1)]

@@ -6,11 +6,12 @@ from typing import Any, Self
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
 from ..solvers._rows import Rows
 from ..validation import check_magnitude, check_something_counts, check_targets, check_weights
-from ._base import ELM, solver_is_online
+from ._base import ELM, solver_is_additive, solver_is_online
 
 
 class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
@@ -116,6 +117,34 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         with self._guarded():
             rows = self._checked(X, y, sample_weight, reset=not self._started)
             return self._shaped(self.solver_._record(rows))
+
+    @available_if(solver_is_additive)
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        The hidden layer stays as it is. Rows that were never learned are noticed only if what is
+        left is not a sum of squares any more.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they cannot be removed; the model is then as it was.
+        """
+        check_is_fitted(self)
+        with self._guarded():
+            self.solver_._unlearn(self._checked(X, y, sample_weight, reset=False))
+        return self
 
     def predict(self, X: Any) -> Array:
         """The predicted targets.

@@ -5,5 +5,6 @@ from .dynamic import DynamicOpium
 from .greville import Greville
 from .light import OpiumLight
 from .opium import Opium
+from .sliding import SlidingOpium
 
-__all__ = ["Batch", "DynamicOpium", "Greville", "Opium", "OpiumLight"]
+__all__ = ["Batch", "DynamicOpium", "Greville", "Opium", "OpiumLight", "SlidingOpium"]

@@ -43,7 +43,7 @@ class RootSolver(OnlineSolver):
                 errors[start:stop] = y - matmul(h, state.weights())
         return state, errors
 
-    def _weights_after(self, state: Root, waiting: tuple[Kept, ...]) -> Array | None:
+    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
         if state.basis is not None:
             return None
         known = state.after

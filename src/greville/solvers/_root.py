@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, Self
 
@@ -21,6 +22,15 @@ _LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
 _LONGEST_STEP = 0.02
+
+# Operations that are not worth a second thread: two get in each other's way on a busy machine.
+_SMALL = 1e9
+
+# Roots of this size are not worth a second thread where they are factorised over and over.
+_ONE_THREAD = 1024
+
+# How negative, next to what it is a difference of, rounding may make a sum of squares.
+_LARGEST_DEFICIT = {"d": 1e-9, "f": 1e-3}
 
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
@@ -80,10 +90,11 @@ class Root:
         Tall chunks go through the Gram matrix, one matrix product and one Cholesky. Short ones,
         and tall ones whose Gram matrix has lost too many digits, go through a QR of [R; H].
         """
-        if self._gram_pays(n_rows):
-            for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
-                if self._absorb_by_gram(blocks, n_rows, decay, precision):
-                    return
+        with one_thread if n_rows * self.n_hidden**2 < _SMALL else nullcontext():
+            if self._gram_pays(n_rows):
+                for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
+                    if self._absorb_by_gram(blocks, n_rows, decay, precision):
+                        return
         self.fade(decay)
         for H, Y in blocks():
             self._begin(H)
@@ -130,6 +141,48 @@ class Root:
             self.loss = self.loss + _squares(left)
         self.prior = float(np.hypot(self.prior, d))
         self._weights = None
+
+    def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
+        """R'R ← R'R - H'H and R'Z ← R'Z - H'Y. False, and no change, if that leaves no root.
+
+        Or if a row would leave less than `least` of what R'R has in its direction.
+        """
+        T = H
+        if self.basis is not None:
+            T = linalg.matmul(H, self.basis.T)
+            outside = _squares((H - linalg.matmul(T, self.basis)).T)
+            if (outside > default_tol(self.n_hidden, H.dtype) ** 2 * _squares(H.T)).any():
+                return False
+        squares = self.loss + _squares(self.Z) - _squares(Y)
+        with one_thread if self.rank < _ONE_THREAD else nullcontext():
+            new = linalg.remove_rows(self.R, self.Z, T, Y, least)
+        return self._replace(new, squares)
+
+    def merge(self, other: Root) -> bool:
+        """Learn the rows that another root has learned, from the same prior. False as above."""
+        rows = other.R if other.basis is None else linalg.matmul(other.R, other.basis)
+        rows = np.ascontiguousarray(rows)
+        self.absorb(lambda: iter([(rows, np.ascontiguousarray(other.Z))]), len(rows))
+        self.loss = self.loss + other.loss
+        if self.prior == 0 or not other.rank:
+            return True
+        if other.basis is None:  # it has brought the prior with it, a second time
+            squares = self.loss + _squares(self.Z)
+            return self._replace(linalg.remove_diagonal(self.R, self.Z, self.prior), squares)
+        prior = other.basis * self.R.dtype.type(self.prior)
+        return self.remove(prior, np.zeros((len(prior), self.Z.shape[1]), prior.dtype))
+
+    def _replace(self, new: tuple[Array, Array] | None, squares: Array) -> bool:
+        """Put another R and Z in place; `squares` are the sums of squares of all targets."""
+        if new is None:
+            return False
+        R, Z = new
+        loss = squares - _squares(Z)
+        if (loss < -_LARGEST_DEFICIT[Z.dtype.char] * (squares + _squares(self.Z))).any():
+            return False
+        self.R, self.Z, self.loss = R, Z, np.maximum(loss, 0.0)
+        self._weights, self._shared = None, False
+        return True
 
     def _append(self, T: Array, Y: Array) -> None:
         """QR of [R; T] for rows in the coordinates of R."""
@@ -182,7 +235,8 @@ class Root:
         self._own()
         if self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0:
             largest = float(np.abs(H).max()) * np.sqrt(self.n_hidden)
-            if np.finfo(H.dtype).eps * largest <= _LARGEST_LOSS[H.dtype.char] * self.prior:
+            loss = np.finfo(H.dtype).eps * largest
+            if 0 < loss <= _LARGEST_LOSS[H.dtype.char] * self.prior:  # zeros tell nothing
                 self._grow(self.n_hidden)
                 self.basis = None
 
@@ -344,7 +398,7 @@ class Root:
 
     # Outputs that were not there from the start
 
-    def with_outputs(self, n_outputs: int, old: Array) -> Root:
+    def with_outputs(self, n_outputs: int, old: Array) -> Self:
         """A copy with more outputs, the present ones at the indices `old`.
 
         An output that has been zero so far has zeros in Z: exactly what it would have had.

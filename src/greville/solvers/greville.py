@@ -6,11 +6,11 @@ from typing import Any
 
 from ..linalg import Array
 from ..validation import check_number
-from ._exact import RootSolver
+from ._additive import AdditiveSolver
 from ._root import Root
 
 
-class Greville(RootSolver):
+class Greville(AdditiveSolver):
     """Greville's method, eqs. (5)-(22): after every row exactly ``pinv(H) @ Y``.
 
     The minimum-norm least-squares solution of all rows so far: while there are fewer rows than

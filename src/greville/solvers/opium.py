@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..validation import check_number, check_squares
-from ._exact import RootSolver
+from ._additive import AdditiveSolver
 from ._root import Root
 
 
-class Opium(RootSolver):
+class Opium(AdditiveSolver):
     """OPIUM, eqs. (11)-(16) and (23)-(26): after every row the exact ridge solution of all rows.
 
     ``W = (H'H + epsilon²·I)⁻¹ H'Y``, recursive least squares. The paper updates θ, the inverse,

@@ -1,0 +1,114 @@
+"""Solvers whose state is a sum over rows: rows can be taken away, and states added."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..validation import unchanged_on_error
+from ._exact import RootSolver
+from ._rows import FEW, Rows
+
+# Rows removed together: as many as there are weights, since each time costs a factorisation, but
+# not so many that the eigenvalues of rows x rows cost more than that.
+_MOST = 1024
+
+
+class AdditiveSolver(RootSolver):
+    """A solver that can also unlearn, and be merged with others."""
+
+    def unlearn(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        Rows cannot be told from their sums. Where they were never learned, this is noticed only if
+        what is left is not a sum of squares any more.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they cannot be removed; the model is then as it was.
+        """
+        check_is_fitted(self)
+        with unchanged_on_error(self):
+            self._unlearn(self._checked(H, Y, sample_weight, reset=False))
+        return self
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : solvers of the same kind, with the same parameters
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            for other in others:
+                self._merge(other)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+    def _unlearn(self, rows: Rows) -> None:
+        if rows.n > self.n_samples_seen_:
+            raise ValueError(
+                f"got {rows.n} rows to unlearn, but only {self.n_samples_seen_} were learned."
+            )
+        state = self._flush().copy()
+        factor = None if rows.weight is None else np.sqrt(rows.weight)
+        for H, Y in rows.blocks(int(np.clip(self.n_features_in_, FEW, _MOST)), factor):
+            if not state.remove(np.ascontiguousarray(H), np.ascontiguousarray(Y)):
+                raise ValueError(
+                    "these rows cannot be unlearned: either some of them, or their targets or "
+                    "weights, were not learned like this, or the rows that are left do not "
+                    "determine the weights any more (a larger epsilon helps). The model is as it "
+                    "was."
+                )
+        self._held = (state, ())
+        self.n_samples_seen_ -= rows.n
+
+    def _merge(self, other: Any) -> None:
+        check_is_fitted(self)
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        for name, mine, theirs in (
+            *((k, v, other.get_params()[k]) for k, v in self.get_params().items()),
+            ("dtype", self._dtype, other._dtype),
+            ("number of hidden units", self.n_features_in_, other.n_features_in_),
+            ("number of outputs", self._n_outputs, other._n_outputs),
+        ):
+            if mine != theirs:
+                raise ValueError(
+                    f"other: its {name} is {theirs}, that of this model {mine}; only models that "
+                    "were started alike can be merged."
+                )
+        state = self._flush().copy()
+        if not state.merge(other._flush()):
+            raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
+        self._held = (state, ())
+        self.n_samples_seen_ += other.n_samples_seen_
