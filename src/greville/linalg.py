@@ -167,6 +167,34 @@ def innovations(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
     return errors if np.isfinite(errors).all() else None
 
 
+def innovation_parts(R: Array, W: Array, H: Array, Y: Array) -> tuple[Array, Array, Array] | None:
+    """What rows do one after the other, each before it is learned and after all before it were.
+
+    For every row: a'θa; what it adds to the loss of each output; what it takes from trace(θ).
+    """
+    Ft = solve_root(R, H.T, transposed=True)
+    if not np.isfinite(Ft).all():
+        return None
+    thetaH = solve_root(R, Ft)  # θH'
+    Lt = _root_of_sum(Ft)
+    V = solve_root(Lt, Y - matmul(H, W), transposed=True)
+    taken = solve_root(Lt, thetaH.T, transposed=True)  # (LL')⁻¹ = L⁻ᵀL⁻¹ in Woodbury's formula
+    parts = np.diagonal(Lt) ** 2 - 1, V**2, np.einsum("ij,ij->i", taken, taken)
+    return parts if all(np.isfinite(part).all() for part in parts) else None
+
+
+def trace_of_inverse(R: Array) -> float:
+    """The trace of (R'R)⁻¹; infinite where R is singular."""
+    inverse, info = _lapack_routine("trtri", R)(R, lower=0)
+    return float(np.einsum("ij,ij->", inverse, inverse)) if info == 0 else float("inf")
+
+
+def squared_lengths(R: Array, H: Array) -> Array:
+    """a'(R'R)⁻¹a for every row a of H."""
+    Ft = solve_root(R, H.T, transposed=True)
+    return np.einsum("ij,ij->j", Ft, Ft)
+
+
 def weights_after(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
     """W after a few more rows, with R and W left as they are: W + R⁻¹F'(LL')⁻¹(Y - HW)."""
     Ft = solve_root(R, H.T, transposed=True)

@@ -21,6 +21,7 @@ from ..linalg import Array, matmul
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from ..solvers._additive import AdditiveSolver
 from ..solvers._base import Solver
+from ..solvers._exact import RootSolver
 from ..solvers._rows import FEW, Rows, block_length
 from ..threads import one_thread
 from ..validation import (
@@ -139,6 +140,29 @@ class ELM(BaseEstimator):
         blocks = (X[start : start + length] for start in range(0, X.shape[0], length))
         with one_thread if X.shape[0] < FEW else nullcontext():
             return np.concatenate([matmul(self._activations(block), W) for block in blocks])
+
+    def _scores_and_spreads(self, X: Any) -> tuple[Array, Array]:
+        """H @ W and its standard deviations, block by block."""
+        check_is_fitted(self)
+        root = self._exact_solver()._root()
+        X = self._checked_rows(X, reset=False)
+        W = root.weights()
+        length = block_length(W.shape[0], self._dtype)
+        scores, spreads = [], []
+        with one_thread if X.shape[0] < FEW else nullcontext():
+            for start in range(0, X.shape[0], length):
+                H = self._activations(X[start : start + length])
+                scores.append(matmul(H, W))
+                spreads.append(root.spread(H))
+        return np.concatenate(scores), np.concatenate(spreads)
+
+    def _exact_solver(self) -> RootSolver:
+        if not isinstance(self.solver_, RootSolver):
+            raise ValueError(
+                f"return_std=True: {type(self.solver_).__name__} does not know how sure it is; use "
+                "the solver Opium, DynamicOpium, SlidingOpium or Greville."
+            )
+        return self.solver_
 
     # Models as sums over rows
 

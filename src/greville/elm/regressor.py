@@ -97,7 +97,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         return self
 
     @available_if(solver_is_online)
-    def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def prequential(
+        self, X: Any, y: Any, sample_weight: Any = None, return_std: bool = False
+    ) -> Any:
         """Predict every row before it is learned, and learn them all.
 
         What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
@@ -108,15 +110,23 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
+        return_std : bool, default=False
+            Whether to return standard deviations too; for the exact online solvers.
 
         Returns
         -------
         predictions : ndarray of the shape of y
             Zero before anything was learned.
+        std : ndarray of the shape of y
+            What `predict` would have said of each; infinite for the first row. Only if
+            `return_std`.
         """
         with self._guarded():
             rows = self._checked(X, y, sample_weight, reset=not self._started)
-            return self._shaped(self.solver_._record(rows))
+            if not return_std:
+                return self._shaped(self.solver_._record(rows))
+            predicted, spread = self._exact_solver()._record_with_spread(rows)
+            return self._shaped(predicted), self._shaped(spread)
 
     @available_if(solver_is_additive)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -146,18 +156,27 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             self.solver_._unlearn(self._checked(X, y, sample_weight, reset=False))
         return self
 
-    def predict(self, X: Any) -> Array:
-        """The predicted targets.
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The predicted targets and, if wanted, how far off they may be.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Whether to return standard deviations too; for the exact online solvers.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape
+            The standard deviation of a new target at each row, for Gaussian noise: that of the
+            noise, estimated from the residuals, and that of the weights. Nine in ten targets lie
+            within 1.64 of them, where the model is right. Only if `return_std`.
         """
-        return self._shaped(self._scores(X))
+        if not return_std:
+            return self._shaped(self._scores(X))
+        y, std = self._scores_and_spreads(X)
+        return self._shaped(y), self._shaped(std)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         X = self._checked_rows(X, reset=reset)

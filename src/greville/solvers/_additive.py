@@ -85,6 +85,7 @@ class AdditiveSolver(RootSolver):
                     "determine the weights any more (a larger epsilon helps). The model is as it "
                     "was."
                 )
+        state.tally(-np.ones(rows.n) if rows.weight is None else -rows.weight)
         self._held = (state, ())
         self.n_samples_seen_ -= rows.n
 

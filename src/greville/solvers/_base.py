@@ -239,20 +239,28 @@ class OnlineSolver(Solver):
         """How many rows `_innovate` may take at once after `seen` rows."""
         return _RECORD
 
-    def _record(self, rows: Rows) -> Array:
-        """Learn the rows; return the prediction of each before it was learned."""
+    def _record(self, rows: Rows, spreads: list[Array] | None = None) -> Array:
+        """Learn the rows; return the prediction of each before it was learned.
+
+        Their standard deviations, block by block, join the list `spreads` if there is one.
+        """
         state, seen = self._flush(), self.n_samples_seen_
         weight = np.ones(rows.n, self._dtype) if rows.weight is None else rows.weight
         blocks, start = [], 0
         while start < rows.n:
             stop = min(rows.n, start + self._record_length(seen + start))
             H, Y = rows.make(start, stop)
+            if spreads is not None:
+                spreads.append(self._spread_ahead(state, H, Y, weight[start:stop], seen + start))
             state, errors = self._innovate(state, H, Y, weight[start:stop], seen + start)
             blocks.append(Y - errors)
             start = stop
         self._held = (state, ())
         self.n_samples_seen_ += rows.n
         return np.concatenate(blocks)
+
+    def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
+        raise NotImplementedError
 
     @property
     def _started(self) -> bool:

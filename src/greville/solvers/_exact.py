@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .. import linalg
 from ..linalg import Array, matmul, weights_after
 from ..threads import one_thread
+from ..validation import check_rows, unchanged_on_error
 from ._base import OnlineSolver
-from ._root import Root
+from ._root import Root, noise_variance
 from ._rows import Kept, Rows, block_length
 
 
@@ -23,12 +25,15 @@ class RootSolver(OnlineSolver):
         length = block_length(self.n_features_in_, self._dtype)
         state = state.copy()
         state.absorb(lambda: rows.blocks(length, factor), rows.n)
+        state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
         return state
 
     def _innovate(
         self, state: Any, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Any, Array]:
-        return self._innovated(state, H, Y, np.sqrt(weight))
+        state, errors = self._innovated(state, H, Y, np.sqrt(weight))
+        state.tally(weight)
+        return state, errors
 
     def _innovated(self, state: Any, H: Array, Y: Array, factor: Array) -> tuple[Any, Array]:
         """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""
@@ -67,6 +72,106 @@ class RootSolver(OnlineSolver):
     def _with_outputs(self, state: Root, n_outputs: int, old: Array) -> Root:
         return state.with_outputs(n_outputs, old)
 
+    def predict(self, H: Any, return_std: bool = False) -> Any:
+        """H @ W and, if wanted, how far off it may be.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape
+            The standard deviation of a new target at each row, for Gaussian noise: that of the
+            noise, estimated from the residuals, and that of the weights, from θ. Infinite before
+            any row. Only if `return_std`.
+        """
+        if not return_std:
+            return super().predict(H)
+        check_is_fitted(self)
+        H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
+        root = self._root()
+        return self._shaped(matmul(H, root.weights())), self._shaped(root.spread(H))
+
+    def prequential(
+        self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
+    ) -> Any:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        predictions : ndarray of the shape of Y
+            Row k was predicted from all rows learned earlier and the first k of these. Before
+            anything was learned, the prediction is zero.
+        std : ndarray of the shape of Y
+            What `predict` would have said of each; infinite for the first row. Only if
+            `return_std`.
+        """
+        if not return_std:
+            return super().prequential(H, Y, sample_weight)
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=not self._started)
+            predicted, spread = self._record_with_spread(rows)
+            return self._shaped(predicted), self._shaped(spread)
+
+    def _record_with_spread(self, rows: Rows) -> tuple[Array, Array]:
+        """As `_record`, with the standard deviation of every prediction."""
+        spreads: list[Array] = []
+        return self._record(rows, spreads), np.concatenate(spreads)
+
+    def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
+        """The standard deviation of each row's prediction, before it and after those before it."""
+        parts = None
+        factor = self._growth(weight)
+        if state.basis is None and factor is not None and factor.all():
+            f = factor[:, None].astype(H.dtype)
+            with one_thread:
+                parts = linalg.innovation_parts(state.R, state.weights(), f * H, f * Y)
+        if parts is None or factor is None:
+            return self._spread_one_by_one(state, H, Y, weight, seen)
+        # Nothing fades within the block; what comes later counts more. See `_growth`.
+        lengths, losses, taken = (part.astype(np.float64) for part in parts)
+        counts = factor**2
+        squares = counts**2 / weight
+        loss = state.loss + _before(losses)
+        count = state.count + _before(counts)
+        redundancy = _ratio(state.count_of_squares + _before(squares), count)
+        later = np.append(1.0, (counts / weight)[:-1])  # 1/λ^(k-1): as rows count then
+        redundancy /= later
+        used = state.rank - state.prior**2 * (state.trace() - _before(taken))
+        noise = noise_variance(
+            loss / later[:, None], (count / later)[:, None], (redundancy * used)[:, None]
+        )
+        with np.errstate(invalid="ignore"):
+            variance = (1 + redundancy * lengths / counts * later)[:, None] * noise
+        return np.sqrt(variance).astype(H.dtype)
+
+    def _spread_one_by_one(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
+        spreads = []
+        rows = Rows.of(H, Y, weight)
+        for i in range(rows.n):
+            spreads.append(state.spread(H[i : i + 1]))
+            state = self._absorb(state, rows.part(i, i + 1), seen + i)
+        return np.concatenate(spreads)
+
+    def _growth(self, weight: Array) -> Array | None:
+        """What to multiply the next rows by if nothing fades meanwhile; None if more happens."""
+        return np.sqrt(weight)
+
     def _root(self) -> Root:
         check_is_fitted(self)
         root: Root = self._flush()
@@ -88,3 +193,13 @@ class RootSolver(OnlineSolver):
         """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output."""
         loss = self._root().loss
         return float(loss[0]) if self._flat else loss.copy()
+
+
+def _before(values: Array) -> Array:
+    """The sum of all values before each."""
+    sums = np.cumsum(values, axis=0)
+    return np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.ones_like(b), where=b > 0)

@@ -67,8 +67,11 @@ class Root:
         self.R: Array = np.empty((0, 0), dtype, order="F")
         self.Z: Array = np.empty((0, n_outputs), dtype, order="F")
         self.loss = np.zeros(n_outputs)  # |Y - HW|² + prior²|W|², for each output
+        self.count = 0.0  # how many rows count, and the same with the square of what each counts
+        self.count_of_squares = 0.0
         self.after: tuple[Any, Array | None] | None = None  # rows that wait; weights after them
         self._weights: Array | None = None
+        self._trace: float | None = None
         self._shared = False
 
     def copy(self) -> Self:
@@ -127,6 +130,7 @@ class Root:
         self.Z *= root
         self.prior *= float(np.sqrt(decay))
         self.loss = self.loss * decay
+        self._trace = None
 
     def hold(self, ridge: float, pull: float) -> None:
         """R'R ← R'R + ridge·I and R'Z ← R'Z + ridge·pull·W: whatever comes, W moves less."""
@@ -140,7 +144,7 @@ class Root:
                 left = linalg.append_diagonal(self.R, self.Z, d, targets)
             self.loss = self.loss + _squares(left)
         self.prior = float(np.hypot(self.prior, d))
-        self._weights = None
+        self._weights = self._trace = None
 
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
         """R'R ← R'R - H'H and R'Z ← R'Z - H'Y. False, and no change, if that leaves no root.
@@ -164,6 +168,8 @@ class Root:
         rows = np.ascontiguousarray(rows)
         self.absorb(lambda: iter([(rows, np.ascontiguousarray(other.Z))]), len(rows))
         self.loss = self.loss + other.loss
+        self.count += other.count
+        self.count_of_squares += other.count_of_squares
         if self.prior == 0 or not other.rank:
             return True
         if other.basis is None:  # it has brought the prior with it, a second time
@@ -181,7 +187,8 @@ class Root:
         if (loss < -_LARGEST_DEFICIT[Z.dtype.char] * (squares + _squares(self.Z))).any():
             return False
         self.R, self.Z, self.loss = R, Z, np.maximum(loss, 0.0)
-        self._weights, self._shared = None, False
+        self._weights = self._trace = None
+        self._shared = False
         return True
 
     def _append(self, T: Array, Y: Array) -> None:
@@ -189,7 +196,7 @@ class Root:
         if self.rank:
             Y = linalg.append_rows(self.R, self.Z, T, Y)
         self.loss = self.loss + _squares(Y)
-        self._weights = None
+        self._weights = self._trace = None
 
     def _innovate(self, T: Array, Y: Array) -> Array:
         """Errors of, and learning from, rows in the span of what R holds."""
@@ -296,7 +303,8 @@ class Root:
         self.R, self.Z = root.astype(dtype, copy=False), Z.astype(dtype, copy=False)
         self.basis = None
         self.prior *= float(np.sqrt(decay))
-        self._weights, self._shared = None, False
+        self._weights = self._trace = None
+        self._shared = False
         return True
 
     def _refinement(
@@ -359,6 +367,54 @@ class Root:
         self.R, self.Z = np.asfortranarray(both[:, :n]), np.asfortranarray(both[:, n:])
         self.basis = None
 
+    # Spread
+
+    def tally(self, weight: Array, counts: Array | float = 1.0, decay: float = 1.0) -> None:
+        """Note rows of these weights, each of which counts so much now; the old ones fade."""
+        self.count = decay * self.count + float(np.sum(weight * counts))
+        self.count_of_squares = decay**2 * self.count_of_squares + float(
+            np.sum(weight * counts * counts)
+        )
+
+    @property
+    def redundancy(self) -> float:
+        """One if all rows count alike; down to a half where old ones fade."""
+        return self.count_of_squares / self.count if self.count > 0 else 1.0
+
+    def trace(self) -> float:
+        """The trace of θ over the directions that rows have reached."""
+        if self._trace is None:
+            self._trace = linalg.trace_of_inverse(self.R) if self.rank else 0.0
+        return self._trace
+
+    def noise(self) -> Array:
+        """The variance of what the weights leave unexplained, for each output.
+
+        The loss over the rows that count, less those that the weights used up: the trace of
+        Hθ H', which is the number of weights where the prior is small.
+        """
+        used = self.rank - self.prior**2 * self.trace() if self.rank else 0.0
+        return noise_variance(self.loss, self.count, self.redundancy * used)
+
+    def spread(self, H: Array) -> Array:
+        """The standard deviation of a new target for each row and output."""
+        lengths = self._lengths(H) if self.rank or self.prior > 0 else np.zeros(len(H))
+        with np.errstate(invalid="ignore"):  # infinity times zero, before any row
+            variance = (1 + self.redundancy * lengths)[:, None] * self.noise()
+        return np.sqrt(variance).astype(self.Z.dtype)
+
+    def _lengths(self, H: Array) -> Array:
+        """a'θa for every row."""
+        if self.basis is None:
+            return linalg.squared_lengths(self.R, H).astype(np.float64)
+        T = linalg.matmul(H, self.basis.T)
+        lengths = np.zeros(len(H))
+        if self.rank:
+            lengths += linalg.squared_lengths(self.R, T)
+        if self.prior > 0:
+            lengths += _squares((H - linalg.matmul(T, self.basis)).T) / self.prior**2
+        return lengths
+
     # Reading
 
     def weights(self) -> Array:
@@ -410,6 +466,13 @@ class Root:
         other.loss[old] = self.loss
         other._weights = None
         return other
+
+
+def noise_variance(loss: Array, count: Any, used: Any) -> Array:
+    """loss / (count - used); infinite while there are no rows."""
+    left = np.maximum(count - used, 1e-8 * np.asarray(count))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(left > 0, loss / left, np.inf)
 
 
 def default_tol(n_hidden: int, dtype: Any) -> float:

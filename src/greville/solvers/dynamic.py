@@ -144,6 +144,8 @@ class DynamicOpium(RootSolver):
                 yield f * H, f * Y
 
         state.absorb(blocks, rows.n, decay=self._decay(rows.n))
+        given = np.ones(rows.n) if rows.weight is None else rows.weight
+        state.tally(given, self._decay(np.arange(rows.n - 1, -1, -1)), self._decay(rows.n))
         state.see(energies if rows.weight is None else energies * rows.weight, self._decay(1))
 
     def _innovate(
@@ -151,20 +153,22 @@ class DynamicOpium(RootSolver):
     ) -> tuple[FadingRoot, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
         n = len(H)
-        factor = np.sqrt(weight / self._decay(np.arange(1, n + 1)))
-        state, errors = self._innovated(state, H, Y, factor)
+        state, errors = self._innovated(state, H, Y, self._growth(weight))
         state.fade(self._decay(n))
+        state.tally(weight, self._decay(np.arange(n - 1, -1, -1)), self._decay(n))
         state.see(_energies(H) * weight, self._decay(1))
         self._hold(state, seen + n)
         return state, errors
+
+    def _growth(self, weight: Array) -> Array:
+        return np.sqrt(weight / self._decay(np.arange(1, len(weight) + 1)))
 
     def _factor(self, rows: Rows, seen: int) -> Array | None:
         if rows.n > self._record_length(seen):
             return None
         if self._has_floor and (seen + rows.n) % self._period == 0:
             return None
-        weight = 1.0 if rows.weight is None else rows.weight
-        return np.sqrt(weight / self._decay(np.arange(1, rows.n + 1)))
+        return self._growth(np.ones(rows.n) if rows.weight is None else rows.weight)
 
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)

@@ -18,7 +18,8 @@ from ._rows import Kept, Rows
 # shorter than the rows are wide, too many digits would go: the root is made afresh instead.
 _LEAST_LEFT = 0.3
 
-Chunk = tuple[Array, Array]  # rows and targets, both multiplied by the root of their weights
+# Rows and targets, both multiplied by the root of their weights, and these.
+Chunk = tuple[Array, Array, Array]
 
 
 class WindowRoot(Root):
@@ -30,10 +31,10 @@ class WindowRoot(Root):
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         other = super().with_outputs(n_outputs, old)
         kept = []
-        for H, Y in self.kept:
+        for H, Y, weight in self.kept:
             wider = np.zeros((len(Y), n_outputs), Y.dtype)
             wider[:, old] = Y
-            kept.append((H, wider))
+            kept.append((H, wider, weight))
         other.kept = tuple(kept)
         return other
 
@@ -99,15 +100,18 @@ class SlidingOpium(RootSolver):
         state.kept, state.removed = kept, state.removed + len(gone[0])
         if len(new[0]) == self.window or state.removed > self.window:
             return self._afresh(state)
-        state.absorb(lambda: iter([new]), len(new[0]))
+        state.absorb(lambda: iter([new[:2]]), len(new[0]))
         least = float(np.finfo(self._dtype).eps) ** _LEAST_LEFT
-        if len(gone[0]) and (state.basis is not None or not state.remove(*gone, least)):
+        if len(gone[0]) and (state.basis is not None or not state.remove(*gone[:2], least)):
             return self._afresh(state)
+        state.tally(np.concatenate([new[2], -gone[2]]))
         return state
 
     def _afresh(self, old: WindowRoot) -> WindowRoot:
         state = self._start(self.n_features_in_, self._n_outputs, self._dtype)
-        state.absorb(lambda: iter(old.kept), sum(len(H) for H, _ in old.kept))
+        state.absorb(lambda: ((H, Y) for H, Y, _ in old.kept), sum(len(c[0]) for c in old.kept))
+        for _, _, weight in old.kept:
+            state.tally(weight)
         state.kept = old.kept
         return state
 
@@ -143,6 +147,9 @@ class SlidingOpium(RootSolver):
             state.after = known = (waiting, after)
         return known[1]
 
+    def _growth(self, weight: Array) -> None:
+        return None  # rows also go
+
     def _record_length(self, seen: int) -> int:
         return min(super()._record_length(seen), self.window)
 
@@ -151,23 +158,28 @@ def _chunk(rows: Rows) -> Chunk:
     """Rows as arrays of their own, multiplied by the roots of their weights."""
     H, Y, weight = rows.keep()
     if weight is None:
-        return H, Y
+        return H, Y, np.ones(len(H), H.dtype)
     root = np.sqrt(weight)[:, None].astype(H.dtype, copy=False)
-    return root * H, root * Y
+    return root * H, root * Y, weight
 
 
 def _split(chunks: tuple[Chunk, ...], window: int) -> tuple[Chunk, tuple[Chunk, ...]]:
     """The rows that have left the window, and the chunks that are left."""
-    extra = sum(len(H) for H, _ in chunks) - window
-    gone = [(chunks[0][0][:0], chunks[0][1][:0])]
+    extra = sum(len(chunk[0]) for chunk in chunks) - window
+    gone = [_rows(chunks[0], 0, 0)]
     kept = list(chunks)
     while extra > 0:
-        H, Y = kept[0]
-        gone.append((H[:extra], Y[:extra]))
-        kept[:1] = [(H[extra:], Y[extra:])] if len(H) > extra else []
-        extra -= len(H)
-    left = np.concatenate([H for H, _ in gone]), np.concatenate([Y for _, Y in gone])
-    return left, tuple(kept)
+        chunk = kept[0]
+        gone.append(_rows(chunk, 0, extra))
+        kept[:1] = [_rows(chunk, extra, None)] if len(chunk[0]) > extra else []
+        extra -= len(chunk[0])
+    H, Y, weight = (np.concatenate([chunk[i] for chunk in gone]) for i in range(3))
+    return (H, Y, weight), tuple(kept)
+
+
+def _rows(chunk: Chunk, start: int, stop: int | None) -> Chunk:
+    H, Y, weight = chunk
+    return H[start:stop], Y[start:stop], weight[start:stop]
 
 
 def _interleaved(new: Chunk, gone: Chunk) -> tuple[Array, Array, Array]:
@@ -179,5 +191,5 @@ def _interleaved(new: Chunk, gone: Chunk) -> tuple[Array, Array, Array]:
     place = np.concatenate([np.arange(len(new[0])), first + np.arange(len(gone[0])) + 0.5])
     order = np.argsort(place)
     signs = np.concatenate([np.ones(len(new[0])), -np.ones(len(gone[0]))])[order]
-    H, Y = (np.concatenate(pair)[order] for pair in zip(new, gone, strict=True))
+    H, Y = (np.concatenate([new[i], gone[i]])[order] for i in range(2))
     return H, Y, signs.astype(H.dtype)
