@@ -27,6 +27,7 @@ bench: .venv-bench/ready
 
 # docs/reproduction.md and what it shows; needs MNIST, and about five minutes.
 reproduction: .venv/demo
+	rm -rf docs/reproduction
 	$(BIN)/greville paper --out docs/reproduction
 	rm docs/reproduction/report.html
 	$(BIN)/python -m greville.paper._markdown docs/reproduction > docs/reproduction.md

@@ -37,7 +37,7 @@ def _opium(seed: int) -> dict[str, float]:
     model = ELMClassifier(UNITS, Opium(1e-3), random_state=seed)
     memory = PeakMemory()
     took = [seconds(lambda: model.fit(X, y))]
-    megabytes = memory.beyond
+    megabytes = memory.beyond or 0.0
     needed = [_needed(X)]
     took.append(seconds(lambda: model.fit(X, y)))
     needed.append(_needed(X))
@@ -54,7 +54,7 @@ def _light(seed: int) -> dict[str, float]:
     model = ELMClassifier(UNITS, OpiumLight(1.0), random_state=seed)
     memory = PeakMemory()
     took = seconds(lambda: model.fit(X, y))
-    megabytes = memory.beyond
+    megabytes = memory.beyond or 0.0
     return {"error": _error(model, X_test, y_test), "seconds": took, "megabytes": megabytes}
 
 

@@ -25,6 +25,7 @@ from greville import __version__, paper
 from greville.cli._app import app
 from greville.datasets import _mnist
 from greville.paper import _exactness
+from greville.paper._result import Table
 
 GREVILLE = [sys.executable, "-m", "greville"]
 
@@ -45,12 +46,17 @@ def nowhere(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
+def results():
+    sine = paper.sine(runs=1, long_samples=12_000, long_runs=1, n_workers=1)
+    return [sine, paper.ecg(runs=1), paper.exactness()]
+
+
+@pytest.fixture(scope="module")
+def report(results, tmp_path_factory):
     """A report with every kind of block, from small experiments."""
     folder = tmp_path_factory.mktemp("report")
-    sine = paper.sine(runs=1, seed=22, long_samples=12_000, long_runs=1, n_workers=1)
     path = paper.write_report(
-        [sine, paper.ecg(runs=1), paper.exactness()],
+        results,
         folder,
         command="greville paper <&>",
         skipped={"mnist": "It is <not> there."},
@@ -155,7 +161,7 @@ def test_mnist_that_is_damaged(nowhere, tmp_path):
 
 def test_a_report_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    result = run("paper", "exactness", "--out", str(tmp_path / "file" / "out"))
+    result = run("paper", "sine", "--out", str(tmp_path / "file" / "out"))  # told before the work
     assert result.exit_code == 1
     assert result.stderr.startswith("The report could not be written")
     assert "Traceback" not in result.stderr
@@ -169,6 +175,31 @@ def test_without_the_extras(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "greville.cli._paper", raising=False)
     with pytest.raises(SystemExit, match=r"pip install 'greville\[cli\]'"):
         cli.main()
+
+
+def test_a_failed_worker_costs_one_experiment(tmp_path, monkeypatch):
+    def fail(**settings):
+        raise paper.WorkerError("A worker process failed: out of memory")
+
+    monkeypatch.setattr(paper, "ecg", fail)
+    result = run("paper", "ecg", "exactness", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert result.stderr == "ecg is left out: A worker process failed: out of memory\n"
+    facts = json.loads((tmp_path / "results.json").read_text())
+    assert list(facts["experiments"]) == ["exactness"]
+    assert "ecg" in facts["skipped"]
+
+
+@pytest.mark.parametrize("wait", [0.05, 0.3, 1.0])
+def test_an_early_interrupt(tmp_path, wait):
+    command = [*GREVILLE, "paper", "sine", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(wait)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode in (130, -signal.SIGINT)  # or before Python itself was ready
+    assert "greville" not in stderr or wait < 0.3
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupt_leaves_nothing(tmp_path):
@@ -186,7 +217,7 @@ def test_an_interrupt_leaves_nothing(tmp_path):
     assert process.returncode == 130
     assert stdout == ""
     assert stderr == "Interrupted; no report was written.\n"
-    assert not out.exists() or not any(out.iterdir())
+    assert not out.exists()
     assert _group(process.pid) == []
 
 
@@ -227,6 +258,49 @@ def test_an_interrupt_while_writing_keeps_the_old_report(tmp_path, monkeypatch):
 
 
 # The report
+
+
+def test_the_report_shows_the_numbers(results, report):
+    """Every cell of every table, in the order it was told."""
+    page = (report / "report.html").read_text()
+    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?>(.*?)</td>", page)]
+    told = [
+        cell.replace("`", "").replace("&", "&amp;")
+        for result in results
+        for block in result.blocks()
+        if isinstance(block, Table)
+        for row in block.rows
+        for cell in row
+    ]
+    assert cells[: len(told)] == told
+    facts = json.loads((report / "results.json").read_text())
+    assert facts["experiments"] == {result.name: result.numbers for result in results}
+    assert sorted(facts["files"]) == sorted(file.name for file in report.iterdir())
+
+
+def test_figures_do_not_change_by_themselves(results, tmp_path):
+    for name in ("a", "b"):
+        paper.write_report(results[1:2], tmp_path / name)
+    for file in ("figure-2.svg", "figure-2.png"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_another_report_takes_the_place_of_the_first(results, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    paper.write_report(results, tmp_path)
+    paper.write_report(results[2:], tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"mine.txt", "report.html", "results.json"}
+
+
+def test_somebody_elses_files_stay(results, tmp_path):
+    (tmp_path / "results.json").write_text('{"mine": 1}')
+    with pytest.raises(OSError, match="not from a report"):
+        paper.write_report(results[2:], tmp_path)
+    assert (tmp_path / "results.json").read_text() == '{"mine": 1}'
+    (tmp_path / "other" / "report.html").mkdir(parents=True)
+    with pytest.raises(OSError, match="is a folder"):
+        paper.write_report(results[2:], tmp_path / "other")
+    assert [file.name for file in (tmp_path / "other").iterdir()] == ["report.html"]
 
 
 def test_the_report_needs_nothing_else(report):

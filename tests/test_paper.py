@@ -9,14 +9,15 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from greville import paper
+from greville import DynamicOpium, Opium, OpiumLight, datasets, paper
+from greville.datasets import ecg as ecg_signal
 from greville.datasets import sine_switch
 from greville.layers import RandomLayer
 from greville.paper import _draw, _markdown, _mnist, _sine, _workers
 from greville.paper._measure import PeakMemory
 from greville.paper._printed import printed_opium
 from greville.paper._report import read_results
-from greville.paper._result import Picture, Table, Text, power, ratio
+from greville.paper._result import Picture, Table, power, ratio
 
 from . import oracles
 
@@ -81,6 +82,23 @@ def test_the_long_run(sine):
         assert outcome["floored"]["worst_final_rms"] < outcome["printed"]["worst_final_rms"]
 
 
+def test_the_numbers_of_the_sine_are_those_of_the_runs(sine):
+    """Mean, median and range over seeds; the largest error once settled, for each run."""
+    runs = [_sine.sine_run("fine", seed) for seed in range(22, 26)]
+    for which in _sine.SOLVERS:
+        values = [run[which] for run in runs]
+        spread = sine.numbers["readings"]["fine"][which]
+        assert spread["mean"] == pytest.approx(np.mean(values))
+        assert spread["median"] == pytest.approx(np.median(values))
+        assert (spread["min"], spread["max"]) == (min(values), max(values))
+    X, y = sine_switch(20_000, change=5_000)
+    H = RandomLayer(100, random_state=22).fit_transform(X)
+    errors = y - DynamicOpium(1.003, 10.0).prequential(H, y)
+    outcome = sine.numbers["long_run"]["long"]["floored"]
+    assert outcome["errors"] == [pytest.approx(np.abs(errors[10_000:]).max())]
+    assert outcome["worst_final_rms"] == pytest.approx(np.sqrt(np.mean(errors[-1000:] ** 2)))
+
+
 def test_workers_change_no_digit(sine):
     again = paper.sine(runs=4, seed=22, long_samples=20_000, long_runs=1, n_workers=2)
     assert again.numbers == sine.numbers
@@ -91,10 +109,10 @@ def test_a_job_alone_and_one_that_fails():
     want = _workers.run_jobs([("ecg_run", {"seed": 3})], told.append)
     assert told == [0]
     assert _workers.run_alone("ecg_run", {"seed": 3}, lambda done: None) == want[0]
-    with pytest.raises(RuntimeError, match="A worker process failed: .*'nonsense'"):
+    with pytest.raises(paper.WorkerError, match="A worker process failed: .*'nonsense'"):
         _workers.run_alone("sine_run", {"reading": "nonsense", "seed": 1}, lambda done: None)
     jobs = [("sine_run", {"reading": "nonsense", "seed": seed}) for seed in range(3)]
-    with pytest.raises(RuntimeError, match="A worker process failed"):
+    with pytest.raises(paper.WorkerError, match="A worker process failed"):
         _workers.run_jobs(jobs, told.append, n_workers=2)
 
 
@@ -103,6 +121,16 @@ def test_ecg(results):
     after = {which: parts["after it"] for which, parts in rms.items()}
     assert after["opium"] < after["light"] < after["persistence"]
     assert after["dynamic_floored"] < after["opium"]
+    X, y = ecg_signal()
+    H = RandomLayer(100, random_state=22).fit_transform(X)
+    light = oracles.opium_light(H, y[:, None], 1.0)[1][:, 0]
+    for which, errors in {
+        "light": light,
+        "persistence": y - X[:, 0],
+        "linear": oracles.opium(X, y[:, None], 0.01)[3][:, 0],
+    }.items():
+        for part, rows in (("first second", errors[:360]), ("after it", errors[360:])):
+            assert rms[which][part] == pytest.approx(np.sqrt(np.mean(rows**2)), rel=1e-6)
 
 
 def test_exactness(results):
@@ -112,6 +140,10 @@ def test_exactness(results):
         for method in ("greville", "opium_by_one", "opium_in_chunks", "opium_at_once"):
             assert difference[method] < limit
         assert difference["opium_by_one"] < difference["printed"] < difference["light"]
+    X, _ = ecg_signal(400)
+    H = RandomLayer(100, random_state=22).fit_transform(X)
+    stacked = np.vstack([1e-3 * np.eye(100), H])
+    assert numbers["condition"]["ecg"] == pytest.approx(np.linalg.cond(stacked), rel=1e-3)
 
 
 def test_mnist(data_dir, monkeypatch):
@@ -149,11 +181,44 @@ def test_mnist(data_dir, monkeypatch):
     assert spread["light_10000"] == _mnist.light_errors(
         str(_mnist.find_mnist(data_dir)), 100, [("drawn", 0), ("drawn", 1)]
     )
+    X, y, X_test, y_test = datasets.mnist(data_dir)
+    H, H_test = (RandomLayer(100, random_state=3).fit(X).transform(x) for x in (X, X_test))
+    drawn = np.random.RandomState(3).permutation(60_000)[:10_000]
+
+    def error(solver, rows):
+        model = solver.fit(H[rows], np.eye(10, dtype=np.float32)[y[rows]])
+        return 100 * np.mean(model.predict(H_test).argmax(axis=1) != y_test)
+
+    for run, rows in (
+        ("light_60000", slice(None)),
+        ("light_10000", drawn),
+        ("light_first_10000", slice(10_000)),
+    ):
+        assert numbers[run]["error"] == pytest.approx(error(OpiumLight(1.0), rows))
+        assert numbers[run]["seconds"] > numbers[run]["training_seconds"] > 0
+    assert numbers["gains"]["0.01"] == pytest.approx(error(OpiumLight(0.01), slice(None)))
+    assert numbers["opium_10000"]["error"] == pytest.approx(error(Opium(1e-3), drawn), abs=0.05)
+    theta = np.linalg.inv(H.T.astype(float) @ H + 1e-6 * np.eye(100))
+    diagonal, g = np.diag(theta), np.diag(theta).mean()
+    others = np.abs(theta[~np.eye(100, dtype=bool)]) / g
+    low, high = np.percentile(diagonal, [0.5, 99.5])
+    for key, want in {
+        "g": g,
+        "diagonal_max_over_min": diagonal.max() / diagonal.min(),
+        "diagonal_max_over_min_of_99_percent": high / low,
+        "off_diagonal_mean_size_over_g": others.mean(),
+        "off_diagonal_rms_over_g": np.sqrt(np.mean(others**2)),
+        "off_diagonal_below_a_tenth_of_g": np.mean(others < 0.1),
+    }.items():
+        assert numbers["theta"][key] == pytest.approx(want, rel=0.01)
+    assert keys(numbers) == keys(committed("mnist"))
     corner = np.array(result.series["theta"]["corner"])
     assert corner.shape == (60, 60)
     assert np.allclose(corner, corner.T)
     assert set(result.figures()) == {"theta"}
-    assert "quick run" in " ".join(b.text for b in result.blocks() if isinstance(b, Text))
+    first = next(block for block in result.blocks() if isinstance(block, Table))
+    assert "nothing to compare" in first.title  # not the paper's network
+    assert "paper" not in first.columns
 
 
 def test_peak_memory():
@@ -212,6 +277,12 @@ def test_arguments_are_checked():
         paper.ecg(runs=1.5)
     with pytest.raises(ValueError, match="units"):
         paper.mnist(units=1)
+    for seed in (-1, 1.5, None, 2**32):
+        for experiment in (paper.sine, paper.ecg, paper.exactness, paper.mnist):
+            with pytest.raises(ValueError, match="seed"):
+                experiment(seed=seed)
+    with pytest.raises(ValueError, match="seed"):
+        paper.ecg(runs=2, seed=2**32 - 1)
 
 
 # The page in docs/, made from the results in docs/reproduction/
@@ -238,19 +309,33 @@ def test_the_documented_results_are_the_papers(documented):
         assert numbers["sine"]["long_run"][name]["printed"]["worst_error"] > 1
 
 
+def committed(name):
+    return json.loads((REPRODUCTION / "results.json").read_text())["experiments"][name]
+
+
+def keys(value):
+    """The structure of nested dictionaries."""
+    return {k: keys(v) for k, v in value.items()} if isinstance(value, dict) else None
+
+
+def test_keys_are_as_they_were(results):
+    for result in results:
+        assert keys(result.numbers) == keys(committed(result.name))
+
+
 def test_every_key_is_documented(documented):
     names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", _markdown.KEYS))))
     free = re.compile(r"[\d.]+$|(opium|light)(_first)?_\d+$")  # gains and runs
     facts = documented[1]
 
-    def keys(value):
+    def all_keys(value):
         if isinstance(value, dict):
             for key, inner in value.items():
                 if key not in ("paper", "environment", "skipped"):
                     yield key
-                    yield from keys(inner)
+                    yield from all_keys(inner)
 
-    unknown = {key for key in keys(facts) if key not in names and not free.match(key)}
+    unknown = {key for key in all_keys(facts) if key not in names and not free.match(key)}
     assert unknown - {"experiments"} == set()
 
 

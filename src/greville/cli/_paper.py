@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,13 +17,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ..progress import Progress
+from . import INTERRUPTED
 from ._progress import progress_bars
 
-INTERRUPTED, NO_DATA = 130, 2
+FAILED, NO_DATA = 1, 2
 
 
 class Experiment(StrEnum):
-    """The experiments, in the order they are run."""
+    """The experiments; without a choice, all of them in this order."""
 
     sine = "sine"
     ecg = "ecg"
@@ -37,9 +39,13 @@ def paper(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Random hidden layers to average over (sine: 100, ecg: 10)."),
+        typer.Option(
+            min=1, max=10**6, help="Random hidden layers to average over (sine: 100, ecg: 10)."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 22,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31, help="The same seed gives the same numbers.")
+    ] = 22,
     out: Annotated[Path, typer.Option(file_okay=False, help="Where the report goes.")] = Path(
         "greville-paper"
     ),
@@ -61,8 +67,9 @@ def paper(
 ) -> None:
     """Run the experiments of the paper again and show its numbers and ours side by side.
 
-    Writes report.html, results.json and the figures. Exit codes: 0 all went well, 2 wrong usage or
-    no data for one of the experiments (the others are run), 130 interrupted.
+    Writes report.html, results.json and the figures. Exit codes: 0 all went well, 1 something
+    failed, 2 wrong usage or no data for one of the experiments (the others are run), 130
+    interrupted.
 
     Examples:
 
@@ -73,18 +80,22 @@ def paper(
         greville paper mnist --data ~/data --out report
     """
     if find_spec("matplotlib") is None:
-        _fail("The report needs matplotlib; install it with: pip install 'greville[cli]'", 1)
+        _fail("The report needs matplotlib; install it with: pip install 'greville[cli]'", FAILED)
     chosen = list(dict.fromkeys(experiments or Experiment))
     try:
-        path, skipped = _run(chosen, runs, seed, out, data, quick, quiet)
+        with _folder(out):
+            results, code = _run(chosen, runs, seed, out, data, quick, quiet)
     except KeyboardInterrupt:
         _fail("Interrupted; no report was written.", INTERRUPTED)
     except OSError as error:
-        _fail(f"The report could not be written: {error}", 1)
-    if not quiet and path is not None:
-        typer.echo(f"The report is in {path}")
-    if skipped:
-        raise typer.Exit(NO_DATA)
+        _fail(f"The report could not be written: {error}", FAILED)
+    if results and not quiet:
+        try:
+            _show(results)
+            typer.echo(f"The report is in {out / 'report.html'}")
+        except OSError:  # nobody reads it, or the disk is full; the report is there
+            code = code or FAILED
+    raise typer.Exit(code)
 
 
 def _run(
@@ -95,37 +106,51 @@ def _run(
     data: Path | None,
     quick: bool,
     quiet: bool,
-) -> tuple[Path | None, dict[str, str]]:
+) -> tuple[list[Any], int]:
+    """The results, of which the report is written, and the exit code."""
     from .. import paper as experiments
     from ..datasets import DataError
-    from ..datasets._mnist import find_mnist
+    from ..datasets._mnist import check_mnist, find_mnist
 
-    skipped: dict[str, str] = {}
-    results = []
-    with progress_bars(quiet) as progress:
+    left_out: dict[str, str] = {}
+    results: list[Any] = []
+    code = 0
+    with progress_bars(quiet) as (progress, say):
         todo = _settings(experiments, runs, seed, data, quick, progress)
+        work: list[tuple[Experiment, Callable[[], Any]]] = [(name, todo[name]) for name in chosen]
         if Experiment.mnist in chosen:  # say at once if it cannot be done
-            try:
-                find_mnist(data, progress=progress)
-            except DataError as error:
-                skipped["mnist"] = str(error)
-                typer.echo(f"mnist is left out: {error}", err=True)
-        for name in chosen:
-            if name in skipped:
+            find = (Experiment.mnist, lambda: check_mnist(find_mnist(data, progress=progress)))
+            work.insert(0, find)
+        for name, action in work:
+            if name in left_out:
                 continue
             try:
-                results.append(todo[name]())
-            except DataError as error:
-                skipped[name] = str(error)
-                typer.echo(f"{name} is left out: {error}", err=True)
-        if not results:
-            return None, skipped
-        path = experiments.write_report(
-            results, out, command=_command(), skipped=skipped, progress=progress
-        )
-    if not quiet:
-        _show(results)
-    return path, skipped
+                result = action()
+            except (DataError, experiments.WorkerError) as error:
+                left_out[name] = str(error)
+                say(f"{name} is left out: {error}")
+                code = code or (NO_DATA if isinstance(error, DataError) else FAILED)
+            else:
+                results += [] if result is None else [result]
+        if results:
+            experiments.write_report(
+                results, out, command=_command(), skipped=left_out, progress=progress
+            )
+    return results, code
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[None]:
+    """Make the folder, or find out at once that it cannot be; take it away if it stays empty."""
+    made = [path for path in (out, *out.parents) if not path.exists()]
+    out.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=out).close()
+    try:
+        yield
+    finally:
+        for path in made:
+            with suppress(OSError):  # it is not empty
+                path.rmdir()
 
 
 def _settings(
@@ -157,7 +182,7 @@ def _show(results: list[Any]) -> None:
     """The tables, on the terminal or as plain text."""
     from ..paper._result import Table
 
-    console = Console()
+    console = Console(markup=False, highlight=False)
     if not console.is_terminal:
         console.width = 120
     for result in results:
@@ -167,8 +192,11 @@ def _show(results: list[Any]) -> None:
                 for column in block.columns:
                     table.add_column(column)
                 for row in block.rows:
-                    table.add_row(*row)
+                    table.add_row(*(cell.replace("`", "") for cell in row))
                 console.print(table)
+                if block.note:
+                    console.print(block.note)
+                console.print()
 
 
 def _fail(message: str, code: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -18,14 +19,19 @@ from rich.progress import (
 
 from ..progress import Advance, Progress, silent
 
+Say = Callable[[str], None]
+
 
 @contextmanager
-def progress_bars(quiet: bool) -> Iterator[Progress]:
-    """Bars on stderr, one below the other, with an estimate of the time that is left."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield silent
+def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
+    """Bars on stderr, one below the other, with an estimate of the time that is left.
+
+    The second function prints a line on stderr without getting into their way.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield silent, lambda line: print(line, file=sys.stderr)
         return
+    console = Console(stderr=True)
     bars = RichProgress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -39,8 +45,12 @@ def progress_bars(quiet: bool) -> Iterator[Progress]:
     @contextmanager
     def bar(what: str, total: float) -> Iterator[Advance]:
         task = bars.add_task(what, total=total)
-        yield lambda done: bars.advance(task, done)
+        try:
+            yield lambda done: bars.advance(task, done)
+        except BaseException:
+            bars.remove_task(task)
+            raise
         bars.update(task, completed=total)
 
     with bars:
-        yield bar
+        yield bar, lambda line: console.print(line, markup=False, highlight=False)

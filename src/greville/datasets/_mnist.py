@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,12 +118,20 @@ def find_mnist(
     progress: Progress = silent,
 ) -> Path:
     """A folder that holds the four files, which may have been put there just now."""
+    looked = []
     for named in (directory, os.environ.get("GREVILLE_DATA")):
         if named:
             for folder in (Path(named), Path(named) / "mnist"):
                 if all(_path(folder, name) for name in FILES):
                     return folder
-    return _cached(download, progress)
+            looked.append(str(named))
+    try:
+        return _cached(download, progress)
+    except DataError as error:
+        if not looked:
+            raise
+        where = f"MNIST was not found (not all of its files are in {' or '.join(looked)})"
+        raise DataError(str(error).replace("MNIST was not found", where)) from None
 
 
 def check_mnist(folder: Path) -> None:
@@ -219,8 +228,9 @@ def _reason(error: Exception) -> str:
 
 def _path(folder: Path, name: str) -> Path | None:
     for path in (folder / f"{name}.gz", folder / name):
-        if path.is_file():
-            return path
+        with suppress(OSError):  # a name too long, a folder that may not be entered
+            if path.is_file():
+                return path
     return None
 
 
@@ -232,7 +242,10 @@ def _read(folder: Path, name: str) -> Array:
     path = _path(folder, name)
     if path is None:
         raise DataError(f"{folder / name}.gz is not there any more.")
-    contents = path.read_bytes()
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix == ".gz":
         try:
             contents = gzip.decompress(contents)

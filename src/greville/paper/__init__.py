@@ -7,7 +7,7 @@ and writes a report.
     >>> from greville import paper
     >>> result = paper.ecg(runs=1)
     >>> sorted(result.numbers["rms"])
-    ['dynamic', 'dynamic_floored', 'light', 'linear', 'opium', 'persistence']
+    ['dynamic', 'dynamic_default', 'dynamic_floored', 'light', 'linear', 'opium', 'persistence']
 """
 
 from ._ecg import ecg
@@ -16,5 +16,6 @@ from ._mnist import mnist
 from ._report import write_report
 from ._result import Result
 from ._sine import sine
+from ._workers import WorkerError
 
-__all__ = ["Result", "ecg", "exactness", "mnist", "sine", "write_report"]
+__all__ = ["Result", "WorkerError", "ecg", "exactness", "mnist", "sine", "write_report"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ..linalg import Array
@@ -25,7 +26,8 @@ _WIDTH = 9.0
 
 
 @contextmanager
-def _style(dark: bool) -> Iterator[None]:
+def style(dark: bool) -> Iterator[None]:
+    """For drawing a figure, and for saving it."""
     ink, paper, faint = _INK[dark]
     with mpl.rc_context(
         {
@@ -54,7 +56,7 @@ def _style(dark: bool) -> Iterator[None]:
 def _styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     @wraps(draw)
     def styled(*args: Any) -> Figure:
-        with _style(args[-1]):
+        with style(args[-1]):
             return draw(*args)
 
     return styled
@@ -164,7 +166,8 @@ def electrocardiogram(series: dict[str, Any], rate: int, dark: bool) -> Figure:
 def theta(look: dict[str, Any], dark: bool) -> Figure:
     figure = Figure(figsize=(_WIDTH, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.25])
-    colours = "RdBu_r" if not dark else "berlin"
+    paper, low, high = _INK[dark][1], _COLOURS[dark]["opium"], _COLOURS[dark]["bad"]
+    colours = LinearSegmentedColormap.from_list("theta", [low, paper, high])
     image = left.imshow(look["corner"], cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
     left.set(xlabel="hidden unit", ylabel="hidden unit")
     left.set_title("a corner of θ/g", loc="left")

@@ -13,9 +13,8 @@ from ..datasets import ecg as ecg_signal
 from ..linalg import Array
 from ..progress import Progress, silent
 from ..threads import one_thread
-from ..validation import check_number
-from ._result import ALGORITHMS, Block, Picture, Result, Table, Text
-from ._workers import run_jobs
+from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, times
+from ._workers import SEED, run_jobs, seeds
 
 UNITS, EPSILON, GAIN, ALPHA, FLOOR = 100, 0.01, 1.0, 1.003, 0.1
 
@@ -23,6 +22,7 @@ SOLVERS: dict[str, Callable[[], Any]] = {
     "opium": lambda: Opium(EPSILON),
     "light": lambda: OpiumLight(GAIN),
     "dynamic": lambda: DynamicOpium(ALPHA, EPSILON, floor=None),
+    "dynamic_default": lambda: DynamicOpium(ALPHA, EPSILON),
     "dynamic_floored": lambda: DynamicOpium(ALPHA, EPSILON, floor=FLOOR),
 }
 DRAWN = ("opium", "light", "dynamic")
@@ -32,7 +32,7 @@ PARTS = {"first second": slice(0, ECG_RATE), "after it": slice(ECG_RATE, None)}
 def ecg(
     *,
     runs: int = 10,
-    seed: int = 0,
+    seed: int = SEED,
     n_workers: int | None = None,
     progress: Progress = silent,
 ) -> ECGResult:
@@ -43,7 +43,7 @@ def ecg(
     runs : int, default=10
         Random hidden layers to average over, with the seeds seed, seed + 1, …; the figure shows
         the first.
-    seed : int, default=0
+    seed : int, default=22
         The same seed draws the same hidden layer as in `sine`.
     n_workers : int, optional
         Processes to use; as many as there are cores by default.
@@ -61,8 +61,7 @@ def ecg(
     >>> rms["dynamic"]["after it"] < rms["persistence"]["after it"]
     True
     """
-    check_number("runs", runs, low=1, whole=True)
-    jobs = [("ecg_run", {"seed": s}) for s in range(seed, seed + runs)]
+    jobs = [("ecg_run", {"seed": s}) for s in seeds(seed, runs)]
     n_workers = n_workers if runs > 4 else 1  # it takes a second or two to start them
     with progress(f"ecg: {runs} runs", len(jobs)) as advance:
         of_runs = run_jobs(jobs, lambda index: advance(1), n_workers=n_workers)
@@ -105,6 +104,7 @@ class ECGResult(Result):
     def blocks(self) -> list[Block]:
         rms = self.numbers["rms"]
         names = ALGORITHMS | {
+            "dynamic_default": "dynamic OPIUM with the default floor",
             "dynamic_floored": f"dynamic OPIUM with floor = {FLOOR:g}",
             "persistence": "as the sample before",
             "linear": "linear in the ten samples (OPIUM without hidden units)",
@@ -119,8 +119,7 @@ class ECGResult(Result):
                 "two kinds."
             ),
             Table(
-                "Root mean square error in microvolts, mean of "
-                f"{self.numbers['runs']} random hidden layers",
+                f"Root mean square error in microvolts, mean of {times(self.numbers['runs'])}",
                 ["algorithm", "first second", "the rest of the minute"],
                 [
                     [name, *(f"{1000 * rms[which][part]:.1f}" for part in PARTS)]
@@ -129,12 +128,7 @@ class ECGResult(Result):
                 note="The last two lines say what the task is worth: no learning at all, and no "
                 "hidden units.",
             ),
-            Text(
-                "The paper finds that dynamic OPIUM improves on OPIUM. On this recording it does "
-                "not with the paper's α: to remember 330 samples is little for 100 weights and a "
-                "noisy signal, and the weights fit noise. With a floor, a part of the "
-                "regularisation that is not forgotten, it does."
-            ),
+            Text(self._verdict()),
             Picture(
                 "figure-2",
                 "Figure 2",
@@ -142,6 +136,23 @@ class ECGResult(Result):
                 "prediction; bottom: error.",
             ),
         ]
+
+    def _verdict(self) -> str:
+        after = {which: parts["after it"] for which, parts in self.numbers["rms"].items()}
+        better = {which for which, rms in after.items() if rms < after["opium"]}
+        said = "The paper finds that dynamic OPIUM improves on OPIUM. "
+        if "dynamic" in better:
+            return said + "So it does here."
+        said += (
+            "On this recording it does not with the paper's α and no floor, nor with the default "
+            "floor: it remembers 330 samples, for 100 weights."
+        )
+        if "dynamic_floored" in better:
+            said += (
+                f" With a floor of {FLOOR:g}, the best of 0.01, 0.03, 0.1, 0.3 and 1 on this "
+                "recording, it does: that part of the regularisation is not forgotten."
+            )
+        return said
 
     def figures(self, dark: bool = False) -> dict[str, Any]:
         from . import _draw

@@ -7,25 +7,26 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from .. import Greville, Opium, OpiumLight, RandomLayer
 from ..datasets import ecg as ecg_signal
 from ..linalg import Array
 from ..progress import Progress, silent
-from ..threads import one_thread
 from ._printed import printed_opium
 from ._result import Block, Result, Table, Text, power
+from ._workers import SEED, seeds
 
 UNITS, ROWS, CHUNK, EPSILON = 100, 400, 64, 1e-3
 SETS = {"random": "random inputs", "ecg": "the electrocardiogram"}
 
 
-def exactness(*, seed: int = 0, progress: Progress = silent) -> ExactnessResult:
+def exactness(*, seed: int = SEED, progress: Progress = silent) -> ExactnessResult:
     """Weights of every method against ``numpy.linalg.pinv``, on 400 rows of 100 hidden units.
 
     Parameters
     ----------
-    seed : int, default=0
+    seed : int, default=22
     progress : callable, optional
         Told how it goes; see `greville.progress`.
 
@@ -40,6 +41,7 @@ def exactness(*, seed: int = 0, progress: Progress = silent) -> ExactnessResult:
     >>> difference["random"]["opium_by_one"] < 1e-12
     True
     """
+    seeds(seed, 1)
     numbers: dict[str, Any] = {
         "seed": seed,
         "units": UNITS,
@@ -48,10 +50,11 @@ def exactness(*, seed: int = 0, progress: Progress = silent) -> ExactnessResult:
         "condition": {},
         "difference": {},
     }
-    with progress("exactness", len(SETS) * len(METHODS)) as advance, one_thread:
+    single = threadpool_limits(1)  # of NumPy's BLAS, whose threads would wait for each other
+    with progress("exactness", len(SETS) * len(METHODS)) as advance, single:
         for name in SETS:
             H, y = _rows(name, seed)
-            numbers["condition"][name] = float(np.linalg.cond(H))
+            numbers["condition"][name] = float(np.linalg.cond(_with_prior(H)))
             numbers["difference"][name] = {}
             for method, (_, measure) in METHODS.items():
                 numbers["difference"][name][method] = measure(H, y)
@@ -96,8 +99,11 @@ def _printed(H: Array, y: Array) -> float:
 
 def _pinv(H: Array, y: Array) -> Array:
     """Eq. (4) for rows that begin with A_0 = εI and Y_0 = 0, eqs. (23)-(24)."""
-    A = np.vstack([EPSILON * np.eye(H.shape[1]), H])
-    return np.linalg.pinv(A) @ np.concatenate([np.zeros(H.shape[1]), y])
+    return np.linalg.pinv(_with_prior(H)) @ np.concatenate([np.zeros(H.shape[1]), y])
+
+
+def _with_prior(H: Array) -> Array:
+    return np.vstack([EPSILON * np.eye(H.shape[1]), H])
 
 
 def _difference(got: Array, want: Array) -> float:
@@ -105,7 +111,7 @@ def _difference(got: Array, want: Array) -> float:
 
 
 METHODS: dict[str, tuple[str, Callable[[Array, Array], float]]] = {
-    "greville": ("Greville's method, eqs. (8)-(22), the worst after any row", _greville),
+    "greville": ("Greville's method, eqs. (8)-(22), the worst on the way", _greville),
     "opium_by_one": ("OPIUM, row by row", _learned(Opium(EPSILON), 1)),
     "opium_in_chunks": (f"OPIUM, in chunks of {CHUNK}", _learned(Opium(EPSILON), CHUNK)),
     "opium_at_once": ("OPIUM, all rows at once", _learned(Opium(EPSILON), ROWS)),
@@ -127,9 +133,9 @@ class ExactnessResult(Result):
                 "Section 2 says that Greville's method and OPIUM give the weights that a singular "
                 f"value decomposition gives. Here are the relative differences of {UNITS} weights "
                 f"from `numpy.linalg.pinv` after {ROWS} rows, for OPIUM that of the same rows "
-                "below the εI of eq. (23). Random inputs give well-conditioned activations, ten "
-                "lags of an electrocardiogram do not, and no method, the decomposition included, "
-                "can be more exact than the condition number times 1e-16. OPIUM light is not meant "
+                "below the εI of eq. (23), ε = 0.001; for Greville's method the worst over the "
+                f"first {int(1.2 * UNITS)} rows and every tenth from there on. Rounding alone can "
+                "change the weights by the condition number times 1e-16. OPIUM light is not meant "
                 "to be equal."
             ),
             Table(

@@ -96,9 +96,10 @@ def _picture(picture: Picture, kinds: dict[str, bytes]) -> str:
         return ""
     light, dark = (_data_uri(kinds[kind]) for kind in ("light", "dark"))
     title, caption = escape(picture.title), _inline(picture.caption)
+    alt = escape(picture.caption)
     return (
         f'<figure>\n<div class="wide"><picture><source media="(prefers-color-scheme: dark)" '
-        f'srcset="{dark}"><img src="{light}" alt="{title}"></picture></div>\n'
+        f'srcset="{dark}"><img src="{light}" alt="{title}: {alt}"></picture></div>\n'
         f"<figcaption><strong>{title}.</strong> {caption}</figcaption>\n</figure>"
     )
 

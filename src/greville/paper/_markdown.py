@@ -20,18 +20,19 @@ stay; `format` grows if one changes its meaning.
 
 | key | what |
 |---|---|
-| `format`, `command`, `skipped`, `environment` | of this file; what was typed; experiments left out, and why; versions and hardware |
+| `format`, `command`, `skipped`, `environment`, `files` | of this file; what was typed; experiments left out, and why; versions and hardware; what the report consists of |
 | `*.seed`, `*.runs`, `*.paper` | the first seed; how many; the paper's numbers |
 | `sine.drawn` | the reading that Figure 1 shows |
 | `sine.readings.READING.n_samples`, `.dt`, `.lags` | READING is `literal`, `fine` or `long`: the signal |
 | `sine.readings.READING.ALGORITHM.mean`, `.median`, `.std`, `.min`, `.max` | ALGORITHM is `opium`, `light` or `dynamic`: over the runs |
 | `sine.long_run.n_samples`, `.runs` | the signal that goes on |
 | `sine.long_run.READING.RULE.worst_final_rms` | RULE is `printed`, `root` or `floored`: the last 1000 samples of the worst run |
-| `sine.long_run.READING.RULE.worst_error` | the largest error of all runs after twice the time of the change |
+| `sine.long_run.READING.RULE.worst_error` | the largest error of all runs from sample 10,000 on |
+| `sine.long_run.READING.RULE.errors` | the same of each run |
 | `ecg.seconds` | how long the signal is |
-| `ecg.rms.METHOD.first second`, `.after it` | in millivolts; METHOD is an ALGORITHM, `dynamic_floored`, `persistence` or `linear` |
+| `ecg.rms.METHOD.first second`, `.after it` | in millivolts; METHOD is an ALGORITHM, `dynamic_default`, `dynamic_floored`, `persistence` or `linear` |
 | `exactness.units`, `.rows`, `.epsilon` | the problem |
-| `exactness.condition.SET` | SET is `random` or `ecg`: the condition number of the activations |
+| `exactness.condition.SET` | SET is `random` or `ecg`: the condition number of the activations below εI |
 | `exactness.difference.SET.METHOD` | METHOD is `greville`, `opium_by_one`, `opium_in_chunks`, `opium_at_once`, `printed` or `light` |
 | `mnist.units`, `.dtype` | hidden units; of the numbers |
 | `mnist.RUN.error` | RUN is `opium` or `light`, then `_60000`, `_10000` (drawn) or `_first_10000` |

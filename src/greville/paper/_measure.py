@@ -18,13 +18,14 @@ class PeakMemory:
         self.before = _memory("VmRSS") or _peak()
 
     @property
-    def total(self) -> float:
+    def total(self) -> float | None:
         return _memory("VmHWM") or _peak()
 
     @property
-    def beyond(self) -> float:
+    def beyond(self) -> float | None:
         """Beyond what it held when the object was made."""
-        return self.total - self.before
+        total = self.total
+        return None if total is None or self.before is None else total - self.before
 
 
 def _memory(what: str) -> float | None:
@@ -35,11 +36,11 @@ def _memory(what: str) -> float | None:
     return int(line.split()[1]) / 1024
 
 
-def _peak() -> float:
+def _peak() -> float | None:
     try:
         import resource
     except ModuleNotFoundError:
-        return float("nan")  # no such measure here
+        return None  # no such measure here
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 

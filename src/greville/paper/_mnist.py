@@ -17,7 +17,7 @@ from ..validation import check_number
 from ._measure import PeakMemory
 from ._mnist_result import CORNER, PAPER, UNITS, MNISTResult
 from ._result import ALGORITHMS
-from ._workers import run_alone
+from ._workers import SEED, run_alone, seeds
 
 EPSILON, GAIN = 1e-3, 1.0
 GAINS = (100.0, 4.0, 1.0, 0.4, 0.01)
@@ -27,7 +27,7 @@ ROWS = {"all": "60,000 digits", "drawn": "10,000 digits", "first": "the first 10
 
 def mnist(
     *,
-    seed: int = 22,
+    seed: int = SEED,
     units: int = UNITS,
     spread: int = 5,
     directory: str | os.PathLike[str] | None = None,
@@ -64,6 +64,7 @@ def mnist(
     """
     check_number("units", units, low=CORNER, whole=True)
     check_number("spread", spread, low=2, whole=True)
+    seeds(seed, 1)
     folder = find_mnist(directory, progress=progress)
     check_mnist(folder)
     common = {"folder": str(folder), "units": units}

@@ -60,6 +60,7 @@ def write_report(
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
+    before = _files_of_an_earlier_report(directory)
     facts = {
         "format": FORMAT,
         "command": command,
@@ -74,28 +75,50 @@ def write_report(
             for result in results:
                 images |= _draw(result, desk)
                 advance(1)
-        (desk / "results.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
         (desk / "report.html").write_text(page(results, facts, images), encoding="utf-8")
+        facts["files"] = sorted([*(path.name for path in desk.iterdir()), "results.json"])
+        (desk / "results.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
         made = sorted(desk.iterdir(), key=lambda path: path.name == "report.html")  # it comes last
         for path in made:
+            if (directory / path.name).is_dir():
+                raise IsADirectoryError(f"{directory / path.name} is a folder")
+        for path in made:
             os.replace(path, directory / path.name)
+        for name in before - {path.name for path in made}:
+            (directory / name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(desk, ignore_errors=True)
     return directory / "report.html"
 
 
+def _files_of_an_earlier_report(directory: Path) -> set[str]:
+    """What to replace or remove; an error if what is there is somebody else's."""
+    path = directory / "results.json"
+    if not path.exists():
+        return set()
+    try:
+        facts = json.loads(path.read_text())
+        names = set(facts["files"])
+    except (ValueError, TypeError, KeyError):
+        raise FileExistsError(f"{path} is not from a report; choose another folder") from None
+    return {name for name in names if Path(name).name == name}
+
+
 def _draw(result: Result, desk: Path) -> dict[str, dict[str, bytes]]:
     """The figures of a result: files for the light page, and both kinds for the report itself."""
+    from ._draw import style
+
     images: dict[str, dict[str, bytes]] = {}
     for dark in (False, True):
         for name, figure in result.figures(dark).items():
             image = BytesIO()
-            figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
-            images.setdefault(name, {})["dark" if dark else "light"] = image.getvalue()
-            if not dark:
-                (desk / f"{name}.png").write_bytes(image.getvalue())
-                figure.set_layout_engine("none")  # it is laid out
-                figure.savefig(desk / f"{name}.svg", metadata={"Date": None, "Creator": None})
+            with style(dark):
+                figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
+                images.setdefault(name, {})["dark" if dark else "light"] = image.getvalue()
+                if not dark:
+                    (desk / f"{name}.png").write_bytes(image.getvalue())
+                    figure.set_layout_engine("none")  # it is laid out
+                    figure.savefig(desk / f"{name}.svg", metadata={"Date": None, "Creator": None})
     return images
 
 

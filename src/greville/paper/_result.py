@@ -74,6 +74,15 @@ def power(x: float | None) -> str:
     return f"{x:#.2g}" if exponent in ("-01", "+00") else f"{mantissa}e{int(exponent)}"
 
 
+def times(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
+def gigabytes(megabytes: float | None) -> str:
+    """From units of 2^20 bytes to the paper's, 10^9."""
+    return "unknown" if megabytes is None else f"{megabytes * 2**20 / 1e9:.2f} GB"
+
+
 def ratio(ours: float, paper: float) -> str:
     """Ours as a part or a multiple of the paper's."""
     r = ours / paper

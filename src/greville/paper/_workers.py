@@ -19,8 +19,23 @@ from inspect import signature
 from typing import Any
 
 from ..progress import Advance
+from ..validation import check_number
 
 Job = dict[str, Any]
+
+SEED = 22  # see the note in the story of MNIST
+
+
+class WorkerError(RuntimeError):
+    """A process that was to do part of the work has failed."""
+
+
+def seeds(seed: Any, runs: Any) -> range:
+    """The seeds of so many runs; a ValueError unless all are seeds."""
+    check_number("runs", runs, low=1, whole=True)
+    check_number("seed", seed, low=0, high=2**32 - runs + 1, whole=True)
+    return range(int(seed), int(seed) + int(runs))
+
 
 # The functions a worker may be asked for, with the module each is in.
 _JOBS = {
@@ -101,11 +116,12 @@ def run_alone(function: str, job: Job, advance: Advance) -> Any:
 class _Worker:
     def __init__(self, threads: int | None) -> None:
         environment = dict(os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
         if threads is not None:
             for name in ("OPENBLAS", "OMP", "MKL"):
                 environment[f"{name}_NUM_THREADS"] = str(threads)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import work; work()"],
+            [sys.executable, "-c", f"from {__name__} import work; work()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -130,7 +146,7 @@ class _Worker:
             advance(value)
         complaint = process.stderr.read().strip().splitlines()
         reason = complaint[-1] if complaint else f"it ended with exit code {process.wait()}"
-        raise RuntimeError(f"A worker process failed: {reason}")
+        raise WorkerError(f"A worker process failed: {reason}")
 
     def stop(self) -> None:
         self._process.kill()
