@@ -144,16 +144,16 @@ class ELM(BaseEstimator):
     def _scores_and_spreads(self, X: Any) -> tuple[Array, Array]:
         """H @ W and its standard deviations, block by block."""
         check_is_fitted(self)
-        root = self._exact_solver()._root()
+        state = self._exact_solver()._flush()
         X = self._checked_rows(X, reset=False)
-        W = root.weights()
+        W = state.weights()
         length = block_length(W.shape[0], self._dtype)
         scores, spreads = [], []
         with one_thread if X.shape[0] < FEW else nullcontext():
             for start in range(0, X.shape[0], length):
                 H = self._activations(X[start : start + length])
                 scores.append(matmul(H, W))
-                spreads.append(root.spread(H))
+                spreads.append(state.spread(H))
         return np.concatenate(scores), np.concatenate(spreads)
 
     def _exact_solver(self) -> RootSolver:

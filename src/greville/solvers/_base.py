@@ -244,7 +244,15 @@ class OnlineSolver(Solver):
 
         Their standard deviations, block by block, join the list `spreads` if there is one.
         """
-        state, seen = self._flush(), self.n_samples_seen_
+        state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, spreads)
+        self._held = (state, ())
+        self.n_samples_seen_ += rows.n
+        return predicted
+
+    def _run(
+        self, state: Any, rows: Rows, seen: int, spreads: list[Array] | None = None
+    ) -> tuple[Any, Array]:
+        """The state after some rows, and the prediction of each before it was learned."""
         weight = np.ones(rows.n, self._dtype) if rows.weight is None else rows.weight
         blocks, start = [], 0
         while start < rows.n:
@@ -255,9 +263,7 @@ class OnlineSolver(Solver):
             state, errors = self._innovate(state, H, Y, weight[start:stop], seen + start)
             blocks.append(Y - errors)
             start = stop
-        self._held = (state, ())
-        self.n_samples_seen_ += rows.n
-        return np.concatenate(blocks)
+        return state, np.concatenate(blocks)
 
     def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         raise NotImplementedError

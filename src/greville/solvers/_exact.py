@@ -93,8 +93,8 @@ class RootSolver(OnlineSolver):
             return super().predict(H)
         check_is_fitted(self)
         H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
-        root = self._root()
-        return self._shaped(matmul(H, root.weights())), self._shaped(root.spread(H))
+        state = self._flush()
+        return self._shaped(matmul(H, state.weights())), self._shaped(state.spread(H))
 
     def prequential(
         self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
@@ -135,13 +135,15 @@ class RootSolver(OnlineSolver):
 
     def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         """The standard deviation of each row's prediction, before it and after those before it."""
-        parts = None
         factor = self._growth(weight)
-        if state.basis is None and factor is not None and factor.all():
+        if factor is None:
+            return self._spread_one_by_one(state, H, Y, weight, seen)
+        parts = None
+        if state.basis is None and factor.all():
             f = factor[:, None].astype(H.dtype)
             with one_thread:
                 parts = linalg.innovation_parts(state.R, state.weights(), f * H, f * Y)
-        if parts is None or factor is None:
+        if parts is None:
             return self._spread_one_by_one(state, H, Y, weight, seen)
         # Nothing fades within the block; what comes later counts more. See `_growth`.
         lengths, losses, taken = (part.astype(np.float64) for part in parts)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
 from ..validation import check_number, check_squares, warn
+from ._bank import MEMORIES, Bank
 from ._exact import RootSolver
 from ._root import Root
-from ._rows import Rows, block_length
+from ._rows import Kept, Rows, block_length
 
 # floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
 # the data say, a smaller one lets predictions overshoot more after a change; docs/forgetting.md
@@ -55,8 +57,10 @@ class DynamicOpium(RootSolver):
 
     Parameters
     ----------
-    alpha : float, default=1.003
-        The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`.
+    alpha : float or "auto", default=1.003
+        The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`. "auto" keeps six
+        memories at once, for α from 1 to 1.03, and predicts with those that have erred least on
+        about the last twelve rows; it takes six times as long.
     epsilon : float, default=1e-3
         The paper's ε, eq. (23).
     floor : float, "auto" or None, default="auto"
@@ -71,11 +75,15 @@ class DynamicOpium(RootSolver):
     theta_ : ndarray of shape (n_hidden, n_hidden)
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
     loss_ : ndarray of shape (n_outputs,), or float
+    alpha_ : float
+        The α in use; for "auto" the mean over its memories.
     n_samples_seen_ : int
     n_features_in_ : int
 
     Notes
     -----
+    With ``alpha="auto"``, `theta_`, `psi_` and `loss_` are those of the memory trusted most.
+
     Cost as for `Opium`, and with a floor (2/3)M³ operations more once per half-life, h = log(2) /
     -log(2 - alpha) rows, or once in M/4 rows where that is longer, up to 10·h. Time is counted in
     rows: a sample weight multiplies the squared error of its row and does not make time pass
@@ -99,7 +107,7 @@ class DynamicOpium(RootSolver):
 
     def __init__(
         self,
-        alpha: float = 1.003,
+        alpha: float | str = 1.003,
         epsilon: float = 1e-3,
         floor: float | str | None = "auto",
     ) -> None:
@@ -108,20 +116,72 @@ class DynamicOpium(RootSolver):
         self.floor = floor
 
     def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, low=1, high=2)
+        if isinstance(self.alpha, str):
+            if self.alpha != "auto":
+                raise ValueError(f"alpha={self.alpha!r}: pass 'auto' or a number >= 1 and < 2.")
+        else:
+            check_number("alpha", self.alpha, low=1, high=2)
         check_number("epsilon", self.epsilon, low=0)
         if isinstance(self.floor, str) and self.floor != "auto":
             raise ValueError(f"floor={self.floor!r}: pass 'auto', None or a number >= 0.")
         if not (self.floor is None or isinstance(self.floor, str)):
             check_number("floor", self.floor, low=0)
 
-    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> FadingRoot:
+    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Any:
         check_squares("epsilon", self.epsilon, dtype)
         if not isinstance(self.floor, str):
             check_squares("floor", self.floor or 0.0, dtype)
-        return FadingRoot(n_hidden, n_outputs, float(self.epsilon / np.sqrt(self.alpha)), dtype)
+        if self.alpha == "auto":
+            starts = [
+                DynamicOpium(alpha, self.epsilon, self.floor)._start(n_hidden, n_outputs, dtype)
+                for alpha in MEMORIES
+            ]
+            return Bank.start(starts, n_outputs)
+        return FadingRoot(
+            n_hidden, n_outputs, float(self.epsilon / np.sqrt(float(self.alpha))), dtype
+        )
 
-    def _absorb(self, state: FadingRoot, rows: Rows, seen: int) -> FadingRoot:
+    # Several memories at once, for alpha="auto"
+
+    def _members(self) -> list[DynamicOpium]:
+        """A solver for each memory, to work on the states of a bank."""
+        members = []
+        for alpha in MEMORIES:
+            member = DynamicOpium(alpha, self.epsilon, self.floor)
+            member.n_features_in_, member._dtype = self.n_features_in_, self._dtype
+            members.append(member)
+        return members
+
+    def _innovate_all(
+        self, bank: Bank, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Bank, Array]:
+        rows = Rows.of(H, Y, weight)
+        runs = [
+            member._run(root, rows, seen)
+            for member, root in zip(self._members(), bank.roots, strict=True)
+        ]
+        errors = np.stack([Y - predicted for _, predicted in runs])
+        return bank.mixed([root for root, _ in runs], errors, weight)
+
+    @property
+    def alpha_(self) -> float:
+        """The alpha in use; for "auto" the mean of those that are tried, by trust."""
+        check_is_fitted(self)
+        state = self._flush()
+        if isinstance(state, Bank):
+            return float(state.trust() @ MEMORIES)
+        return float(self.alpha)
+
+    def _root(self) -> Root:
+        state = self._flush()
+        return state.best if isinstance(state, Bank) else state
+
+    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
+        return None if isinstance(state, Bank) else super()._weights_after(state, waiting)
+
+    def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
+        if isinstance(state, Bank):
+            return self._run(state, rows, seen)[0]
         state = state.copy()
         for start, stop in self._periods(rows.n, seen):
             self._absorb_part(state, rows.part(start, stop))
@@ -149,8 +209,10 @@ class DynamicOpium(RootSolver):
         state.see(energies if rows.weight is None else energies * rows.weight, self._decay(1))
 
     def _innovate(
-        self, state: FadingRoot, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[FadingRoot, Array]:
+        self, state: Any, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Any, Array]:
+        if isinstance(state, Bank):
+            return self._innovate_all(state, H, Y, weight, seen)
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
         n = len(H)
         state, errors = self._innovated(state, H, Y, self._growth(weight))
@@ -160,7 +222,9 @@ class DynamicOpium(RootSolver):
         self._hold(state, seen + n)
         return state, errors
 
-    def _growth(self, weight: Array) -> Array:
+    def _growth(self, weight: Array) -> Any:
+        if self.alpha == "auto":
+            return None
         return np.sqrt(weight / self._decay(np.arange(1, len(weight) + 1)))
 
     def _factor(self, rows: Rows, seen: int) -> Array | None:
@@ -172,20 +236,27 @@ class DynamicOpium(RootSolver):
 
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)
-        if self.alpha > 1:
-            longest = min(longest, int(2 * np.log(_LARGEST_FACTOR) / -np.log(2 - self.alpha)))
+        if self.alpha == "auto":
+            return longest
+        if self._keep < 1:
+            longest = min(longest, int(2 * np.log(_LARGEST_FACTOR) / -np.log(self._keep)))
         if self._has_floor:
             longest = min(longest, self._period - seen % self._period)
         return max(1, longest)
 
+    @property
+    def _keep(self) -> float:
+        """What is left of a row's weight after the next: the forgetting factor."""
+        return 2.0 - float(self.alpha)
+
     def _decay(self, n_rows: Any) -> Any:
-        return (2.0 - self.alpha) ** n_rows
+        return self._keep**n_rows
 
     # The floor
 
     @property
     def _has_floor(self) -> bool:
-        return self.alpha > 1 and self.floor is not None and self.floor != 0
+        return self._keep < 1 and self.floor is not None and self.floor != 0
 
     @property
     def _period(self) -> int:
@@ -193,7 +264,7 @@ class DynamicOpium(RootSolver):
 
         More of them in large layers, where an addition costs as much as many rows.
         """
-        half = np.log(2) / -np.log(2 - self.alpha)
+        half = np.log(2) / -np.log(self._keep)
         return max(1, int(np.clip(self.n_features_in_ / 4, half, 10 * half)))
 
     def _periods(self, n: int, seen: int) -> Iterator[tuple[int, int]]:
@@ -222,7 +293,7 @@ class DynamicOpium(RootSolver):
         return _AUTO_FLOOR[self._dtype.char] * mean_square
 
     def _watch(self, state: FadingRoot) -> None:
-        if self.alpha == 1 or not state.rank:
+        if self._keep == 1 or not state.rank:
             return
         pivots = np.abs(np.diagonal(state.R))
         limits = np.finfo(state.R.dtype)
@@ -242,12 +313,19 @@ class DynamicOpium(RootSolver):
     @property
     def theta_(self) -> Array:
         """The paper's θ, of shape (n_hidden, n_hidden); eq. (30)."""
-        return super().theta_ / self._dtype.type(self.alpha)
+        return super().theta_ / self._dtype.type(self._best_alpha())
 
     @property
     def psi_(self) -> Array:
         """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (29)."""
-        return super().psi_ * self._dtype.type(self.alpha)
+        return super().psi_ * self._dtype.type(self._best_alpha())
+
+    def _best_alpha(self) -> float:
+        """That of the root which θ and ψ are read from."""
+        state = self._flush()
+        if isinstance(state, Bank):
+            return MEMORIES[int(state.trust().argmax())]
+        return float(self.alpha)
 
 
 def _energies(H: Array) -> Array:
