@@ -52,8 +52,8 @@ clean:
 .venv-bench/ready: constraints.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-bench
 	@.venv-bench/$(PIP) hatchling editables
-	@.venv-bench/$(PIP) --no-build-isolation --editable .
-	@.venv-bench/$(PIP) pyoselm==1.2.0
+	@.venv-bench/$(PIP) --no-build-isolation --editable '.[plot]'
+	@.venv-bench/$(PIP) pyoselm==1.2.0 river==0.26.0
 	@touch $@
 
 .venv/dev: .venv/base pyproject.toml

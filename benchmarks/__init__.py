@@ -1,1 +1,1 @@
-"""Measurements: `python -m benchmarks [exactness] [mnist] [stream]`."""
+"""Measurements: `python -m benchmarks [stream] [exactness] [mnist] [soak] [forgetting] [drift]`."""

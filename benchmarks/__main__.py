@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from . import exactness, mnist, stream
+from . import drift, exactness, forgetting, mnist, soak, stream
 
-CASES = {"stream": stream.run, "exactness": exactness.run, "mnist": mnist.run}
+CASES = {
+    "stream": stream.run,
+    "exactness": exactness.run,
+    "mnist": mnist.run,
+    "soak": soak.run,
+    "forgetting": forgetting.run,
+    "drift": drift.run,
+}
 
 
 def main() -> int:

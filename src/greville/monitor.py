@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from math import isfinite, isnan, log
+from math import exp, isfinite, isnan, log
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from .validation import check_number, naming
 
 # Errors that are remembered to compare with. More would make the ranks finer and cost memory.
 _MOST = 4096
+
+# The exponents ε of the bettors: small ones bet on tiny chances, large ones on slightly small ones.
+_BOLDNESS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
 
 # Beyond the largest error remembered, chances fall off with this power of the error: tails heavier
 # than those of any distribution with a finite variance.
@@ -25,8 +28,9 @@ class DriftMonitor:
     Feed it with prequential errors, best divided by their predicted spread. Each is compared with
     those since the last alarm: p is the share of them that were as large. While nothing changes,
     all p are equally likely, and bets that p is small win nothing on average. The statistic is the
-    Shiryaev-Roberts sum of such bets, R ← (1 + R)·f(p) with f(p) = ∫ ε p^(ε-1) dε; it grows by one
-    a sample on average, whatever the distribution of the errors. So the mean time to a false alarm,
+    Shiryaev-Roberts sum of such bets, R ← (1 + R)·ε p^(ε-1), averaged over bold and timid bettors
+    (ε from 0.05 to 0.95), for large changes and for slow ones. It grows by one a sample on average,
+    whatever the distribution of the errors. So the mean time to a false alarm,
     at R >= 1/rate, is at least 1/rate samples, provided that errors are exchangeable until then.
 
     Parameters
@@ -39,7 +43,7 @@ class DriftMonitor:
     Attributes
     ----------
     statistic_ : float
-        R, between zero and 1/rate.
+        R; an alarm at 1/rate.
     n_seen_ : int
     alarms_ : list of int
         The samples, counted from 0, at which there was an alarm.
@@ -75,6 +79,7 @@ class DriftMonitor:
 
     def _start(self) -> None:
         self.statistic_ = 0.0
+        self._bets = [0.0] * len(_BOLDNESS)
         self._known: list[float] = []  # sizes of errors since the last alarm, sorted
 
     def update(self, error: float, std: float = 1.0) -> bool:
@@ -129,12 +134,17 @@ class DriftMonitor:
         if std == float("inf"):
             return False
         size = size / std if std > 0 else (float("inf") if size > 0 else 0.0)
-        self.statistic_ = (1 + self.statistic_) * _bet(self._chance(size))
+        u = log(self._chance(size))
+        most = 1e3 / self.rate  # what a bettor may carry over the warm-up
+        self._bets = [
+            min((1 + r) * e * exp(min((e - 1) * u, 500.0)), most)
+            for r, e in zip(self._bets, _BOLDNESS, strict=True)
+        ]
+        self.statistic_ = sum(self._bets) / len(self._bets)
         if self.statistic_ * self.rate >= 1 and len(self._known) >= self.warmup:
             self._start()
             self.alarms_.append(k)
             return True
-        self.statistic_ = min(self.statistic_, 1 / self.rate)
         if len(self._known) < _MOST and isfinite(size):
             insort(self._known, size)
         return False
@@ -147,16 +157,6 @@ class DriftMonitor:
             part = (known[-1] / size) ** _TAIL if isfinite(size) else 0.0
             return max(part, 1e-300) / (n + 1)
         return (n - bisect_left(known, size) + 1) / (n + 1)
-
-
-def _bet(p: float) -> float:
-    """The integral of ε·p^(ε-1) over ε from 0 to 1: large for small p, one on average."""
-    if p >= 1:
-        return 0.5
-    u = log(p)
-    if u > -1e-3:
-        return 0.5 - u / 6  # its Taylor series, where the formula is a difference of equals
-    return (1 - p + p * u) / (p * u * u)
 
 
 def _number(name: str, value: Any) -> float:
