@@ -20,9 +20,18 @@ from greville import (
     Opium,
     OpiumLight,
     RandomLayer,
+    SlidingOpium,
 )
 
-ONLINE = [Greville(), Opium(), Opium(0), OpiumLight(), DynamicOpium()]
+ONLINE = [
+    Greville(),
+    Opium(),
+    Opium(0),
+    OpiumLight(),
+    DynamicOpium(),
+    DynamicOpium("auto"),
+    SlidingOpium(20),
+]
 NAMES = ["greville", "opium", "light", "dynamic"]
 MODELS = [
     *((solver, "H", "Y") for solver in ONLINE),

@@ -20,6 +20,7 @@ from greville import (
     Opium,
     OpiumLight,
     RandomLayer,
+    SlidingOpium,
 )
 
 ESTIMATORS = [
@@ -30,6 +31,8 @@ ESTIMATORS = [
     Opium(),
     OpiumLight(),
     DynamicOpium(),
+    DynamicOpium("auto"),
+    SlidingOpium(),
     *(ELMRegressor(solver=name, random_state=0) for name in ("opium", "batch", "light", "dynamic")),
     *(ELMClassifier(solver=name, random_state=0) for name in ("opium", "greville", "light")),
     ELMClassifier(solver="dynamic", random_state=0),
