@@ -51,7 +51,7 @@ def expected_failures(estimator):
     if isinstance(estimator, DynamicOpium):
         alpha = "the check sets alpha to 0.01, which is not a rate of forgetting"
         return {WEIGHTS_DENSE: ORDER, "check_regressors_train": alpha}
-    if isinstance(estimator, (Batch, Greville, Opium, OpiumLight)):
+    if isinstance(estimator, (Batch, Greville, Opium, OpiumLight, SlidingOpium)):
         return {WEIGHTS_DENSE: "the check names the target y; in solvers on H it is Y"}
     return {}
 
