@@ -31,7 +31,7 @@ def test_unlearning(rng, epsilon, n, M, length):
     gone = rng.permutation(n)[: n // 4]
     left = np.setdiff1d(np.arange(n), gone)
     model = Opium(epsilon).partial_fit(H, Y, weight)
-    if epsilon == 0 and len(left) < M:
+    if epsilon < 0.1 and len(left) < M:  # in some directions next to nothing is left
         before = unchanged(model)
         with pytest.raises(ValueError, match="cannot be unlearned"):
             model.unlearn(H[gone], Y[gone], weight[gone])

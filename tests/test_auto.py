@@ -99,5 +99,12 @@ def test_classes_that_come_late(rng):
 
 def test_bad_alpha(rng):
     H, Y = problem(rng, 20, 3)
+    for before, after in (("auto", 1.01), (1.01, "auto")):
+        model = DynamicOpium(before).fit(H, Y)
+        coef = model.coef_
+        model.set_params(alpha=after)
+        with pytest.raises(ValueError, match="call fit to start again"):
+            model.partial_fit(H, Y)
+        assert np.array_equal(model.coef_, coef)
     with pytest.raises(ValueError, match="alpha='fast'"):
         DynamicOpium("fast").fit(H, Y)

@@ -14,6 +14,17 @@ def test_bets_win_nothing_on_average():
         assert quad(lambda u, e=e: e * np.exp(-e * u), 0, np.inf)[0] == pytest.approx(1)  # p = e^-u
 
 
+def test_false_alarms_of_a_classifier():
+    """Errors that are 0 or 1."""
+    rng = np.random.default_rng(3)
+    for share in (0.001, 0.01, 0.3):
+        alarms = sum(
+            len(DriftMonitor(rate=1e-3).update_many((rng.random(2000) < share) * 1.0))
+            for _ in range(50)
+        )
+        assert alarms < 100 + 30
+
+
 @pytest.mark.parametrize("draw", ["normal", "laplace", "standard_t", "uniform"])
 def test_false_alarms_are_as_rare_as_stated(draw):
     """100 streams of 2,000 errors at a rate of 1e-3: at most 200 alarms, less three deviations."""
@@ -75,7 +86,10 @@ def test_with_a_regressor(rng):
 def test_odd_errors():
     monitor = DriftMonitor()
     assert not monitor.update_many(np.zeros(200)).size  # all alike
-    assert monitor.update(1.0)  # and then not
+    assert not monitor.update(1.0)  # rare, but no more is known
+    monitor = DriftMonitor()
+    monitor.update_many(np.full(200, 1e-9))
+    assert monitor.update(1.0)  # a thousand million times what was ever seen
     assert not monitor.update(5.0, np.inf)  # nothing was to be expected
     monitor.update_many(np.ones(100), 0.0)
     assert np.isfinite(monitor.statistic_)
@@ -86,6 +100,7 @@ def test_odd_errors():
     [
         (lambda m: m.update(np.nan), "error"),
         (lambda m: m.update("much"), "error"),
+        (lambda m: m.update(None), "error"),
         (lambda m: m.update(1.0, -1.0), "std"),
         (lambda m: m.update_many([1.0, np.inf]), "errors"),
         (lambda m: m.update_many([[1.0]]), "errors"),

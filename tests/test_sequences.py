@@ -86,7 +86,10 @@ class Sequence(RuleBasedStateMachine):
     def unlearn(self, part):
         gone = self.rng.permutation(len(self.H))[: max(1, int(part * len(self.H)))]
         H, Y, weight = (a[gone].astype(self.dtype) for a in (self.H, self.Y, self.weight))
-        self.model.unlearn(H, Y, weight)
+        try:
+            self.model.unlearn(H, Y, weight)
+        except ValueError:
+            return  # too little would be left of some direction; the model is as it was
         left = np.setdiff1d(np.arange(len(self.H)), gone)
         self.H, self.Y, self.weight = self.H[left], self.Y[left], self.weight[left]
 

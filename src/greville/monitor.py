@@ -31,7 +31,9 @@ class DriftMonitor:
     Shiryaev-Roberts sum of such bets, R ← (1 + R)·ε p^(ε-1), averaged over bold and timid bettors
     (ε from 0.05 to 0.95), for large changes and for slow ones. It grows by one a sample on average,
     whatever the distribution of the errors. So the mean time to a false alarm,
-    at R >= 1/rate, is at least 1/rate samples, provided that errors are exchangeable until then.
+    at R >= 1/rate, is at least 1/rate samples, provided that errors are exchangeable until then and
+    have a variance: an error beyond the largest so far is taken to be as unlikely as in the
+    heaviest tails that allow one.
 
     Parameters
     ----------
@@ -153,12 +155,14 @@ class DriftMonitor:
         """The share of errors that were as large; beyond the largest, extrapolated."""
         known = self._known
         n = len(known)
-        if n and size > known[-1]:
+        if n and size > known[-1] > 0:
             part = (known[-1] / size) ** _TAIL if isfinite(size) else 0.0
             return max(part, 1e-300) / (n + 1)
         return (n - bisect_left(known, size) + 1) / (n + 1)
 
 
 def _number(name: str, value: Any) -> float:
-    with naming(name):
+    try:
         return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r}: pass a number.") from None

@@ -93,6 +93,8 @@ class Root:
         Tall chunks go through the Gram matrix, one matrix product and one Cholesky. Short ones,
         and tall ones whose Gram matrix has lost too many digits, go through a QR of [R; H].
         """
+        if n_rows == 0:
+            return
         with one_thread if n_rows * self.n_hidden**2 < _SMALL else nullcontext():
             if self._gram_pays(n_rows):
                 for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):

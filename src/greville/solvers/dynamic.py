@@ -141,6 +141,14 @@ class DynamicOpium(RootSolver):
             n_hidden, n_outputs, float(self.epsilon / np.sqrt(float(self.alpha))), dtype
         )
 
+    def _check_outputs(self, name: str, Y: Array) -> None:
+        super()._check_outputs(name, Y)
+        if isinstance(self._held[0], Bank) != (self.alpha == "auto"):
+            raise ValueError(
+                f"alpha={self.alpha!r}: a model that has started with a fixed alpha cannot go on "
+                "with 'auto', nor the other way round; call fit to start again."
+            )
+
     # Several memories at once, for alpha="auto"
 
     def _members(self) -> list[DynamicOpium]:
