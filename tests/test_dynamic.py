@@ -71,7 +71,7 @@ HOSTILE = {
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_sequences(rng, name, dtype, scale):
-    n, after = 100_000 if scale == 1 else 10_000, int(5 / (ALPHA - 1))
+    n, after = 100_000 if scale == 1 else 5_000, int(5 / (ALPHA - 1))
     before = rng.normal(size=(500, WIDTH))
     rows = rng.normal(size=(after, WIDTH))
     H = scale * np.vstack([before, HOSTILE[name](rng, n), rows])
@@ -86,13 +86,12 @@ def test_hostile_sequences(rng, name, dtype, scale):
     fresh = DynamicOpium(ALPHA).fit(H[-after:], y[-after:])
     error, best = (rms(test @ (m.coef_ - W)) for m in (model, fresh))
     assert error <= 2 * best
-    if scale != 1:
+    if scale != 1 or dtype != np.float64:
         return
     in_chunks = DynamicOpium(ALPHA)
     for start in range(0, len(H), 7919):
         in_chunks.partial_fit(H[start : start + 7919], y[start : start + 7919])
-    tol = 1e-8 if dtype == np.float64 else 1e-2
-    assert relative_error(in_chunks.coef_, model.coef_) < tol
+    assert relative_error(in_chunks.coef_, model.coef_) < 1e-8
 
 
 def test_nothing_but_zeros(rng):
