@@ -124,7 +124,7 @@ def remove_rows(
     inner = solve_root(Lt, matmul(F.T, left), transposed=True)
     Lt[np.diag_indices_from(Lt)] += 1
     left += matmul(F, np.ascontiguousarray(solve_root(Lt, inner)))
-    return _root_and_targets(R - matmul(F, np.ascontiguousarray(solve_root(Lt, H))), left)
+    return root_and_targets(R - matmul(F, np.ascontiguousarray(solve_root(Lt, H))), left)
 
 
 def remove_diagonal(R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:
@@ -138,10 +138,10 @@ def remove_diagonal(R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:
     if s[-1] <= d * (1 + _LEAST_LEFT * len(R) * np.finfo(R.dtype).eps):
         return None
     left = np.sqrt((s - d) * (s + d))[:, None]
-    return _root_and_targets(left * Vt, s[:, None] / left * matmul(U.T, Z))
+    return root_and_targets(left * Vt, s[:, None] / left * matmul(U.T, Z))
 
 
-def _root_and_targets(A: Array, B: Array) -> tuple[Array, Array]:
+def root_and_targets(A: Array, B: Array) -> tuple[Array, Array]:
     """R and Z with R'R = A'A and R'Z = A'B, for a square A."""
     both = triangularise(np.asfortranarray(np.hstack([A, B])))
     return np.asfortranarray(both[:, : A.shape[1]]), np.asfortranarray(both[:, A.shape[1] :])

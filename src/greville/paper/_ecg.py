@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import DynamicOpium, Opium, OpiumLight, RandomLayer
+from .. import DynamicOpium, Opium, OpiumLight
 from ..datasets import ECG_RATE
 from ..datasets import ecg as ecg_signal
 from ..linalg import Array
 from ..progress import Progress, silent
 from ..threads import one_thread
+from ._record import recorded_errors
 from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, times
 from ._workers import SEED, run_jobs, seeds
 
-UNITS, EPSILON, GAIN, ALPHA, FLOOR = 100, 0.01, 1.0, 1.003, 0.1
+EPSILON, GAIN, ALPHA, FLOOR = 0.01, 1.0, 1.003, 0.1
 
 SOLVERS: dict[str, Callable[[], Any]] = {
     "opium": lambda: Opium(EPSILON),
@@ -75,20 +76,17 @@ def ecg(
     rms["persistence"] = _rms(y - X[:, 0])
     rms["linear"] = _rms(linear)
     numbers = {"runs": runs, "seed": seed, "seconds": len(y) / ECG_RATE, "rms": rms}
-    series = {"y": y, "errors": {which: _errors(which, X, y, seed) for which in DRAWN}}
+    series = {
+        "y": y,
+        "errors": {which: recorded_errors(SOLVERS[which](), X, y, seed) for which in DRAWN},
+    }
     return ECGResult(numbers, series)
 
 
 def ecg_run(seed: int) -> dict[str, dict[str, float]]:
     """Root mean square errors of the three algorithms, in millivolts."""
     X, y = ecg_signal()
-    return {which: _rms(_errors(which, X, y, seed)) for which in SOLVERS}
-
-
-def _errors(which: str, X: Array, y: Array, seed: int) -> Array:
-    with one_thread:
-        H = RandomLayer(UNITS, random_state=seed).fit_transform(X)
-        return y - SOLVERS[which]().prequential(H, y)
+    return {which: _rms(recorded_errors(SOLVERS[which](), X, y, seed)) for which in SOLVERS}
 
 
 def _rms(errors: Array) -> dict[str, float]:

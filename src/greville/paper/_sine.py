@@ -16,10 +16,11 @@ from ..progress import Progress, silent
 from ..threads import one_thread
 from ..validation import check_number
 from ._printed import printed_opium
+from ._record import UNITS, recorded_errors
 from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, power, ratio, times
 from ._workers import SEED, run_jobs, seeds
 
-UNITS, EPSILON, GAIN, ALPHA = 100, 10.0, 1.0, 1.003
+EPSILON, GAIN, ALPHA = 10.0, 1.0, 1.003
 PAPER = {"opium": 1.5e-2, "light": 5.6e-3, "dynamic": 4.4e-8}  # Table 1
 FINAL = 1000  # samples Table 1 averages over
 
@@ -139,7 +140,7 @@ def sine(
     series = {
         "y": y,
         "change": READINGS[DRAWN].n_samples // 2,
-        "errors": {which: _errors(which, X, y, seed) for which in SOLVERS},
+        "errors": {which: recorded_errors(SOLVERS[which](), X, y, seed) for which in SOLVERS},
         "long_run": records,
     }
     return SineResult(numbers, series)
@@ -148,7 +149,9 @@ def sine(
 def sine_run(reading: str, seed: int) -> dict[str, float]:
     """Root mean square of the final errors of the three algorithms."""
     X, y = READINGS[reading].signal()
-    return {which: _rms(_errors(which, X, y, seed)[-FINAL:]) for which in SOLVERS}
+    return {
+        which: _rms(recorded_errors(SOLVERS[which](), X, y, seed)[-FINAL:]) for which in SOLVERS
+    }
 
 
 def long_run(reading: str, seed: int, n_samples: int) -> dict[str, dict[str, Any]]:
@@ -173,12 +176,6 @@ def long_run(reading: str, seed: int, n_samples: int) -> dict[str, dict[str, Any
             rms = [_finite(_rms(window)) for window in windows]
         record[rule] = {"rms": rms, "largest": _finite(np.abs(e[SETTLED:]).max())}
     return record
-
-
-def _errors(which: str, X: Array, y: Array, seed: int) -> Array:
-    with one_thread:
-        H = RandomLayer(UNITS, random_state=seed).fit_transform(X)
-        return y - SOLVERS[which]().prequential(H, y)
 
 
 def _rms(errors: Array) -> float:

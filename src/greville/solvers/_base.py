@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, Self
 
@@ -239,18 +240,18 @@ class OnlineSolver(Solver):
         """How many rows `_innovate` may take at once after `seen` rows."""
         return _RECORD
 
-    def _record(self, rows: Rows, spreads: list[Array] | None = None) -> Array:
+    def _record(self, rows: Rows, look: Callable[..., None] | None = None) -> Array:
         """Learn the rows; return the prediction of each before it was learned.
 
-        Their standard deviations, block by block, join the list `spreads` if there is one.
+        `look` sees every block of rows, and the state before it, first.
         """
-        state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, spreads)
+        state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, look)
         self._held = (state, ())
         self.n_samples_seen_ += rows.n
         return predicted
 
     def _run(
-        self, state: Any, rows: Rows, seen: int, spreads: list[Array] | None = None
+        self, state: Any, rows: Rows, seen: int, look: Callable[..., None] | None = None
     ) -> tuple[Any, Array]:
         """The state after some rows, and the prediction of each before it was learned."""
         weight = np.ones(rows.n, self._dtype) if rows.weight is None else rows.weight
@@ -258,15 +259,13 @@ class OnlineSolver(Solver):
         while start < rows.n:
             stop = min(rows.n, start + self._record_length(seen + start))
             H, Y = rows.make(start, stop)
-            if spreads is not None:
-                spreads.append(self._spread_ahead(state, H, Y, weight[start:stop], seen + start))
-            state, errors = self._innovate(state, H, Y, weight[start:stop], seen + start)
+            block = (state, H, Y, weight[start:stop], seen + start)
+            if look is not None:
+                look(*block)
+            state, errors = self._innovate(*block)
             blocks.append(Y - errors)
             start = stop
         return state, np.concatenate(blocks)
-
-    def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
-        raise NotImplementedError
 
     @property
     def _started(self) -> bool:

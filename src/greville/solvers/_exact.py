@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import linalg
 from ..linalg import Array, matmul, weights_after
 from ..threads import one_thread
 from ..validation import check_rows, unchanged_on_error
 from ._base import OnlineSolver
-from ._root import Root, noise_variance
+from ._root import Root
 from ._rows import Kept, Rows, block_length
+from ._spread import spreads_ahead
 
 
 class RootSolver(OnlineSolver):
@@ -131,36 +131,17 @@ class RootSolver(OnlineSolver):
     def _record_with_spread(self, rows: Rows) -> tuple[Array, Array]:
         """As `_record`, with the standard deviation of every prediction."""
         spreads: list[Array] = []
-        return self._record(rows, spreads), np.concatenate(spreads)
+        predicted = self._record(rows, lambda *block: spreads.append(self._spread_ahead(*block)))
+        return predicted, np.concatenate(spreads)
 
     def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         """The standard deviation of each row's prediction, before it and after those before it."""
         factor = self._growth(weight)
-        if factor is None:
-            return self._spread_one_by_one(state, H, Y, weight, seen)
-        parts = None
-        if state.basis is None and factor.all():
-            f = factor[:, None].astype(H.dtype)
-            with one_thread:
-                parts = linalg.innovation_parts(state.R, state.weights(), f * H, f * Y)
-        if parts is None:
-            return self._spread_one_by_one(state, H, Y, weight, seen)
-        # Nothing fades within the block; what comes later counts more. See `_growth`.
-        lengths, losses, taken = (part.astype(np.float64) for part in parts)
-        counts = factor**2
-        squares = counts**2 / weight
-        loss = state.loss + _before(losses)
-        count = state.count + _before(counts)
-        redundancy = _ratio(state.count_of_squares + _before(squares), count)
-        later = np.append(1.0, (counts / weight)[:-1])  # 1/λ^(k-1): as rows count then
-        redundancy /= later
-        used = state.rank - state.prior**2 * (state.trace() - _before(taken))
-        noise = noise_variance(
-            loss / later[:, None], (count / later)[:, None], (redundancy * used)[:, None]
-        )
-        with np.errstate(invalid="ignore"):
-            variance = (1 + redundancy * lengths / counts * later)[:, None] * noise
-        return np.sqrt(variance).astype(H.dtype)
+        if factor is not None and factor.all() and state.basis is None:
+            spreads = spreads_ahead(state, H, Y, weight, factor)
+            if spreads is not None:
+                return spreads
+        return self._spread_one_by_one(state, H, Y, weight, seen)
 
     def _spread_one_by_one(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         spreads = []
@@ -195,13 +176,3 @@ class RootSolver(OnlineSolver):
         """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output."""
         loss = self._root().loss
         return float(loss[0]) if self._flat else loss.copy()
-
-
-def _before(values: Array) -> Array:
-    """The sum of all values before each."""
-    sums = np.cumsum(values, axis=0)
-    return np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
-
-
-def _ratio(a: Array, b: Array) -> Array:
-    return np.divide(a, b, out=np.ones_like(b), where=b > 0)

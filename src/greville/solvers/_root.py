@@ -12,6 +12,7 @@ import numpy as np
 from .. import linalg
 from ..linalg import Array
 from ..threads import one_thread
+from ._spread import Spread
 
 # Rows tested for new directions together: the test of each reads what the others found.
 _GROWTH = 64
@@ -35,7 +36,7 @@ _LARGEST_DEFICIT = {"d": 1e-9, "f": 1e-3}
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
-class Root:
+class Root(Spread):
     """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
 
     Without a prior, or with one so small that it would drown in rounding, R and Z are kept in
@@ -79,11 +80,6 @@ class Root:
         vars(other).update(vars(self))
         other._shared, other.after = True, None
         return other
-
-    @property
-    def rank(self) -> int:
-        """The size of R."""
-        return len(self.Z)
 
     # Learning
 
@@ -361,61 +357,8 @@ class Root:
         """From coordinates back to hidden units: a root of R·basis, and Z along with it."""
         if self.basis is None or self.rank < self.n_hidden:
             return
-        n = self.n_hidden
-        both = np.empty((n, n + self.Z.shape[1]), self.Z.dtype, order="F")
-        both[:, :n] = linalg.matmul(self.R, self.basis)
-        both[:, n:] = self.Z
-        both = linalg.triangularise(both)
-        self.R, self.Z = np.asfortranarray(both[:, :n]), np.asfortranarray(both[:, n:])
+        self.R, self.Z = linalg.root_and_targets(linalg.matmul(self.R, self.basis), self.Z)
         self.basis = None
-
-    # Spread
-
-    def tally(self, weight: Array, counts: Array | float = 1.0, decay: float = 1.0) -> None:
-        """Note rows of these weights, each of which counts so much now; the old ones fade."""
-        self.count = decay * self.count + float(np.sum(weight * counts))
-        self.count_of_squares = decay**2 * self.count_of_squares + float(
-            np.sum(weight * counts * counts)
-        )
-
-    @property
-    def redundancy(self) -> float:
-        """One if all rows count alike; down to a half where old ones fade."""
-        return self.count_of_squares / self.count if self.count > 0 else 1.0
-
-    def trace(self) -> float:
-        """The trace of θ over the directions that rows have reached."""
-        if self._trace is None:
-            self._trace = linalg.trace_of_inverse(self.R) if self.rank else 0.0
-        return self._trace
-
-    def noise(self) -> Array:
-        """The variance of what the weights leave unexplained, for each output.
-
-        The loss over the rows that count, less those that the weights used up: the trace of
-        Hθ H', which is the number of weights where the prior is small.
-        """
-        used = self.rank - self.prior**2 * self.trace() if self.rank else 0.0
-        return noise_variance(self.loss, self.count, self.redundancy * used)
-
-    def spread(self, H: Array) -> Array:
-        """The standard deviation of a new target for each row and output."""
-        lengths = self._lengths(H) if self.rank or self.prior > 0 else np.zeros(len(H))
-        with np.errstate(invalid="ignore"):  # infinity times zero, before any row
-            variance = (1 + self.redundancy * lengths)[:, None] * self.noise()
-        return np.sqrt(variance).astype(self.Z.dtype)
-
-    def _lengths(self, H: Array) -> Array:
-        """a'θa for every row."""
-        if self.basis is None:
-            return linalg.squared_lengths(self.R, H).astype(np.float64)
-        T = linalg.matmul(H, self.basis.T)
-        lengths = np.zeros(len(H))
-        if self.rank:
-            lengths += linalg.squared_lengths(self.R, T)
-        if self.prior > 0:
-            lengths += _squares((H - linalg.matmul(T, self.basis)).T) / self.prior**2
-        return lengths
 
     # Reading
 
@@ -468,13 +411,6 @@ class Root:
         other.loss[old] = self.loss
         other._weights = None
         return other
-
-
-def noise_variance(loss: Array, count: Any, used: Any) -> Array:
-    """loss / (count - used); infinite while there are no rows."""
-    left = np.maximum(count - used, 1e-8 * np.asarray(count))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(left > 0, loss / left, np.inf)
 
 
 def default_tol(n_hidden: int, dtype: Any) -> float:
