@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .linalg import Array, matmul
-from .validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
+from .validation import FLOATS, check_number, check_switch, check_rows, naming, unchanged_on_error
 
 
 def _relu(H: Array, out: Array) -> Array:
@@ -154,8 +154,7 @@ class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
             check_number("n_hidden", self.n_hidden, low=1, whole=True)
         check_number("scale", self.scale, low=0, high=1e100, include_low=False)
-        if not isinstance(self.bias, (bool, np.bool_)):
-            raise ValueError(f"bias={self.bias!r}: pass True or False.")
+        check_switch("bias", self.bias)
         if not (isinstance(self.weights, str) and self.weights in ("uniform", "normal")):
             raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
         known = isinstance(self.activation, str) and self.activation in ACTIVATIONS

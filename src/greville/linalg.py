@@ -281,6 +281,19 @@ def gram_of_root(R: Array) -> Array:
     return _blas_routine("trmm", R)(1.0, R, R.copy(order="F"), trans_a=1, overwrite_b=1)
 
 
+def with_ridge(G: Array, ridge: float, free: int = 0) -> Array:
+    """G + ridge·I in a new array, without the ridge on the first `free` elements."""
+    more = G.copy(order="F")
+    add_ridge(more, ridge, free)
+    return more
+
+
+def add_ridge(G: Array, ridge: float, free: int = 0) -> None:
+    """The same in place."""
+    diagonal = np.arange(free, len(G))
+    G[diagonal, diagonal] += G.dtype.type(ridge)
+
+
 def root_of_gram(G: Array) -> Array | None:
     """The root of G, in G's memory; None where there is none."""
     R, info = _lapack_routine("potrf", G)(G, lower=0, clean=1, overwrite_a=1)

@@ -72,6 +72,12 @@ def check_number(
     raise ValueError(f"{name}={value!r}: it must be {wanted} {limits}; pass one in that range.")
 
 
+def check_switch(name: str, value: Any) -> None:
+    """Raise a ValueError unless value is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: pass True or False.")
+
+
 def check_rows(
     estimator: Any, X: Any, name: str, *, reset: bool, dtype: Any, **options: Any
 ) -> Any:

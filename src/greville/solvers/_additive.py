@@ -80,6 +80,7 @@ class AdditiveSolver(RootSolver):
             raise ValueError(
                 f"got {rows.n} rows to unlearn, but only {self.n_samples_seen_} were learned."
             )
+        rows = self._widened(rows)
         state = self._flush().copy()
         factor = None if rows.weight is None else np.sqrt(rows.weight)
         least = float(np.finfo(self._dtype).eps) ** _LEAST_LEFT
@@ -92,8 +93,12 @@ class AdditiveSolver(RootSolver):
                     "was."
                 )
         state.tally(-np.ones(rows.n) if rows.weight is None else -rows.weight)
-        self._held = (state, ())
+        self._held = (self._changed(state), ())
         self.n_samples_seen_ -= rows.n
+
+    def _changed(self, state: Any) -> Any:
+        """The state after it has lost rows, or met another."""
+        return state
 
     def _merge(self, other: Any) -> None:
         check_is_fitted(self)
@@ -117,5 +122,5 @@ class AdditiveSolver(RootSolver):
         state = self._flush().copy()
         if not state.merge(other._flush()):
             raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
-        self._held = (state, ())
+        self._held = (self._changed(state), ())
         self.n_samples_seen_ += other.n_samples_seen_

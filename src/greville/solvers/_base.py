@@ -56,8 +56,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         with unchanged_on_error(self):
             rows = self._checked(H, Y, sample_weight, reset=True)
             check_something_counts(rows.weight)
-            self._learn(rows)
-            self._flush()
+            self._fit(rows)
         return self
 
     def predict(self, H: Any) -> Array:
@@ -73,7 +72,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
-        return self._shaped(matmul(H, self._weights()))
+        return self._shaped(self._predicted(H, self._weights()))
 
     @property
     def coef_(self) -> Array:
@@ -98,6 +97,14 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     def _weights_of(self, state: Any) -> Array:
         """W, of shape (n_hidden, n_outputs)."""
 
+    def _widened(self, rows: Rows) -> Rows:
+        """Rows as the state wants them: with a column of ones, where there is an intercept."""
+        return rows
+
+    def _predicted(self, H: Array, W: Array) -> Array:
+        """The predictions for rows without that column."""
+        return matmul(H, W)
+
     # What the estimators in `elm` use: rows already checked
 
     def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
@@ -111,6 +118,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _learn(self, rows: Rows) -> None:
         """Learn all of the rows or, if an exception comes out, none of them."""
+        rows = self._widened(rows)
         if rows.n < FEW:
             state, waiting = self._held
             self._held = (state, (*waiting, rows.keep()))
@@ -121,6 +129,11 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             state = self._absorb(self._flush(), rows, self.n_samples_seen_)
             self._held = (state, ())
             self.n_samples_seen_ += rows.n
+
+    def _fit(self, rows: Rows) -> None:
+        """Learn the first rows, which may be all there will ever be."""
+        self._learn(rows)
+        self._flush()
 
     def _flush(self) -> Any:
         """Learn the rows that wait; return the state."""
@@ -245,6 +258,7 @@ class OnlineSolver(Solver):
 
         `look` sees every block of rows, and the state before it, first.
         """
+        rows = self._widened(rows)
         state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, look)
         self._held = (state, ())
         self.n_samples_seen_ += rows.n

@@ -94,7 +94,8 @@ class RootSolver(OnlineSolver):
         check_is_fitted(self)
         H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
         state = self._flush()
-        return self._shaped(matmul(H, state.weights())), self._shaped(state.spread(H))
+        predicted = self._predicted(H, state.weights())
+        return self._shaped(predicted), self._shaped(state.spread(self._spread_rows(H)))
 
     def prequential(
         self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
@@ -136,12 +137,17 @@ class RootSolver(OnlineSolver):
 
     def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         """The standard deviation of each row's prediction, before it and after those before it."""
+        state.refresh()
         factor = self._growth(weight)
         if factor is not None and factor.all() and state.basis is None:
             spreads = spreads_ahead(state, H, Y, weight, factor)
             if spreads is not None:
                 return spreads
         return self._spread_one_by_one(state, H, Y, weight, seen)
+
+    def _spread_rows(self, H: Array) -> Array:
+        """Checked rows as the state wants them."""
+        return H
 
     def _spread_one_by_one(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         spreads = []
@@ -158,6 +164,7 @@ class RootSolver(OnlineSolver):
     def _root(self) -> Root:
         check_is_fitted(self)
         root: Root = self._flush()
+        root.refresh()
         return root
 
     @property

@@ -362,6 +362,9 @@ class Root(Spread):
 
     # Reading
 
+    def refresh(self) -> None:
+        """See to it that R and Z are there."""
+
     def weights(self) -> Array:
         """W, of shape (n_hidden, n_outputs), eq. (25)."""
         if self._weights is None:

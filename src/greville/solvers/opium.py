@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..validation import check_number, check_squares
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import linalg
+from ..linalg import Array
+from ..validation import check_number, check_squares, check_switch
 from ._additive import AdditiveSolver
+from ._chosen import ChosenRoot
+from ._evidence import Path
 from ._root import Root
+from ._rows import Kept, Rows, block_length
 
 
 class Opium(AdditiveSolver):
@@ -17,13 +25,21 @@ class Opium(AdditiveSolver):
 
     Parameters
     ----------
-    epsilon : float, default=1e-3
+    epsilon : float or "auto", default=1e-3
         The paper's ε, eq. (23): before any row, εI is mapped to zero. With 0 there is nothing to
-        start from, and this is `Greville`.
+        start from, and this is `Greville`. "auto" chooses the ε with the largest evidence
+        (marginal likelihood): at the end of `fit`, `merge` and `unlearn` from all rows, in a
+        stream whenever there are half as many rows again (later an eighth), so that how rows are
+        cut into calls changes nothing.
+    intercept : bool, default=False
+        Whether to add a constant to the predictions, which ε does not hold back.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets
+    intercept_ : ndarray of shape (n_outputs,), or float
+    epsilon_ : float
+        The ε in use; the weights are exactly those of this ε and all rows.
     theta_ : ndarray of shape (n_hidden, n_hidden)
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
     loss_ : ndarray of shape (n_outputs,), or float
@@ -35,6 +51,9 @@ class Opium(AdditiveSolver):
     M² operations a row for chunks of many rows, 2M² for short ones; reading the weights costs M²
     per output after short chunks. Memory is one M x M matrix, and one more while it learns. A
     sample weight w counts as w equal rows.
+
+    ``epsilon="auto"`` or an intercept keep two M x M matrices, and follow short chunks at twice
+    the price. A choice costs about as much as learning M/2 rows.
 
     References
     ----------
@@ -52,12 +71,225 @@ class Opium(AdditiveSolver):
     array([1., 2., 3.])
     """
 
-    def __init__(self, epsilon: float = 1e-3) -> None:
+    def __init__(self, epsilon: float | str = 1e-3, intercept: bool = False) -> None:
         self.epsilon = epsilon
+        self.intercept = intercept
 
     def _check_parameters(self) -> None:
-        check_number("epsilon", self.epsilon, low=0)
+        check_switch("intercept", self.intercept)
+        if isinstance(self.epsilon, str):
+            if self.epsilon != "auto":
+                raise ValueError(f"epsilon={self.epsilon!r}: pass 'auto' or a number >= 0.")
+        else:
+            check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
-        check_squares("epsilon", self.epsilon, dtype)
-        return Root(n_hidden, n_outputs, float(self.epsilon), dtype)
+        epsilon = None if self.epsilon == "auto" else float(self.epsilon)
+        check_squares("epsilon", epsilon or 0.0, dtype)
+        if epsilon is not None and not self.intercept:
+            return Root(n_hidden, n_outputs, epsilon, dtype)
+        free = int(self.intercept)
+        return ChosenRoot(n_hidden + free, n_outputs, epsilon, free, dtype)
+
+    def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
+        super()._begin(n_hidden, n_outputs, dtype)
+        self._started_with = (self.epsilon == "auto", bool(self.intercept))
+
+    def _check_outputs(self, name: str, Y: Array) -> None:
+        super()._check_outputs(name, Y)
+        if self._started_with != (self.epsilon == "auto", bool(self.intercept)):
+            raise ValueError(
+                "epsilon, intercept: a model that has started cannot change between a given and a "
+                "chosen epsilon, nor with and without intercept; call fit to start again."
+            )
+
+    # The column of ones
+
+    def _widened(self, rows: Rows) -> Rows:
+        if not self._started_with[1]:
+            return rows
+
+        def make(start: int, stop: int) -> tuple[Array, Array]:
+            H, Y = rows.make(start, stop)
+            return _with_ones(H), Y
+
+        return Rows(rows.n, make, rows.weight)
+
+    def _predicted(self, H: Array, W: Array) -> Array:
+        if not self._started_with[1]:
+            return linalg.matmul(H, W)
+        return linalg.matmul(H, np.ascontiguousarray(W[1:])) + W[0]
+
+    def _spread_rows(self, H: Array) -> Array:
+        return _with_ones(H) if self._started_with[1] else H
+
+    @property
+    def coef_(self) -> Array:
+        """The output weights, of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets."""
+        check_is_fitted(self)
+        free = int(self._started_with[1])
+        return self._shaped(self._weights()[free:]).T.copy()
+
+    @property
+    def intercept_(self) -> Array | float:
+        """What is added to every prediction; zero without an intercept."""
+        check_is_fitted(self)
+        free = int(self._started_with[1])
+        added = self._weights()[0] if free else np.zeros(self._n_outputs, self._dtype)
+        return float(added[0]) if self._flat else added.copy()
+
+    # The choice of ε
+
+    @property
+    def epsilon_(self) -> float:
+        """The ε in use."""
+        state = self._root()
+        return state.epsilon if isinstance(state, ChosenRoot) else float(state.prior)
+
+    def path(self) -> Path:
+        """The evidence for each ε that was tried when ε was last chosen.
+
+        Returns
+        -------
+        path : Path
+            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import Opium
+        >>> rng = np.random.default_rng(0)
+        >>> H = rng.normal(size=(50, 40))
+        >>> model = Opium("auto").fit(H, H[:, 0] + rng.normal(size=50))
+        >>> path = model.path()
+        >>> bool(path.chosen == path.epsilon[path.evidence.argmax()])
+        True
+        """
+        state = self._root()
+        if not isinstance(state, ChosenRoot) or state.path is None:
+            raise ValueError(
+                "there is no path: epsilon was given, or no row has come yet that was not zero; "
+                "pass epsilon='auto' and learn some rows."
+            )
+        return state.path
+
+    def _fit(self, rows: Rows) -> None:
+        if not self._chooses:
+            super()._fit(rows)
+            return
+        state = self._absorb_part(self._held[0], self._widened(rows), choosing=True)
+        self._held = (state, ())
+        self.n_samples_seen_ = rows.n
+
+    def _changed(self, state: Any) -> Any:
+        if self._chooses:
+            state.choose()
+        return state
+
+    @property
+    def _chooses(self) -> bool:
+        return isinstance(self._held[0], ChosenRoot)
+
+    def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
+        if not self._chooses:
+            return super()._absorb(state, rows, seen)
+        due = self._last_due(seen + rows.n) - seen
+        if self.epsilon == "auto" and due > 0:
+            state = self._absorb_part(state, rows.part(0, due), choosing=True)
+            rows = rows.part(due, rows.n)
+        return self._absorb_part(state, rows, choosing=False) if rows.n else state
+
+    def _absorb_part(self, state: Any, rows: Rows, *, choosing: bool) -> Any:
+        factor = None if rows.weight is None else np.sqrt(rows.weight)
+        length = block_length(self.n_features_in_, self._dtype)
+        state = state.copy()
+        state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
+        state.choosing = choosing and self.epsilon == "auto"
+        state.absorb(lambda: rows.blocks(length, factor), rows.n)
+        state.choosing = False
+        return state
+
+    def _innovate(
+        self, state: Any, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Any, Array]:
+        state, errors = super()._innovate(state, H, Y, weight, seen)
+        if self._chooses and self._last_due(seen + len(H)) == seen + len(H):
+            state.choose()
+        return state, errors
+
+    def _record_length(self, seen: int) -> int:
+        longest = super()._record_length(seen)
+        if self._chooses and self.epsilon == "auto":
+            longest = min(longest, _next_due(self._last_due(seen), self.n_features_in_) - seen)
+        return longest
+
+    def _factor(self, rows: Rows, seen: int) -> Array | None:
+        if self._chooses and self.epsilon == "auto" and self._last_due(seen + rows.n) > seen:
+            return None
+        return super()._factor(rows, seen)
+
+    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
+        state.refresh()
+        return super()._weights_after(state, waiting)
+
+    def _last_due(self, seen: int) -> int:
+        """The last row at which ε was to be chosen."""
+        due = 0
+        while (following := _next_due(due, self.n_features_in_)) <= seen:
+            due = following
+        return due
+
+    # Leaving one out
+
+    def loo_predict(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
+        """Predict each of these rows, which were learned, as if it alone had not been.
+
+        From the same sums, without learning anything again: y - e/(1 - h) for the error e of a row
+        and its part h in its own prediction. ε stays as it is.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        predictions : ndarray of the shape of Y
+        """
+        check_is_fitted(self)
+        return self._shaped(self._left_out(self._checked(H, Y, sample_weight, reset=False)))
+
+    def _left_out(self, rows: Rows) -> Array:
+        state = self._root()
+        W = self._weights()
+        parts = []
+        for chunk in rows.slices(block_length(self.n_features_in_, self._dtype)):
+            H, Y = rows.make(chunk.start, chunk.stop)
+            weight = 1.0 if rows.weight is None else rows.weight[chunk]
+            own = weight * state._lengths(self._spread_rows(H))
+            if (own > 1 - 1e-10).any():
+                raise ValueError(
+                    "H: a row determines its own prediction, or was never learned; without it the "
+                    "weights are not determined. A larger epsilon helps."
+                )
+            errors = Y - self._predicted(H, W)
+            parts.append(Y - errors / (1 - own)[:, None].astype(Y.dtype))
+        return np.concatenate(parts)
+
+
+def _next_due(due: int, n_hidden: int) -> int:
+    """When to choose after a choice at `due` rows.
+
+    After half as many rows again. From M rows on a choice, which costs as much as M/2 rows, comes
+    no sooner than that, and later with every eighth.
+    """
+    return due + max(1, due // 8, min(due // 2, n_hidden // 2))
+
+
+def _with_ones(H: Array) -> Array:
+    wide = np.empty((len(H), H.shape[1] + 1), H.dtype)
+    wide[:, 0] = 1
+    wide[:, 1:] = H
+    return wide

@@ -1,0 +1,250 @@
+"""How much to regularise: the evidence for every ε, from the sums over rows alone.
+
+Least squares with a ridge is the mean of a Gaussian posterior: targets with noise of variance σ²
+around HW, weights with variance σ²/ε² around zero. What this model says about the targets as a
+whole, with σ integrated out, is its evidence (marginal likelihood) for ε. It needs, for every ε,
+the loss |Y - HW|² + ε²|W|² at its minimum and the determinant of H'H + ε²I, and no row again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import linalg
+from ..linalg import Array
+
+# Values of ε that are tried in every factor of ten. A grid, so that rounding does not move the
+# choice; a step of a third costs nothing that could be measured.
+STEPS = 8
+
+# Layers up to this size are turned into their singular values, from which the whole curve follows.
+# For larger ones a Cholesky factor for each ε that is tried takes less time (measured: M = 400).
+_SINGULAR_VALUES = 400
+
+# Steps taken at once while looking for the top.
+_STRIDE = 4
+
+# What is thought before any row: the noise has a hundredth of the variance of the signal, give or
+# take a factor of 100. Twenty rows have more to say than this.
+_TYPICAL = 0.01
+_DECADES = 2.0
+
+
+@dataclass(frozen=True)
+class Path:
+    """The curve behind a choice of ε.
+
+    Attributes
+    ----------
+    epsilon : ndarray of shape (n_tried,)
+        The values tried, in increasing order.
+    evidence : ndarray of shape (n_tried,)
+        The logarithm of the evidence for each, the mean over the outputs, up to a constant.
+    chosen : float
+    """
+
+    epsilon: Array
+    evidence: Array
+    chosen: float
+
+    def plot(self, ax: object = None) -> object:
+        """Draw the curve and the choice; needs matplotlib, ``pip install 'greville[plot]'``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure without it.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(6, 3.5), layout="constrained").subplots()
+        below = self.evidence.max() - self.evidence
+        ax.plot(self.epsilon, -below, "o-", color="#1f5fa8", markersize=4)  # type: ignore[attr-defined]
+        ax.axvline(self.chosen, color="#c8452c", linestyle="--")  # type: ignore[attr-defined]
+        ax.set(  # type: ignore[attr-defined]
+            xscale="log",
+            xlabel="ε",
+            ylabel="log evidence, below the best",
+            title=f"chosen: ε = {self.chosen:.3g}",
+        )
+        if below.max() > 0:
+            ax.set_yscale("symlog", linthresh=max(1.0, below.max() / 1e3))  # type: ignore[attr-defined]
+        return ax
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What the evidence needs to know of the rows, whatever it is computed from.
+
+    Attributes
+    ----------
+    R, Z, loss : the root, its right-hand side and what it leaves, for a ridge of `prior`²
+    gram, targets, squares : or H'H, H'Y and |Y|², without any ridge but `prior`²
+    count : how many rows count
+    free : how many of the first columns have no ridge: one if there is an intercept, else none
+    """
+
+    count: float
+    free: int
+    prior: float
+    length: float  # mean square length of a row
+    R: Array | None = None
+    Z: Array | None = None
+    loss: Array | None = None
+    gram: Array | None = None
+    targets: Array | None = None
+    squares: Array | None = None
+
+
+def choose(sums: Sums, smallest: float) -> tuple[Path, Array | None]:
+    """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
+    if sums.gram is None and sums.R is not None and len(sums.R) <= _SINGULAR_VALUES:
+        curve: _Curve = _BySingularValues(sums)
+    else:
+        curve = _ByCholesky(sums)
+    lowest = int(np.ceil(STEPS * np.log10(smallest))) if smallest > 0 else -30 * STEPS
+    tried = curve.search(lowest)
+    best = max(sorted(tried), key=lambda k: tried[k])
+    kept = sorted(k for k in tried if np.isfinite(tried[k]))
+    path = Path(
+        np.array([value(k) for k in kept]), np.array([tried[k] for k in kept]), value(best)
+    )
+    if isinstance(curve, _ByCholesky) and curve.best_root and curve.best_root[0] == best:
+        return path, curve.best_root[1]
+    return path, None
+
+
+def value(k: int) -> float:
+    """The k-th ε of the grid."""
+    return float(10.0 ** (k / STEPS))
+
+
+class _Curve:
+    """The evidence as a function of the place in the grid."""
+
+    def __init__(self, sums: Sums, n_units: int) -> None:
+        self.sums = sums
+        self.n_units = n_units
+        length = sums.length if sums.length > 0 else 1.0
+        self.typical = float(np.log10(_TYPICAL * length))
+
+    def evidence(self, k: int, loss: Array, log_determinant: float) -> float:
+        """`loss` of the outputs that vary, and log |H'H + ε²I| over the units."""
+        log_ridge = 2 * np.log(10) * k / STEPS
+        unlikely = ((2 * k / STEPS - self.typical) / _DECADES) ** 2
+        fit = (self.sums.count - self.sums.free) * float(np.mean(np.log(loss))) if len(loss) else 0
+        return -0.5 * (fit + log_determinant - self.n_units * log_ridge + unlikely)
+
+    def search(self, lowest: int) -> dict[int, float]:
+        raise NotImplementedError
+
+
+class _BySingularValues(_Curve):
+    """R = UsV': everything follows from s and U'Z."""
+
+    def __init__(self, sums: Sums) -> None:
+        assert sums.R is not None
+        assert sums.Z is not None
+        assert sums.loss is not None
+        free = sums.free
+        super().__init__(sums, len(sums.R) - free)
+        U, s, _ = linalg.svd(sums.R[free:, free:].astype(np.float64))
+        z = linalg.matmul(np.ascontiguousarray(U.T), sums.Z[free:].astype(np.float64)) ** 2
+        tiny = 1e4 * float(np.finfo(sums.Z.dtype).eps) ** 2
+        varying = sums.loss + z.sum(axis=0) > tiny * (sums.loss + _squares(sums.Z))
+        self.s, self.z, self.loss = s**2, z[:, varying], sums.loss[varying]
+        self.least = np.finfo(sums.Z.dtype).eps ** 2 * (self.loss + self.z.sum(axis=0))
+
+    def search(self, lowest: int) -> dict[int, float]:
+        highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), 1e-300)))
+        last = max(lowest, int(np.ceil(max(highest, STEPS * (self.typical / 2 + 1)))))
+        first = max(lowest, last - 12 * STEPS)
+        return {k: self._at(k) for k in range(first, last + 1)}
+
+    def _at(self, k: int) -> float:
+        more = max(value(k) ** 2 - self.sums.prior**2, 0.0)
+        both = self.s + more
+        loss = self.loss + (self.z * (more / both)[:, None]).sum(axis=0)
+        return self.evidence(k, np.maximum(loss, self.least), float(np.log(both).sum()))
+
+
+class _ByCholesky(_Curve):
+    """A Cholesky factor of H'H + ε²I for each ε, and uphill from the mean eigenvalue."""
+
+    def __init__(self, sums: Sums) -> None:
+        self.gram, self.targets, self.squares = sums.gram, sums.targets, sums.squares
+        if self.gram is None:
+            assert sums.R is not None
+            assert sums.Z is not None
+            assert sums.loss is not None
+            self.gram = linalg.gram_of_root(sums.R)
+            self.targets = linalg.matmul(sums.R.T, sums.Z)
+            self.squares = sums.loss + _squares(sums.Z)
+        super().__init__(sums, len(self.gram) - sums.free)
+        self.known: dict[int, float] = {}
+        self.best_root: tuple[int, Array] | None = None
+
+    def search(self, lowest: int) -> dict[int, float]:
+        assert self.gram is not None
+        mean = float(np.mean(self.gram.diagonal()[self.sums.free :], dtype=np.float64))
+        start = max(lowest, round(STEPS * 0.5 * np.log10(max(mean, 1e-300))))
+        if self._climb(start, -_STRIDE, lowest) == start:
+            self._climb(start, _STRIDE, lowest)
+        self._at(self._top_of_parabola())
+        return self.known
+
+    def _climb(self, start: int, step: int, lowest: int) -> int:
+        """The best of the way, which ends where it leads down."""
+        best = k = start
+        self._at(start)
+        while k == best and k + step >= lowest:
+            k += step
+            if self._at(k) > self.known[best]:
+                best = k
+        return best
+
+    def _top_of_parabola(self) -> int:
+        """Where the parabola through the best value and its neighbours has its top."""
+        best = max(sorted(self.known), key=lambda k: self.known[k])
+        left, right = best - _STRIDE, best + _STRIDE
+        f = [self.known.get(k, -np.inf) for k in (left, best, right)]
+        if not np.isfinite(f).all() or f[0] + f[2] >= 2 * f[1]:
+            return best
+        return best + round(_STRIDE * 0.5 * (f[2] - f[0]) / (2 * f[1] - f[0] - f[2]))
+
+    def _at(self, k: int) -> float:
+        if k not in self.known:
+            self.known[k] = self._computed(k)
+        return self.known[k]
+
+    def _computed(self, k: int) -> float:
+        assert self.gram is not None
+        assert self.targets is not None
+        assert self.squares is not None
+        free = self.sums.free
+        root = linalg.root_of_gram(
+            linalg.with_ridge(self.gram, value(k) ** 2 - self.sums.prior**2, free)
+        )
+        if root is None:
+            return -np.inf
+        Z = linalg.solve_root(root, self.targets, transposed=True)
+        explained = _squares(Z)
+        least = np.finfo(Z.dtype).eps * self.squares  # what rounding may leave
+        varying = self.squares - _squares(Z[:free]) > 10 * least
+        loss = np.maximum(self.squares - explained, least)[varying]
+        pivots = np.abs(np.diagonal(root)[free:]).astype(np.float64)
+        evidence = self.evidence(k, loss, 2 * float(np.log(pivots).sum()))
+        if evidence > max(self.known.values(), default=-np.inf):
+            self.best_root = k, root
+        return evidence
+
+
+def _squares(A: Array) -> Array:
+    return np.einsum("ij,ij->j", A, A, dtype=np.float64)
