@@ -180,18 +180,18 @@ def test_regressors(rng):
         with pytest.raises(ValueError, match="other"):
             parts[0].merge(other)
         assert unchanged(parts[0]) == before
-    same = ELMRegressor(RandomLayer(30, random_state=1)).fit(X, y)  # seeded in another place
+    same = ELMRegressor(RandomLayer(30, bias=True, random_state=1)).fit(X, y)  # seeded in another place
     parts[1].merge(same)
 
 
 def test_classifiers(classes):
     X, y = classes
-    whole = ELMClassifier(30, random_state=1).fit(X, y)
+    whole = ELMClassifier(30, Opium(0.1), random_state=1).fit(X, y)
     few = y != "c"
-    first = ELMClassifier(30, random_state=1).fit(X[few][:80], y[few][:80])
+    first = ELMClassifier(30, Opium(0.1), random_state=1).fit(X[few][:80], y[few][:80])
     rest = np.setdiff1d(np.arange(300), np.flatnonzero(few)[:80])
     rest = rest[y[rest] != "a"]
-    second = ELMClassifier(30, random_state=1).fit(X[rest], y[rest])
+    second = ELMClassifier(30, Opium(0.1), random_state=1).fit(X[rest], y[rest])
     third = np.setdiff1d(np.arange(300), np.concatenate([np.flatnonzero(few)[:80], rest]))
     assert set(first.classes_) == {"a", "b"}
     assert set(second.classes_) == {"b", "c"}
@@ -203,7 +203,7 @@ def test_classifiers(classes):
     assert np.array_equal(merged.predict(X), whole.predict(X))
     corrected = np.where(np.arange(300) < 10, "b", y)
     whole.unlearn(X[:10], y[:10]).partial_fit(X[:10], corrected[:10])
-    want = ELMClassifier(30, random_state=1).fit(X, corrected)
+    want = ELMClassifier(30, Opium(0.1), random_state=1).fit(X, corrected)
     assert relative_error(whole.solver_.coef_, want.solver_.coef_) < 1e-8
     before = unchanged(whole)
     with pytest.raises(ValueError, match="never learned"):

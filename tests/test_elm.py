@@ -41,7 +41,7 @@ def classification(rng, n=300, classes=4):
 def test_the_regressor_is_layer_plus_solver(rng):
     X, Y = regression(rng)
     model = ELMRegressor(30, Opium(0.2), random_state=5).fit(X, Y)
-    H = RandomLayer(30, random_state=5).fit_transform(X)
+    H = RandomLayer(30, bias=True, random_state=5).fit_transform(X)
     W = pseudoinverse_weights(H, Y, 0.2)
     assert relative_error(model.solver_.coef_.T, W) < 1e-11
     assert relative_error(model.predict(X), H @ W) < 1e-11
@@ -52,7 +52,7 @@ def test_the_regressor_is_layer_plus_solver(rng):
 def test_the_classifier_learns_one_hot_targets(rng):
     X, y = classification(rng)
     model = ELMClassifier(30, Opium(0.2), random_state=5).fit(X, y)
-    H = RandomLayer(30, random_state=5).fit_transform(X)
+    H = RandomLayer(30, bias=True, random_state=5).fit_transform(X)
     W = pseudoinverse_weights(H, np.eye(4)[y], 0.2)
     assert relative_error(model.solver_.coef_.T, W) < 1e-11
     np.testing.assert_allclose(model.decision_function(X), H @ W, atol=1e-11)
@@ -277,7 +277,7 @@ def test_sample_weight_reaches_the_solver(rng):
     X, y = classification(rng)
     weight = rng.integers(0, 3, size=300)
     weighted = ELMClassifier(20, random_state=0).fit(X, y, sample_weight=weight)
-    chunks = ELMClassifier(20, random_state=0)
+    chunks = ELMClassifier(20, Opium(weighted.epsilon_, intercept=True), random_state=0)
     chunks.partial_fit(X[:50], y[:50], sample_weight=weight[:50])
     chunks.partial_fit(X[50:], y[50:], sample_weight=weight[50:])
     repeated = ELMClassifier(20, random_state=0)

@@ -6,35 +6,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets
+    from . import augment, datasets
     from .elm import ELMClassifier, ELMRegressor
-    from .layers import RandomLayer
+    from .layers import (
+        ClassLayer,
+        ContrastLayer,
+        FourierLayer,
+        RandomLayer,
+        ReceptiveFieldLayer,
+    )
     from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Batch",
+    "ClassLayer",
+    "ContrastLayer",
     "DynamicOpium",
     "ELMClassifier",
     "ELMRegressor",
+    "FourierLayer",
     "Greville",
     "Opium",
     "OpiumLight",
     "RandomLayer",
+    "ReceptiveFieldLayer",
     "SlidingOpium",
+    "augment",
     "datasets",
 ]
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
-_ROOMS = {"ELMClassifier": "elm", "ELMRegressor": "elm", "RandomLayer": "layers"}
+_ROOMS = {
+    "ELMClassifier": "elm",
+    "ELMRegressor": "elm",
+    **dict.fromkeys(
+        ("ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"),
+        "layers",
+    ),
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "datasets":
-        return import_module(".datasets", __name__)
+    if name in ("augment", "datasets"):
+        return import_module(f".{name}", __name__)
     value = getattr(import_module(f".{_ROOMS.get(name, 'solvers')}", __name__), name)
     globals()[name] = value
     return value

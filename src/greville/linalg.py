@@ -152,6 +152,12 @@ def triangularise(A: Array) -> Array:
     return _scipy.qr(A, mode="r", overwrite_a=True, check_finite=False)[0]
 
 
+def orthogonal(A: Array) -> Array:
+    """A square A made orthogonal; for normal numbers, in uniformly random directions."""
+    Q, R = _scipy.qr(A, check_finite=False)
+    return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+
+
 def innovations(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
     """Errors y - aW of every row, each before that row and after all before it were learned.
 

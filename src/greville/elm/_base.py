@@ -17,10 +17,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
-from ..linalg import Array, matmul
+from ..linalg import Array
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from ..solvers._additive import AdditiveSolver
 from ..solvers._base import Solver
+from ..solvers._evidence import Path
 from ..solvers._exact import RootSolver
 from ..solvers._rows import FEW, Rows, block_length
 from ..threads import one_thread
@@ -28,16 +29,24 @@ from ..validation import (
     check_magnitude,
     check_number,
     check_rows,
+    check_something_counts,
     unchanged_on_error,
 )
+from ._scaling import MOST_ROWS, Scaling, rows_measured
 
-SOLVERS: dict[str, type[Solver]] = {
-    "batch": Batch,
-    "greville": Greville,
-    "opium": Opium,
-    "light": OpiumLight,
-    "dynamic": DynamicOpium,
+SOLVERS: dict[str, Solver] = {
+    "batch": Batch(),
+    "greville": Greville(),
+    "opium": Opium(epsilon="auto", intercept=True),
+    "light": OpiumLight(),
+    "dynamic": DynamicOpium(),
 }
+
+# What hidden="auto" may spend on three matrices of weights by weights.
+_MEMORY = 256e6
+
+# Rows of a stream not yet frozen: X, y and their weights, as they came.
+Early = tuple[Any, Array, Array | None]
 
 
 def solver_is_online(estimator: ELM) -> bool:
@@ -49,8 +58,7 @@ def solver_is_online(estimator: ELM) -> bool:
 
 def solver_is_additive(estimator: ELM) -> bool:
     """Whether rows can be unlearned, and models merged."""
-    kind = SOLVERS.get(estimator.solver) if isinstance(estimator.solver, str) else None
-    kind = kind or type(estimator.solver)
+    kind = solver_kind(estimator)
     if not issubclass(kind, AdditiveSolver):
         raise AttributeError(
             f"{kind.__name__} is not a sum over rows; use the solver Opium to unlearn and merge."
@@ -58,37 +66,70 @@ def solver_is_additive(estimator: ELM) -> bool:
     return True
 
 
+def solver_is_opium(estimator: ELM) -> bool:
+    """Whether epsilon can be chosen, and rows left out."""
+    kind = solver_kind(estimator)
+    if not issubclass(kind, Opium):
+        raise AttributeError(f"{kind.__name__} does not do this; use the solver Opium.")
+    return True
+
+
+def solver_kind(estimator: ELM) -> type:
+    if isinstance(estimator.solver, str) and estimator.solver in SOLVERS:
+        return type(SOLVERS[estimator.solver])
+    return type(estimator.solver)
+
+
 class ELM(BaseEstimator):
     """The layer, the solver and the way from X through both, block by block."""
 
     def __init__(
-        self, hidden: Any = "auto", solver: Any = "opium", random_state: Any = None
+        self,
+        hidden: Any = "auto",
+        solver: Any = "opium",
+        random_state: Any = None,
+        *,
+        standardize: Any = "auto",
     ) -> None:
         self.hidden = hidden
         self.solver = solver
         self.random_state = random_state
+        self.standardize = standardize
 
     def _chosen_solver(self) -> Solver:
         """A solver as `solver` describes it, not yet fitted."""
         if isinstance(self.solver, Solver):
             return clone(self.solver)
         if isinstance(self.solver, str) and self.solver in SOLVERS:
-            return SOLVERS[self.solver]()
+            return clone(SOLVERS[self.solver])
         names = ", ".join(map(repr, SOLVERS))
         raise ValueError(f"solver={self.solver!r}: choose one of {names}, or pass a solver object.")
 
-    def _chosen_layer(self) -> Any:
+    def _chosen_layer(self, X: Any, n_rows: int | None) -> Any:
         """A transformer as `hidden` describes it, not yet fitted."""
         if isinstance(self.hidden, str) and self.hidden == "auto":
-            return RandomLayer(random_state=self.random_state)
-        if hasattr(self.hidden, "transform") and not isinstance(self.hidden, type):
+            size = _size_for(X.shape[1], n_rows, self._dtype)
+            return RandomLayer(size, bias=True, random_state=self.random_state)
+        if self._has_own_layer:
             return _seeded(clone(self.hidden), self.random_state)
         if not isinstance(self.hidden, Integral) or isinstance(self.hidden, bool):
             raise ValueError(
                 f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer object."
             )
         check_number("hidden", self.hidden, low=1, whole=True)
-        return RandomLayer(int(self.hidden), random_state=self.random_state)
+        return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
+
+    @property
+    def _has_own_layer(self) -> bool:
+        """Whether `hidden` is a transformer, which then gets X as it is."""
+        return hasattr(self.hidden, "transform") and not isinstance(self.hidden, type)
+
+    def _standardizes(self) -> bool:
+        if isinstance(self.standardize, str) and self.standardize == "auto":
+            return not self._has_own_layer or getattr(self.hidden, "_wants_order_one", False)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise ValueError(f"standardize={self.standardize!r}: pass 'auto', True or False.")
+        return bool(self.standardize)
 
     def _guarded(self) -> AbstractContextManager[None]:
         """All of what the block does, or nothing of it."""
@@ -108,22 +149,119 @@ class ELM(BaseEstimator):
             np.dtype(np.float32 if X.dtype == np.float32 else np.float64) if reset else self._dtype
         )
 
-    def _begin(self, X: Any, y: Array, n_outputs: int) -> None:
-        """Forget everything: a new layer for the columns of X, a solver that has seen nothing."""
-        self.solver_ = self._chosen_solver()
+    # Learning: rows that are checked, as they came
+
+    def _fit(self, X: Any, y: Array, weight: Array | None) -> None:
+        """Forget everything, then learn these rows; all of them set the units."""
+        check_something_counts(weight)
         self._dtype = self._dtype_for(X, reset=True)
-        self.hidden_ = self._chosen_layer().fit(X, y)
-        n_hidden = self._activations(X[:1]).shape[1]
-        self.solver_._begin(n_hidden, n_outputs, self._dtype)
+        self._early: Early | None = None
+        self._measure(X, y)
+        self._begin(X, y, X.shape[0])
+        self.solver_._fit(self._rows(X, y, weight))
+
+    def _learn(self, X: Any, y: Array, weight: Array | None) -> None:
+        """Learn more rows of a stream, or its first."""
+        self._open(X, y)
+        if not self._remember(X, y, weight):
+            self.solver_._learn(self._rows(X, y, weight))
+
+    def _record(
+        self, X: Any, y: Array, weight: Array | None, record: Callable[[Rows], Any]
+    ) -> list[Any]:
+        """What `record` says of pieces of a stream in which the units stay as they are."""
+        self._open(X, y)
+        parts, start, n = [], 0, X.shape[0]
+        while start < n:
+            seen = MOST_ROWS if self._early is None else self._early[0].shape[0]
+            ahead = n if seen >= MOST_ROWS else max(1, 2 * rows_measured(seen)) - seen
+            piece = slice(start, min(n, start + ahead))
+            chunk = X[piece], y[piece], None if weight is None else weight[piece]
+            parts.append(record(self._rows(*chunk)))
+            self._remember(*chunk)
+            start = piece.stop
+        return parts
+
+    def _open(self, X: Any, y: Array) -> None:
+        """Make ready for the first rows of a stream."""
+        if self._started:
+            return
+        self._dtype = self._dtype_for(X, reset=True)
+        self._early = None
+        if self._has_own_layer:  # which is fitted once: so are the units
+            self._measure(X, y)
+        else:
+            self._measure(X[:0], y[:0])
+            if self._standardizes():
+                self._early = (X[:0], y[:0], None)
+        self._begin(X, y, None)
+
+    def _remember(self, X: Any, y: Array, weight: Array | None) -> bool:
+        """Keep the first rows; if they say that the units change, learn all of them again."""
+        if self._early is None:
+            return False
+        before, self._early = self._early, _joined(self._early, (X, y, weight))
+        n = self._early[0].shape[0]
+        first, changed = rows_measured(n), False
+        if first > rows_measured(before[0].shape[0]):
+            changed = self._measure(self._early[0][:first], self._early[1][:first])
+        if changed:
+            self._start_again()
+            self.solver_._learn(self._rows(*self._early))
+        if n >= MOST_ROWS:
+            self._early = None
+        return changed
+
+    def _begin(self, X: Any, y: Array, n_rows: int | None) -> None:
+        """A new layer for the columns of X, a solver that has seen nothing."""
+        self.solver_ = self._chosen_solver()
+        seen = X if self._has_own_layer else X[:1]  # a RandomLayer counts columns, no more
+        self.hidden_ = self._chosen_layer(X, n_rows).fit(self._scaling.apply(seen, self._dtype), y)
+        self._start_again()
+
+    def _start_again(self) -> None:
+        """A solver that has seen nothing, for the layer there is."""
+        n_hidden = self._transformed(np.zeros((1, self.n_features_in_), self._dtype)).shape[1]
+        self.solver_._begin(n_hidden, self._n_outputs, self._dtype)
+
+    def _measure(self, X: Any, y: Array) -> bool:
+        """Take the units of inputs and targets from these rows; whether they have changed."""
+        before = getattr(self, "_scaling", None), getattr(self, "_target_scaling", None)
+        self._scaling = self._target_scaling = Scaling(None, None)
+        if self._standardizes() and X.shape[0]:
+            always = not isinstance(self.standardize, str)
+            self._scaling = Scaling.of_inputs(X, always=always)
+            self._target_scaling = self._units_of_targets(y)
+        return before != (self._scaling, self._target_scaling)
+
+    # What a subclass provides
+
+    @property
+    def _n_outputs(self) -> int:
+        raise NotImplementedError
+
+    def _targets(self, y: Array) -> Callable[[slice], Array]:
+        """The targets of rows, as the solver wants them."""
+        raise NotImplementedError
+
+    def _units_of_targets(self, y: Array) -> Scaling:
+        return Scaling(None, None)
+
+    # From X to H
+
+    def _transformed(self, X: Any) -> Any:
+        H = self.hidden_.transform(X)
+        return H.toarray() if sparse.issparse(H) else np.asarray(H)
 
     def _activations(self, X: Any, weight: Array | None = None) -> Array:
-        H = self.hidden_.transform(X)
-        H = H.toarray() if sparse.issparse(H) else np.asarray(H)
+        H = self._transformed(self._scaling.apply(X, self._dtype))
         H = np.ascontiguousarray(H, dtype=self._dtype)
         check_magnitude("hidden.transform(X)", H, weight)
         return H
 
-    def _rows(self, X: Any, targets: Callable[[slice], Array], weight: Array | None) -> Rows:
+    def _rows(self, X: Any, y: Array, weight: Array | None) -> Rows:
+        targets = self._targets(y)
+
         def make(start: int, stop: int) -> tuple[Array, Array]:
             with one_thread if stop - start < FEW else nullcontext():
                 H = self._activations(X[start:stop], weight)
@@ -139,12 +277,14 @@ class ELM(BaseEstimator):
         length = block_length(W.shape[0], self._dtype)
         blocks = (X[start : start + length] for start in range(0, X.shape[0], length))
         with one_thread if X.shape[0] < FEW else nullcontext():
-            return np.concatenate([matmul(self._activations(block), W) for block in blocks])
+            parts = [self.solver_._predicted(self._activations(block), W) for block in blocks]
+        return np.concatenate(parts)
 
     def _scores_and_spreads(self, X: Any) -> tuple[Array, Array]:
         """H @ W and its standard deviations, block by block."""
         check_is_fitted(self)
-        state = self._exact_solver()._flush()
+        solver = self._exact_solver()
+        state = solver._flush()
         X = self._checked_rows(X, reset=False)
         W = state.weights()
         length = block_length(W.shape[0], self._dtype)
@@ -152,8 +292,8 @@ class ELM(BaseEstimator):
         with one_thread if X.shape[0] < FEW else nullcontext():
             for start in range(0, X.shape[0], length):
                 H = self._activations(X[start : start + length])
-                scores.append(matmul(H, W))
-                spreads.append(state.spread(H))
+                scores.append(solver._predicted(H, W))
+                spreads.append(state.spread(solver._spread_rows(H)))
         return np.concatenate(scores), np.concatenate(spreads)
 
     def _exact_solver(self) -> RootSolver:
@@ -207,6 +347,11 @@ class ELM(BaseEstimator):
                 "of one kind can be merged."
             )
         check_is_fitted(other)
+        if (self._scaling, self._target_scaling) != (other._scaling, other._target_scaling):
+            raise ValueError(
+                "other: it has learned other units for its inputs or targets than this model; "
+                "bring the data to order one yourself, and pass standardize=False."
+            )
         if not _same_layer(self.hidden_, other.hidden_):
             raise ValueError(
                 "other: its hidden layer is not that of this model; give both the same "
@@ -216,6 +361,30 @@ class ELM(BaseEstimator):
     def _merge(self, other: Any) -> None:
         assert isinstance(self.solver_, AdditiveSolver)
         self.solver_._merge(other.solver_)
+        self._early = None
+
+    # What the choice of epsilon was
+
+    @available_if(solver_is_opium)
+    def path(self) -> Path:
+        """The evidence for each epsilon that was tried when it was last chosen.
+
+        Returns
+        -------
+        path : Path
+            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+        """
+        check_is_fitted(self)
+        assert isinstance(self.solver_, Opium)
+        return self.solver_.path()
+
+    @property
+    def epsilon_(self) -> float:
+        """The epsilon in use, for the solver Opium."""
+        check_is_fitted(self)
+        if not isinstance(self.solver_, Opium):
+            raise AttributeError(f"{type(self.solver_).__name__} has no epsilon_.")
+        return self.solver_.epsilon_
 
     @property
     def n_samples_seen_(self) -> int:
@@ -230,6 +399,33 @@ class ELM(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _size_for(n_features: int, n_rows: int | None, dtype: Any) -> int:
+    """The number of units for hidden="auto".
+
+    Ten times the number of inputs, the paper's rule, and at least 100. Where the rows are known,
+    at least 15 times the root of their number, up to 2000; rounded up to 100, 200, 400, ..., so
+    that shards of a data set get the same. Three matrices of units by units fit into 256 MB.
+    """
+    wanted = max(100, 10 * n_features)
+    if n_rows is not None:
+        rows = min(2000.0, 15 * np.sqrt(n_rows))
+        wanted = max(wanted, int(100 * 2 ** np.ceil(np.log2(max(rows, 100) / 100))))
+    return min(wanted, int(np.sqrt(_MEMORY / (3 * np.dtype(dtype).itemsize))))
+
+
+def _joined(first: Early, more: Early) -> Early:
+    """Two pieces of a stream as one."""
+    pairs = list(zip(first, more, strict=True))
+    blocks = [block for block in pairs[0] if block.shape[0]]
+    X: Any = sparse.vstack(blocks).tocsr() if sparse.issparse(more[0]) else np.concatenate(blocks)
+    y = np.concatenate([part for part in pairs[1] if len(part)])
+    if first[2] is None and more[2] is None:
+        return X, y, None
+    counts = (first[0].shape[0], more[0].shape[0])
+    parts = zip(pairs[2], counts, strict=True)
+    return X, y, np.concatenate([np.ones(n) if w is None else w for w, n in parts])
 
 
 def _same_layer(a: Any, b: Any) -> bool:

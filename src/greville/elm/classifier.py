@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -11,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
+from ..solvers import Opium
 from ..solvers._additive import AdditiveSolver
 from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
-from ..validation import check_length, check_something_counts, check_weights
-from ._base import ELM, solver_is_additive, solver_is_online
+from ..validation import check_length, check_weights
+from ._base import ELM, solver_is_additive, solver_is_online, solver_is_opium
 from ._labels import (
     checked_labels,
     first_seen,
@@ -92,10 +94,8 @@ class ELMClassifier(ClassifierMixin, ELM):
         self
         """
         with self._guarded():
-            rows, _, _ = self._checked(X, y, None, sample_weight, reset=True)
-            check_something_counts(rows.weight)
-            self.solver_._learn(rows)
-            self.solver_._flush()
+            rows, _ = self._checked(X, y, None, sample_weight, reset=True)
+            self._fit(*rows)
         return self
 
     @available_if(solver_is_online)
@@ -115,8 +115,8 @@ class ELMClassifier(ClassifierMixin, ELM):
         self
         """
         with self._guarded():
-            rows, _, _ = self._checked(X, y, classes, sample_weight, reset=not self._started)
-            self.solver_._learn(rows)
+            rows, _ = self._checked(X, y, classes, sample_weight, reset=not self._started)
+            self._learn(*rows)
         return self
 
     @available_if(solver_is_online)
@@ -151,22 +151,22 @@ class ELMClassifier(ClassifierMixin, ELM):
             probability 0 and score -inf. If no class is known at all, as for the first row of a
             new model, all take part.
         """
-        if method not in ("predict", "predict_proba", "decision_function"):
-            raise ValueError(
-                f"method={method!r}: choose 'predict', 'predict_proba' or 'decision_function'."
-            )
+        _check_method(method)
         with self._guarded():
             started = self._started
-            rows, labels, known = self._checked(X, y, classes, sample_weight, reset=not started)
-            scores = self.solver_._record(rows)
+            rows, known = self._checked(X, y, classes, sample_weight, reset=not started)
+            scores = np.concatenate(self._record(*rows, self._recorded))
+            labels = index_of(self.classes_, rows[1])
             first = first_seen(labels, len(self.classes_))
             first[index_of(self.classes_, known)] = -1
             unknown = first >= np.arange(len(labels))[:, None]
             unknown &= ~unknown.all(axis=1, keepdims=True)
             scores[unknown] = -np.inf
-            if method == "predict":
-                return self._decide(scores)
-            return nearest_probabilities(scores) if method == "predict_proba" else scores
+            return self._answers(scores, method)
+
+    def _recorded(self, rows: Rows) -> Array:
+        assert isinstance(self.solver_, OnlineSolver)
+        return self.solver_._record(rows)
 
     @available_if(solver_is_additive)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -194,11 +194,44 @@ class ELMClassifier(ClassifierMixin, ELM):
         check_is_fitted(self)
         with self._guarded():
             n_classes = len(self.classes_)
-            rows, _, _ = self._checked(X, y, None, sample_weight, reset=False)
+            rows, _ = self._checked(X, y, None, sample_weight, reset=False)
             if len(self.classes_) > n_classes:
                 raise ValueError("y: it has labels that were never learned.")
-            self.solver_._unlearn(rows)
+            self.solver_._unlearn(self._rows(*rows))
+            self._early = None
         return self
+
+    @available_if(solver_is_opium)
+    def loo_predict(
+        self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "predict"
+    ) -> Array:
+        """Predict each of these rows, which were learned, as if it alone had not been.
+
+        Exactly, and without learning anything again; the hidden layer, the units of the inputs
+        and epsilon stay as they are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+        method : {"predict", "predict_proba", "decision_function"}, default="predict"
+            What to return for each row.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        _check_method(method)
+        with self._guarded():
+            n_classes = len(self.classes_)
+            rows, _ = self._checked(X, y, None, sample_weight, reset=False)
+            if len(self.classes_) > n_classes:
+                raise ValueError("y: it has labels that were never learned.")
+        assert isinstance(self.solver_, Opium)
+        return self._answers(self.solver_._left_out(self._rows(*rows)), method)
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -254,14 +287,20 @@ class ELMClassifier(ClassifierMixin, ELM):
                 solver._add_outputs(len(both), index_of(both, known))
         self.classes_ = both
         pair[0]._merge(pair[1])
+        self._early = None
 
     def _decide(self, scores: Array) -> Array:
         return self.classes_[scores.argmax(axis=1)]
 
+    def _answers(self, scores: Array, method: str) -> Array:
+        if method == "predict":
+            return self._decide(scores)
+        return nearest_probabilities(scores) if method == "predict_proba" else scores
+
     def _checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Rows, Array, Array]:
-        """The rows; their labels as indices into `classes_`; the labels known before them."""
+    ) -> tuple[tuple[Any, Array, Array | None], Array]:
+        """The rows, with labels all of which are now in `classes_`; those known before them."""
         X = self._checked_rows(X, reset=reset)
         y = checked_labels(y, "y")
         check_length("y", len(y), X.shape[0])
@@ -272,11 +311,24 @@ class ELMClassifier(ClassifierMixin, ELM):
             known = merged_classes(before, checked_labels(classes, "classes"), "classes")
         merged = merged_classes(known, y, "y")
         if reset:
-            self._begin(X, y, len(merged))
+            self.__dict__.pop("solver_", None)
         elif len(merged) > len(self.classes_):
             assert isinstance(self.solver_, OnlineSolver)
             self.solver_._add_outputs(len(merged), index_of(merged, self.classes_))
         self.classes_ = merged
-        labels = index_of(merged, y)
-        rows = self._rows(X, lambda rows: one_hot(labels[rows], len(merged), self._dtype), weight)
-        return rows, labels, merged[:0] if known is None else known
+        return (X, y, weight), merged[:0] if known is None else known
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self.classes_)
+
+    def _targets(self, y: Array) -> Callable[[slice], Array]:
+        labels, n_classes = index_of(self.classes_, y), len(self.classes_)
+        return lambda rows: one_hot(labels[rows], n_classes, self._dtype)
+
+
+def _check_method(method: str) -> None:
+    if method not in ("predict", "predict_proba", "decision_function"):
+        raise ValueError(
+            f"method={method!r}: choose 'predict', 'predict_proba' or 'decision_function'."
+        )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
+from ..solvers import Opium
+from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
-from ..validation import check_magnitude, check_something_counts, check_targets, check_weights
-from ._base import ELM, solver_is_additive, solver_is_online
+from ..validation import check_magnitude, check_targets, check_weights
+from ._base import ELM, solver_is_additive, solver_is_online, solver_is_opium
+from ._scaling import Scaling
 
 
 class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
@@ -71,10 +76,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         self
         """
         with self._guarded():
-            rows = self._checked(X, y, sample_weight, reset=True)
-            check_something_counts(rows.weight)
-            self.solver_._learn(rows)
-            self.solver_._flush()
+            self._fit(*self._checked(X, y, sample_weight, reset=True))
         return self
 
     @available_if(solver_is_online)
@@ -92,8 +94,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         self
         """
         with self._guarded():
-            rows = self._checked(X, y, sample_weight, reset=not self._started)
-            self.solver_._learn(rows)
+            self._learn(*self._checked(X, y, sample_weight, reset=not self._started))
         return self
 
     @available_if(solver_is_online)
@@ -123,10 +124,20 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         """
         with self._guarded():
             rows = self._checked(X, y, sample_weight, reset=not self._started)
-            if not return_std:
-                return self._shaped(self.solver_._record(rows))
-            predicted, spread = self._exact_solver()._record_with_spread(rows)
-            return self._shaped(predicted), self._shaped(spread)
+            record = self._recorded_with_spread if return_std else self._recorded
+            parts = [
+                np.concatenate(part) for part in zip(*self._record(*rows, record), strict=True)
+            ]
+            shaped = tuple(self._shaped(part) for part in parts)
+            return shaped if return_std else shaped[0]
+
+    def _recorded(self, rows: Rows) -> tuple[Array, ...]:
+        assert isinstance(self.solver_, OnlineSolver)
+        return (self._target_scaling.undo(self.solver_._record(rows)),)
+
+    def _recorded_with_spread(self, rows: Rows) -> tuple[Array, ...]:
+        predicted, spread = self._exact_solver()._record_with_spread(rows)
+        return self._target_scaling.undo(predicted), self._target_scaling.undo_spread(spread)
 
     @available_if(solver_is_additive)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -153,8 +164,33 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         """
         check_is_fitted(self)
         with self._guarded():
-            self.solver_._unlearn(self._checked(X, y, sample_weight, reset=False))
+            rows = self._checked(X, y, sample_weight, reset=False)
+            self.solver_._unlearn(self._rows(*rows))
+            self._early = None
         return self
+
+    @available_if(solver_is_opium)
+    def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Predict each of these rows, which were learned, as if it alone had not been.
+
+        Exactly, and without learning anything again; the hidden layer, the units of inputs and
+        targets and epsilon stay as they are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        predictions : ndarray of the shape of y
+        """
+        check_is_fitted(self)
+        rows = self._rows(*self._checked(X, y, sample_weight, reset=False))
+        assert isinstance(self.solver_, Opium)
+        return self._shaped(self._target_scaling.undo(self.solver_._left_out(rows)))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted targets and, if wanted, how far off they may be.
@@ -174,23 +210,37 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             within 1.64 of them, where the model is right. Only if `return_std`.
         """
         if not return_std:
-            return self._shaped(self._scores(X))
+            return self._shaped(self._target_scaling.undo(self._scores(X)))
         y, std = self._scores_and_spreads(X)
-        return self._shaped(y), self._shaped(std)
+        units = self._target_scaling
+        return self._shaped(units.undo(y)), self._shaped(units.undo_spread(std))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Any, Array, Array | None]:
         X = self._checked_rows(X, reset=reset)
         dtype = self._dtype_for(X, reset=reset)
-        y = check_targets(y, "y", X.shape[0], dtype)
+        y = check_targets(y, "y", X.shape[0], np.float64)
         weight = check_weights(sample_weight, X.shape[0], dtype)
-        check_magnitude("y", y, weight)
+        check_magnitude("y", y if self._standardizes() else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)
         if reset:
-            self._begin(X, y, Y.shape[1])
-            self._flat = y.ndim == 1
+            self._flat, self._n_targets = y.ndim == 1, Y.shape[1]
+            self.__dict__.pop("solver_", None)
         else:
             self.solver_._check_outputs("y", Y)
-        return self._rows(X, Y.__getitem__, weight)
+        return X, Y, weight
+
+    @property
+    def _n_outputs(self) -> int:
+        return self._n_targets
+
+    def _targets(self, y: Array) -> Callable[[slice], Array]:
+        scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
+        return lambda rows: scaled[rows]
+
+    def _units_of_targets(self, y: Array) -> Scaling:
+        return Scaling.of_targets(y)
 
     def _shaped(self, Y: Array) -> Array:
         return Y[:, 0] if self._flat else Y

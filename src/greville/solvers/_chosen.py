@@ -11,7 +11,7 @@ import numpy as np
 from .. import linalg
 from ..linalg import Array
 from ..threads import one_thread
-from ._evidence import Path, Sums, choose
+from ._evidence import SINGULAR_VALUES, Path, Sums, choose
 from ._root import _LARGEST_LOSS, _ONE_THREAD, _SMALL, Blocks, Root, _squares
 
 # Where the sums come from a Gram matrix, they are kept with this part of ε as their ridge: enough
@@ -272,13 +272,6 @@ class ChosenRoot(Root):
             self.count, free, sums.prior, self._length(total, sums.prior), sums.R, sums.Z, sums.loss
         )
 
-    def _described_by(self, G: Array, C: Array, squares: Array, prior: float) -> Sums:
-        total = float(G.diagonal()[self.free :].sum(dtype=np.float64))
-        length = self._length(total, prior)
-        return Sums(
-            self.count, self.free, prior, length, gram=G, targets=C, squares=squares
-        )
-
     def _length(self, total: float, prior: float) -> float:
         """The mean square length of a row."""
         total -= (self.n_hidden - self.free) * prior**2
@@ -309,10 +302,10 @@ class ChosenRoot(Root):
             return False
         epsilon, path, root = self.epsilon, self.path, None
         if self.choosing:
-            # Below the rounding of its largest element, the matrix has nothing to say.
-            rounding = float(np.sqrt(np.finfo(precision).eps * G.diagonal().max()))
-            described = self._described_by(G, C, squares, prior)
-            path, root = choose(described, max(prior, rounding))
+            found = self._choose_by_gram(G, C, squares, prior)
+            if found is None:
+                return False
+            path, root = found
             epsilon = path.chosen
         if root is None:
             root = linalg.root_of_gram(linalg.with_ridge(G, epsilon**2 - prior**2, self.free))
@@ -333,6 +326,27 @@ class ChosenRoot(Root):
         self.largest, self.epsilon, self.path = largest, epsilon, path
         self._holds(epsilon)
         return True
+
+    def _choose_by_gram(
+        self, G: Array, C: Array, squares: Array, prior: float
+    ) -> tuple[Path, Array | None] | None:
+        """The choice, by the way that a root of this size would take; None if it is too small."""
+        total = float(G.diagonal()[self.free :].sum(dtype=np.float64))
+        length = self._length(total, prior)
+        # Below the rounding of its largest elements, the matrix has nothing to say.
+        limit = len(G) * float(np.finfo(G.dtype).eps) * float(G.diagonal().max())
+        smallest = float(np.hypot(prior, np.sqrt(limit)))
+        if len(G) > SINGULAR_VALUES:
+            sums = Sums(self.count, self.free, prior, length, gram=G, targets=C, squares=squares)
+        else:
+            R = linalg.root_of_gram(linalg.with_ridge(G, limit, self.free))
+            if R is None:
+                return None
+            Z = linalg.solve_root(R, C, transposed=True)
+            loss = np.maximum(squares - _squares(Z), 0.0)
+            sums = Sums(self.count, self.free, smallest, length, R, Z, loss)
+        path, root = choose(sums, smallest)
+        return None if path.chosen == path.epsilon[0] else (path, root)
 
 
 def _few(H: Array, Y: Array) -> Iterator[tuple[Array, Array]]:

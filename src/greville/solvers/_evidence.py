@@ -21,7 +21,7 @@ STEPS = 8
 
 # Layers up to this size are turned into their singular values, from which the whole curve follows.
 # For larger ones a Cholesky factor for each ε that is tried takes less time (measured: M = 400).
-_SINGULAR_VALUES = 400
+SINGULAR_VALUES = 400
 
 # Steps taken at once while looking for the top.
 _STRIDE = 4
@@ -105,7 +105,7 @@ class Sums:
 
 def choose(sums: Sums, smallest: float) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
-    if sums.gram is None and sums.R is not None and len(sums.R) <= _SINGULAR_VALUES:
+    if sums.gram is None and sums.R is not None and len(sums.R) <= SINGULAR_VALUES:
         curve: _Curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
@@ -113,9 +113,7 @@ def choose(sums: Sums, smallest: float) -> tuple[Path, Array | None]:
     tried = curve.search(lowest)
     best = max(sorted(tried), key=lambda k: tried[k])
     kept = sorted(k for k in tried if np.isfinite(tried[k]))
-    path = Path(
-        np.array([value(k) for k in kept]), np.array([tried[k] for k in kept]), value(best)
-    )
+    path = Path(np.array([value(k) for k in kept]), np.array([tried[k] for k in kept]), value(best))
     if isinstance(curve, _ByCholesky) and curve.best_root and curve.best_root[0] == best:
         return path, curve.best_root[1]
     return path, None
@@ -165,7 +163,7 @@ class _BySingularValues(_Curve):
     def search(self, lowest: int) -> dict[int, float]:
         highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), 1e-300)))
         last = max(lowest, int(np.ceil(max(highest, STEPS * (self.typical / 2 + 1)))))
-        first = max(lowest, last - 12 * STEPS)
+        first = max(lowest, last - 20 * STEPS)
         return {k: self._at(k) for k in range(first, last + 1)}
 
     def _at(self, k: int) -> float:

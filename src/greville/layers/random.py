@@ -1,46 +1,16 @@
-"""The hidden layer: X → H, eqs. (1)-(2)."""
+"""Units with random weights: X → H, eqs. (1)-(2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from .linalg import Array, matmul
-from .validation import FLOATS, check_number, check_switch, check_rows, naming, unchanged_on_error
+from ..validation import check_number, check_rows, check_switch, unchanged_on_error
+from ._base import Activation, Layer, working_dtype
 
 
-def _relu(H: Array, out: Array) -> Array:
-    return np.maximum(H, 0, out=out)
-
-
-def _hard_limit(H: Array, out: Array) -> Array:
-    return np.greater_equal(H, 0, out=out, casting="unsafe")
-
-
-def _identity(H: Array, out: Array) -> Array:
-    return out
-
-
-# Each works in place, f(H, out=H): the layer never holds a second array of H's size.
-ACTIVATIONS: dict[str, Callable[..., Array]] = {
-    "tanh": np.tanh,
-    "sigmoid": expit,
-    "relu": _relu,
-    "sin": np.sin,
-    "cos": np.cos,
-    "hard-limit": _hard_limit,
-    "identity": _identity,
-}
-
-
-class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomLayer(Layer):
     """A hidden layer with random, fixed input weights: ``H = f(X @ weights_ + bias_)``.
 
     Eqs. (1)-(2) of the paper. Fitting looks at the number of columns of X and at nothing else.
@@ -91,7 +61,7 @@ class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         *,
         weights: str = "uniform",
         scale: float = 0.5,
-        activation: str | Callable[[Array], Array] = "tanh",
+        activation: Activation = "tanh",
         bias: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -117,70 +87,23 @@ class RandomLayer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         with unchanged_on_error(self):
             self._check_parameters()
             X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse=("csr", "csc"))
-            self._draw(X.shape[1], np.float32 if X.dtype == np.float32 else np.float64)
+            self._draw(X.shape[1], working_dtype(X))
         return self
 
-    def transform(self, X: Any) -> Array:
-        """The activations of the hidden units, eq. (2).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        H : ndarray of shape (n_samples, n_hidden)
-            float32 for float32 input, else float64.
-        """
-        check_is_fitted(self)
-        X = check_rows(
-            self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
-        )
-        weights = self.weights_.astype(X.dtype, copy=False)
-        H = np.asarray(X @ weights) if sparse.issparse(X) else matmul(X, weights)
-        if self.bias_ is not None:
-            H += self.bias_.astype(X.dtype, copy=False)
-        if not callable(self.activation):
-            return ACTIVATIONS[self.activation](H, out=H)
-        activated = np.asarray(self.activation(H))
-        if activated.shape != H.shape:
-            raise ValueError(
-                f"activation: it returned shape {activated.shape} for input of shape {H.shape}; "
-                "it must keep the shape."
-            )
-        return activated.astype(H.dtype, copy=False)
-
     def _check_parameters(self) -> None:
-        if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
-            check_number("n_hidden", self.n_hidden, low=1, whole=True)
+        self._check_size()
+        self._check_activation()
         check_number("scale", self.scale, low=0, high=1e100, include_low=False)
         check_switch("bias", self.bias)
         if not (isinstance(self.weights, str) and self.weights in ("uniform", "normal")):
             raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
-        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
-        if not (callable(self.activation) or known):
-            names = ", ".join(map(repr, ACTIVATIONS))
-            raise ValueError(
-                f"activation={self.activation!r}: choose one of {names}, or pass a function."
-            )
 
     def _draw(self, n_features: int, dtype: Any) -> None:
-        self.n_hidden_ = 10 * n_features if self.n_hidden == "auto" else int(self.n_hidden)
-        with naming("random_state"):
-            random = check_random_state(self.random_state)
+        self.n_hidden_ = self._size(n_features)
+        random = self._random()
         draw = random.normal if self.weights == "normal" else random.uniform
         spread = (0.0, self.scale) if self.weights == "normal" else (-self.scale, self.scale)
         # Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
         units = draw(*spread, size=(self.n_hidden_, n_features))
         self.weights_ = np.ascontiguousarray(units.T, dtype=dtype)
         self.bias_ = draw(*spread, size=self.n_hidden_).astype(dtype) if self.bias else None
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_hidden_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

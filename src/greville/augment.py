@@ -1,0 +1,218 @@
+"""Images that move a little: each can be learned once, and never stored.
+
+A model that learns online needs no second look at its data. So a data set of images can be shown to
+it again and again, every time shifted, turned, stretched and bent in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from sklearn.utils import check_array, check_random_state
+
+from .linalg import Array
+from .validation import check_length, check_number, naming
+
+# Images distorted at a time: enough to share the price of a call, few enough for the cache.
+_AT_ONCE = 256
+
+
+def distort(
+    X: Any,
+    shape: tuple[int, int],
+    *,
+    shift: float = 1.5,
+    rotation: float = 12.0,
+    zoom: float = 0.15,
+    shear: float = 0.2,
+    elastic: float = 0.0,
+    smoothness: float = 6.0,
+    random_state: Any = None,
+) -> Array:
+    """Each image shifted, turned, zoomed, sheared and bent at random.
+
+    Pixels in between are interpolated; outside the image there is zero. The defaults suit digits
+    of 28 x 28 pixels.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_pixels)
+        Images, each row by row.
+    shape : tuple of two int
+        Their rows and columns.
+    shift : float, default=1.5
+        The largest shift along each axis, in pixels.
+    rotation : float, default=12.0
+        The largest angle, in degrees.
+    zoom : float, default=0.15
+        The largest logarithm of the zoom, along each axis on its own.
+    shear : float, default=0.2
+        The largest shift of a row, in columns, per row from the centre.
+    elastic : float, default=0.0
+        How far pixels move on their own: the root mean square along each axis, in pixels.
+    smoothness : float, default=6.0
+        Over how many pixels these movements are alike.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_pixels)
+        float32 for float32 input, else float64.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from greville import augment
+    >>> X, y = load_digits(return_X_y=True)
+    >>> augment.distort(X, (8, 8), shift=0.5, random_state=0).shape
+    (1797, 64)
+    """
+    X = _checked(X, shape)
+    for name, value in (
+        ("shift", shift),
+        ("rotation", rotation),
+        ("zoom", zoom),
+        ("shear", shear),
+        ("elastic", elastic),
+    ):
+        check_number(name, value, low=0)
+    check_number("smoothness", smoothness, low=0, include_low=False)
+    with naming("random_state"):
+        random = check_random_state(random_state)
+    distorted = np.empty_like(X)
+    for start in range(0, len(X), _AT_ONCE):
+        images = X[start : start + _AT_ONCE]
+        n = len(images)
+        matrices = _matrices(n, np.deg2rad(rotation), zoom, shear, random)
+        moves = shift * _symmetric(random, (n, 2))
+        places = _places(shape, matrices.astype(X.dtype), moves.astype(X.dtype))
+        if elastic > 0:
+            places += _bends(n, shape, elastic, smoothness, random).astype(X.dtype)
+        distorted[start : start + n] = _sampled(images, shape, places)
+    return distorted
+
+
+def stream(
+    X: Any,
+    y: Any,
+    shape: tuple[int, int],
+    *,
+    epochs: int | None = None,
+    chunk: int = 4096,
+    random_state: Any = None,
+    **distortions: float,
+) -> Iterator[tuple[Array, Array]]:
+    """Distorted images and their labels in chunks, epoch after epoch, in random order.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_pixels)
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    shape : tuple of two int
+        The rows and columns of an image.
+    epochs : int, optional
+        How often each image is shown; without it, there is no end.
+    chunk : int, default=4096
+        Images in a chunk.
+    random_state : int, RandomState instance or None, default=None
+    **distortions
+        As in `distort`.
+
+    Yields
+    ------
+    X, y : ndarrays
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from greville import ELMClassifier, RandomLayer, augment
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X / 16
+    >>> model = ELMClassifier(RandomLayer(300), random_state=0).fit(X[:1500], y[:1500])
+    >>> for X_more, y_more in augment.stream(
+    ...     X[:1500], y[:1500], (8, 8), epochs=2, shift=0.5, random_state=0
+    ... ):
+    ...     _ = model.partial_fit(X_more, y_more)
+    >>> model.n_samples_seen_
+    4500
+    """
+    X, y = _checked(X, shape), np.asarray(y)
+    check_length("y", len(y), len(X))
+    check_number("chunk", chunk, low=1, whole=True)
+    if epochs is not None:
+        check_number("epochs", epochs, low=0, whole=True)
+    with naming("random_state"):
+        random = check_random_state(random_state)
+    epoch = 0
+    while epochs is None or epoch < epochs:
+        order = random.permutation(len(X))
+        for start in range(0, len(X), chunk):
+            rows = order[start : start + chunk]
+            yield distort(X[rows], shape, random_state=random, **distortions), y[rows]
+        epoch += 1
+
+
+def _checked(X: Any, shape: Any) -> Array:
+    with naming("X"):
+        X = check_array(X, dtype=(np.float64, np.float32), order="C", input_name="X")
+    if len(shape) != 2 or shape[0] * shape[1] != X.shape[1]:
+        raise ValueError(
+            f"shape={shape!r}: X has {X.shape[1]} columns; pass the rows and columns of an image "
+            "with that many pixels."
+        )
+    return X
+
+
+def _symmetric(random: np.random.RandomState, size: Any) -> Array:
+    return random.uniform(-1, 1, size=size)
+
+
+def _matrices(
+    n: int, angle: float, zoom: float, shear: float, random: np.random.RandomState
+) -> Array:
+    """For each image the matrix that takes a place in the new one to one in the old."""
+    turn = angle * _symmetric(random, n)
+    stretch = np.exp(zoom * _symmetric(random, (n, 2)))
+    lean = shear * _symmetric(random, n)
+    cos, sin = np.cos(turn), np.sin(turn)
+    turned = np.array([[cos, -sin], [sin + lean, cos]])  # row, column
+    return np.moveaxis(turned, -1, 0) * stretch[:, :, None]
+
+
+def _places(shape: tuple[int, int], matrices: Array, moves: Array) -> Array:
+    """Where each pixel of each new image comes from, of shape (n, 2, n_pixels)."""
+    centre = (np.array(shape, moves.dtype) - 1) / 2
+    grid = np.indices(shape, dtype=moves.dtype).reshape(2, -1) - centre[:, None]
+    return matrices @ grid + (centre + moves)[:, :, None]
+
+
+def _bends(
+    n: int, shape: tuple[int, int], size: float, smoothness: float, random: np.random.RandomState
+) -> Array:
+    """Smooth random movements of the pixels, of shape (n, 2, n_pixels)."""
+    moves = random.normal(size=(n, 2, *shape))
+    for axis in (2, 3):
+        moves = gaussian_filter1d(moves, smoothness, axis=axis, mode="wrap")
+    moves *= size / np.sqrt(np.mean(moves**2))
+    return moves.reshape(n, 2, -1)
+
+
+def _sampled(images: Array, shape: tuple[int, int], places: Array) -> Array:
+    """The images at these places, by interpolation between the four pixels around."""
+    height, width = shape
+    padded = np.pad(images.reshape(-1, height, width), ((0, 0), (1, 1), (1, 1)))
+    flat = padded.reshape(len(images), -1)
+    row = np.clip(places[:, 0] + 1, 0, height + 0.999)
+    column = np.clip(places[:, 1] + 1, 0, width + 0.999)
+    top, left = row.astype(np.intp), column.astype(np.intp)
+    down, right = row - top, column - left
+    first = top * (width + 2) + left
+    upper, lower = (
+        np.take_along_axis(flat, first + step, 1) * (1 - right)
+        + np.take_along_axis(flat, first + step + 1, 1) * right
+        for step in (0, width + 2)
+    )
+    return upper * (1 - down) + lower * down

@@ -1,0 +1,133 @@
+"""Inputs and targets in units that suit the hidden layer, learned from first rows and then kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..linalg import Array
+
+# The mean square length of a row after scaling. Weights uniform in ±0.5 then make sums with a
+# standard deviation of 0.7: units neither linear nor saturated.
+_SQUARE_LENGTH = 6.0
+
+# Rows that a stream is measured by. It is measured again after 1, 2, 4, ... rows, up to these.
+MOST_ROWS = 1024
+
+# With fewer rows than this, nothing is said about means and about columns in small units.
+_FEW = 16
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """(x - centre) / unit, column by column; None where numbers stay as they are."""
+
+    centre: Array | None
+    unit: Array | None
+
+    @classmethod
+    def of_inputs(cls, X: Any, *, always: bool) -> Scaling:
+        """Columns around their means, by their ranges, and rows of a common mean length.
+
+        By the range and not by the standard deviation: a pixel that is nearly always black is not
+        worth more than the others. Without `always`, inputs of order one stay as they are.
+        """
+        low, high, mean, square = _columns(X)
+        half = (high - low) / 2
+        centre: Array | None = mean
+        varying = half > 0
+        if not varying.any() or (not always and _is_of_order_one(X, half, mean, square)):
+            return cls(None, None)
+        unit = np.where(varying, half, np.where(mean != 0, np.abs(mean), 1.0))
+        if sparse.issparse(X):
+            centre, around = None, square  # centring would fill the zeros
+        else:
+            around = np.maximum(square - mean**2, 0.0)
+        length = float((around / unit**2)[varying].sum())
+        return cls(centre, unit * np.sqrt(length / _SQUARE_LENGTH) if length > 0 else unit)
+
+    @classmethod
+    def of_targets(cls, Y: Array) -> Scaling:
+        """Near their means, by about their standard deviations, unless they are of order one.
+
+        Only rounding depends on it. So round numbers do, which other rows would give too.
+        """
+        mean, std = Y.mean(axis=0), Y.std(axis=0)
+        size = np.where(std > 0, std, np.where(mean != 0, np.abs(mean), 1.0))
+        if (np.abs(mean) <= 10 * size).all() and (size > 1e-3).all() and (size < 1e3).all():
+            return cls(None, None)
+        unit = np.exp2(np.round(np.log2(size)))
+        return cls(4 * unit * np.round(mean / (4 * unit)), unit)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Scaling):
+            return NotImplemented
+        return _equal(self.centre, other.centre) and _equal(self.unit, other.unit)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def apply(self, X: Any, dtype: Any) -> Any:
+        if self.unit is None:
+            return X
+        if sparse.issparse(X):
+            return (X @ sparse.diags_array(1 / self.unit)).tocsr().astype(dtype)
+        X = X.astype(np.float64)
+        if self.centre is not None:
+            X -= self.centre
+        X /= self.unit
+        return X.astype(dtype, copy=False)
+
+    def undo(self, Y: Array) -> Array:
+        if self.unit is None or self.centre is None:
+            return Y
+        return (Y * self.unit + self.centre).astype(Y.dtype)
+
+    def undo_spread(self, spread: Array) -> Array:
+        return spread if self.unit is None else (spread * self.unit).astype(spread.dtype)
+
+
+def _equal(a: Array | None, b: Array | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)
+
+
+def rows_measured(n_rows: int) -> int:
+    """How many of the first rows of a stream its units come from."""
+    return min(MOST_ROWS, 1 << max(0, n_rows.bit_length() - 1)) if n_rows else 0
+
+
+def _columns(X: Any) -> tuple[Array, Array, Array, Array]:
+    """The least, the largest, the mean and the mean square of each column."""
+    if sparse.issparse(X):
+        low, high = (np.asarray(f(axis=0).toarray()).ravel() for f in (X.min, X.max))
+        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        square = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
+        return low.astype(np.float64), high.astype(np.float64), mean, square
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    mean = X.mean(axis=0, dtype=np.float64)
+    square = np.zeros(X.shape[1])
+    for start in range(0, len(X), 4096):
+        block = X[start : start + 4096].astype(np.float64)
+        square += np.einsum("ij,ij->j", block, block)
+    return low, high, mean, square / len(X)
+
+
+def _is_of_order_one(X: Any, half: Array, mean: Array, square: Array) -> bool:
+    """Whether a hidden layer can take X as it is: pixels in [0, 1], numbers around zero, ...
+
+    The largest number lies between 0.3 and 10, no column is far from zero next to its range, and
+    none is in much smaller units than the others. A column that is nearly always the same, as
+    the edge of an image, may have a smaller range.
+    """
+    largest = float((np.abs(mean) + half).max())
+    if not 0.3 <= largest <= 10:
+        return False
+    if X.shape[0] < _FEW:
+        return True
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    lively = spread >= 0.15 * half
+    far = (np.abs(mean) > 3 * half) & (half > 0)
+    small = (half < 0.05 * half.max()) & lively & (half > 0)
+    return not (far.any() or small.any())

@@ -1,0 +1,128 @@
+"""What all hidden layers share: activations, and the way from X to H, eqs. (1)-(2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..linalg import Array, matmul
+from ..validation import FLOATS, check_number, check_rows, naming
+
+Activation = str | Callable[[Array], Array]
+
+
+def _relu(H: Array, out: Array) -> Array:
+    return np.maximum(H, 0, out=out)
+
+
+def _hard_limit(H: Array, out: Array) -> Array:
+    return np.greater_equal(H, 0, out=out, casting="unsafe")
+
+
+def _identity(H: Array, out: Array) -> Array:
+    return out
+
+
+# Each works in place, f(H, out=H): the layer never holds a second array of H's size.
+ACTIVATIONS: dict[str, Callable[..., Array]] = {
+    "tanh": np.tanh,
+    "sigmoid": expit,
+    "relu": _relu,
+    "sin": np.sin,
+    "cos": np.cos,
+    "hard-limit": _hard_limit,
+    "identity": _identity,
+}
+
+
+class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`."""
+
+    n_hidden: int | str
+    activation: Activation
+    random_state: Any
+    weights_: Any
+    bias_: Array | None
+    n_hidden_: int
+
+    def transform(self, X: Any) -> Array:
+        """The activations of the hidden units, eq. (2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_hidden)
+            float32 for float32 input, else float64.
+        """
+        check_is_fitted(self)
+        X = check_rows(
+            self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
+        )
+        return self._activated(self._projected(X))
+
+    def _projected(self, X: Any) -> Array:
+        """X @ weights_ + bias_."""
+        weights = self.weights_.astype(X.dtype, copy=False)
+        if sparse.issparse(weights):
+            H = weights.T @ (X.toarray() if sparse.issparse(X) else X).T
+            H = np.ascontiguousarray(H.T)
+        else:
+            H = np.asarray(X @ weights) if sparse.issparse(X) else matmul(X, weights)
+        if self.bias_ is not None:
+            H += self.bias_.astype(X.dtype, copy=False)
+        return H
+
+    def _activated(self, H: Array) -> Array:
+        if not callable(self.activation):
+            return ACTIVATIONS[self.activation](H, out=H)
+        activated = np.asarray(self.activation(H))
+        if activated.shape != H.shape:
+            raise ValueError(
+                f"activation: it returned shape {activated.shape} for input of shape {H.shape}; "
+                "it must keep the shape."
+            )
+        return activated.astype(H.dtype, copy=False)
+
+    def _size(self, n_features: int) -> int:
+        return 10 * n_features if self.n_hidden == "auto" else int(self.n_hidden)
+
+    def _random(self) -> np.random.RandomState:
+        with naming("random_state"):
+            return check_random_state(self.random_state)
+
+    def _check_size(self) -> None:
+        if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
+            check_number("n_hidden", self.n_hidden, low=1, whole=True)
+
+    def _check_activation(self) -> None:
+        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
+        if not (callable(self.activation) or known):
+            names = ", ".join(map(repr, ACTIVATIONS))
+            raise ValueError(
+                f"activation={self.activation!r}: choose one of {names}, or pass a function."
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hidden_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def working_dtype(X: Any) -> Any:
+    """float32 for float32, else float64."""
+    return np.float32 if X.dtype == np.float32 else np.float64

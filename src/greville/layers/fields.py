@@ -1,0 +1,180 @@
+"""Units that each see a part of the image."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from ..linalg import Array
+from ..validation import check_number, check_rows, unchanged_on_error
+from ._base import Activation, Layer, working_dtype
+
+# Weights with fewer numbers than this part are kept, and multiplied, as a sparse matrix. Measured
+# with 8000 units on two cores, float32: a dense product is 10 times faster at 13 % (28 x 28
+# pixels), and as fast at 1.5 %.
+_SPARSE = 1 / 64
+
+# The sides of a field go up to this part of the image's.
+_LARGEST_SIDE = 0.6
+_SMALLEST_SIDE = 3
+
+
+class ReceptiveFieldLayer(Layer):
+    """Random units that each see a random rectangle of an image.
+
+    Neighbouring pixels belong together; a unit that sees a part of the image can tell a stroke
+    from its absence where one that sees all of it averages. After McDonnell et al.
+
+    Parameters
+    ----------
+    shape : tuple of two int
+        The rows and columns of the image; X has a column for each pixel, row by row.
+    n_hidden : int or "auto", default="auto"
+        Number of hidden units. "auto" is 10 times the number of pixels.
+    border : int, default=3
+        Pixels along the edges that no unit sees.
+    min_area : int, default=10
+        The least number of pixels in a field.
+    scale : float, default=2.0
+        The length of each unit's weights.
+    activation : str or callable, default="tanh"
+        As in `RandomLayer`.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    weights_ : ndarray or sparse array of shape (n_features, n_hidden)
+    bias_ : None
+    n_hidden_ : int
+    n_features_in_ : int
+
+    References
+    ----------
+    McDonnell, Tissera, Vladusich, van Schaik & Tapson, "Fast, simple and accurate handwritten digit
+    classification by training shallow neural network classifiers with the 'extreme learning
+    machine' algorithm", PLoS ONE 10(8), 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from greville import ELMClassifier, ReceptiveFieldLayer
+    >>> X, y = load_digits(return_X_y=True)
+    >>> layer = ReceptiveFieldLayer((8, 8), 500, border=0, random_state=0)
+    >>> model = ELMClassifier(layer).fit(X[:1500] / 16, y[:1500])
+    >>> bool(model.score(X[1500:] / 16, y[1500:]) > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        n_hidden: int | str = "auto",
+        *,
+        border: int = 3,
+        min_area: int = 10,
+        scale: float = 2.0,
+        activation: Activation = "tanh",
+        random_state: Any = None,
+    ) -> None:
+        self.shape = shape
+        self.n_hidden = n_hidden
+        self.border = border
+        self.min_area = min_area
+        self.scale = scale
+        self.activation = activation
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw fields and weights for images of the shape given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_size()
+            self._check_activation()
+            check_number("scale", self.scale, low=0, high=1e100, include_low=False)
+            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse=("csr", "csc"))
+            self.n_hidden_ = self._size(X.shape[1])
+            random = self._random()
+            fields = Fields("shape", self.shape, self.border, self.min_area, X.shape[1])
+            masks = fields.draw(self.n_hidden_, random)
+            units = random.normal(size=masks.shape)
+            self.weights_ = packed(with_length(units * masks, self.scale), working_dtype(X))
+            self.bias_ = None
+        return self
+
+
+class Fields:
+    """Rectangles of an image, drawn at random: the sides first, then the place.
+
+    Parameters
+    ----------
+    name : str
+        The argument to blame.
+    shape : tuple of two int
+    border, min_area : int
+    n_features : int
+        The number of columns the image must have.
+    """
+
+    def __init__(self, name: str, shape: Any, border: Any, min_area: Any, n_features: int) -> None:
+        pair = isinstance(shape, (tuple, list)) and len(shape) == 2
+        if not pair or not all(isinstance(side, Integral) and int(side) > 0 for side in shape):
+            raise ValueError(f"{name}={shape!r}: pass the rows and columns of the image.")
+        if shape[0] * shape[1] != n_features:
+            raise ValueError(
+                f"{name}={shape!r}: an image of that shape has {shape[0] * shape[1]} pixels, but X "
+                f"has {n_features} columns; pass the shape that X has."
+            )
+        check_number("border", border, low=0, whole=True)
+        check_number("min_area", min_area, low=1, whole=True)
+        self.shape = int(shape[0]), int(shape[1])
+        self.border = int(border)
+        self.min_area = int(min_area)
+        inner = [side - 2 * self.border for side in self.shape]
+        self.largest = [max(1, round(_LARGEST_SIDE * side)) for side in inner]
+        if min(inner) < 1 or self.largest[0] * self.largest[1] < self.min_area:
+            raise ValueError(
+                f"border={border!r}, min_area={min_area!r}: no field of that many pixels fits into "
+                f"an image of {shape[0]} x {shape[1]}; pass a smaller border or area."
+            )
+
+    def draw(self, n: int, random: np.random.RandomState) -> Array:
+        """n masks, each one in its field and zero elsewhere, of shape (n, n_features)."""
+        sides = np.stack([self._sides(i, n, random) for i in range(2)])
+        while (small := sides.prod(axis=0) < self.min_area).any():
+            sides[:, small] = [self._sides(i, int(small.sum()), random) for i in range(2)]
+        inside = []
+        for i in range(2):
+            room = self.shape[i] - 2 * self.border - sides[i]
+            start = self.border + np.floor(random.uniform(size=n) * (room + 1)).astype(int)
+            place = np.arange(self.shape[i])
+            inside.append((place >= start[:, None]) & (place < (start + sides[i])[:, None]))
+        return (inside[0][:, :, None] & inside[1][:, None, :]).reshape(n, -1)
+
+    def _sides(self, i: int, n: int, random: np.random.RandomState) -> Array:
+        return random.randint(min(_SMALLEST_SIDE, self.largest[i]), self.largest[i] + 1, size=n)
+
+
+def with_length(units: Array, length: float) -> Array:
+    """Each row scaled to a length; rows of zeros stay."""
+    norms = np.sqrt(np.einsum("ij,ij->i", units, units))
+    norms[norms == 0] = 1
+    return units * (length / norms)[:, None]
+
+
+def packed(units: Array, dtype: Any) -> Any:
+    """Weights, a column for each unit; sparse where that is faster."""
+    if np.count_nonzero(units) < _SPARSE * units.size:
+        return sparse.csc_array(units.T.astype(dtype))
+    return np.ascontiguousarray(units.T, dtype=dtype)

@@ -1,0 +1,129 @@
+"""Random Fourier features: a Gaussian kernel in a finite number of units."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from .. import linalg
+from ..linalg import Array
+from ..validation import check_number, check_rows, check_switch, unchanged_on_error
+from ._base import Layer, working_dtype
+
+
+class FourierLayer(Layer):
+    """Cosines and sines of random frequencies, whose products make a Gaussian kernel.
+
+    For units h, h(x)·h(x') is about n_hidden/2 times exp(-gamma·|x - x'|²): ridge on them is
+    kernel ridge, in time and memory that do not grow with the rows.
+
+    Parameters
+    ----------
+    n_hidden : int or "auto", default="auto"
+        Number of hidden units, half of them cosines and half sines. "auto" is 10 times the number
+        of inputs.
+    gamma : "scale" or float, default="scale"
+        One over twice the square of the kernel's width. "scale" is 1 over n_features times the
+        variance of X, as in scikit-learn's `SVC`, from the rows that `fit` sees.
+    orthogonal : bool, default=True
+        Whether frequencies come in orthogonal sets, which approximates the kernel better.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features, ceil(n_hidden / 2))
+        The frequencies.
+    gamma_ : float
+    n_hidden_ : int
+    n_features_in_ : int
+
+    References
+    ----------
+    Rahimi & Recht, "Random features for large-scale kernel machines", NIPS 2007.
+
+    Yu, Suresh, Choromanski, Holtmann-Rice & Kumar, "Orthogonal random features", NIPS 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import FourierLayer
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> H = FourierLayer(4000, gamma=0.5, random_state=0).fit_transform(X)
+    >>> kernel = np.exp(-0.5 * ((X[0] - X[1]) ** 2).sum())
+    >>> bool(abs(H[0] @ H[1] / 2000 - kernel) < 0.05)
+    True
+    """
+
+    # A kernel needs inputs in comparable units.
+    _wants_order_one = True
+
+    def __init__(
+        self,
+        n_hidden: int | str = "auto",
+        *,
+        gamma: float | str = "scale",
+        orthogonal: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.gamma = gamma
+        self.orthogonal = orthogonal
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the frequencies.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_size()
+            check_switch("orthogonal", self.orthogonal)
+            if isinstance(self.gamma, str):
+                if self.gamma != "scale":
+                    raise ValueError(f"gamma={self.gamma!r}: pass 'scale' or a number > 0.")
+            else:
+                check_number("gamma", self.gamma, low=0, include_low=False)
+            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse=("csr", "csc"))
+            self.n_hidden_ = self._size(X.shape[1])
+            self.gamma_ = _scale(X) if self.gamma == "scale" else float(self.gamma)
+            frequencies = self._drawn(X.shape[1], (self.n_hidden_ + 1) // 2)
+            self.weights_ = np.ascontiguousarray(frequencies, dtype=working_dtype(X))
+            self.bias_ = None
+        return self
+
+    def _drawn(self, n_features: int, n: int) -> Array:
+        random = self._random()
+        width = np.sqrt(2 * self.gamma_)
+        if not self.orthogonal:
+            return width * random.normal(size=(n, n_features)).T
+        blocks = []
+        for _ in range(0, n, n_features):
+            directions = linalg.orthogonal(random.normal(size=(n_features, n_features)))
+            lengths = np.sqrt(random.chisquare(n_features, size=n_features))
+            blocks.append(directions * lengths)  # each as long as a row of normal numbers
+        return width * np.hstack(blocks)[:, :n]
+
+    def _activated(self, H: Array) -> Array:
+        n, half = len(H), H.shape[1]
+        waves = np.empty((n, self.n_hidden_), H.dtype)
+        np.cos(H, out=waves[:, :half])
+        np.sin(H[:, : self.n_hidden_ - half], out=waves[:, half:])
+        return waves
+
+
+def _scale(X: Any) -> float:
+    """One over the summed variances of the columns, taken as equal."""
+    if sparse.issparse(X):
+        variance = float(X.astype(float).power(2).mean() - X.mean() ** 2)
+    else:
+        variance = float(X.var(dtype=np.float64))
+    return 1 / (X.shape[1] * variance) if variance > 0 else 1 / X.shape[1]
