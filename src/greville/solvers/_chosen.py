@@ -11,7 +11,7 @@ import numpy as np
 from .. import linalg
 from ..linalg import Array
 from ..threads import one_thread
-from ._evidence import SINGULAR_VALUES, Path, Sums, choose
+from ._evidence import SINGULAR_VALUES, Path, Sums, choose, energies
 from ._root import _LARGEST_LOSS, _ONE_THREAD, _SMALL, Blocks, Root, _squares
 
 # Where the sums come from a Gram matrix, they are kept with this part of ε as their ridge: enough
@@ -181,6 +181,15 @@ class ChosenRoot(Root):
         self._forget_root()
         return True
 
+    def move(self, by: Array) -> None:
+        """To units around another centre: the columns after the ones grow by this."""
+        self._forget_root()
+        sums = self.sums
+        if sums.basis is None:
+            sums._own()
+            sums.R[0, 1:] += sums.R[0, 0] * by
+            sums._weights = sums._trace = None
+
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         other = super().with_outputs(n_outputs, old)
         other.sums = self.sums.with_outputs(n_outputs, old)
@@ -331,10 +340,10 @@ class ChosenRoot(Root):
         self, G: Array, C: Array, squares: Array, prior: float
     ) -> tuple[Path, Array | None] | None:
         """The choice, by the way that a root of this size would take; None if it is too small."""
-        total = float(G.diagonal()[self.free :].sum(dtype=np.float64))
-        length = self._length(total, prior)
+        length = self._length(float(energies(G, self.free).sum()), prior)
         # Below the rounding of its largest elements, the matrix has nothing to say.
-        limit = len(G) * float(np.finfo(G.dtype).eps) * float(G.diagonal().max())
+        limit = float(np.finfo(G.dtype).eps) * float(G.diagonal().max())
+        limit *= 1 if len(G) > SINGULAR_VALUES else len(G)
         smallest = float(np.hypot(prior, np.sqrt(limit)))
         if len(G) > SINGULAR_VALUES:
             sums = Sums(self.count, self.free, prior, length, gram=G, targets=C, squares=squares)

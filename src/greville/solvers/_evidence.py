@@ -23,6 +23,9 @@ STEPS = 8
 # For larger ones a Cholesky factor for each ε that is tried takes less time (measured: M = 400).
 SINGULAR_VALUES = 400
 
+# Where to look first for the ridge ε², as a part of the mean eigenvalue.
+_START = 0.1
+
 # Steps taken at once while looking for the top.
 _STRIDE = 4
 
@@ -174,7 +177,7 @@ class _BySingularValues(_Curve):
 
 
 class _ByCholesky(_Curve):
-    """A Cholesky factor of H'H + ε²I for each ε, and uphill from the mean eigenvalue."""
+    """A Cholesky factor of H'H + ε²I for each ε, and uphill from a tenth of the mean eigenvalue."""
 
     def __init__(self, sums: Sums) -> None:
         self.gram, self.targets, self.squares = sums.gram, sums.targets, sums.squares
@@ -191,8 +194,8 @@ class _ByCholesky(_Curve):
 
     def search(self, lowest: int) -> dict[int, float]:
         assert self.gram is not None
-        mean = float(np.mean(self.gram.diagonal()[self.sums.free :], dtype=np.float64))
-        start = max(lowest, round(STEPS * 0.5 * np.log10(max(mean, 1e-300))))
+        mean = float(np.mean(energies(self.gram, self.sums.free)))
+        start = max(lowest, round(STEPS * 0.5 * np.log10(max(_START * mean, 1e-300))))
         if self._climb(start, -_STRIDE, lowest) == start:
             self._climb(start, _STRIDE, lowest)
         self._at(self._top_of_parabola())
@@ -242,6 +245,14 @@ class _ByCholesky(_Curve):
         if evidence > max(self.known.values(), default=-np.inf):
             self.best_root = k, root
         return evidence
+
+
+def energies(G: Array, free: int) -> Array:
+    """The diagonal of H'H, around the means if the first column are ones, in float64."""
+    diagonal: Array = G.diagonal()[free:].astype(np.float64)
+    if free:
+        diagonal -= G[0, free:].astype(np.float64) ** 2 / float(G[0, 0])
+    return np.maximum(diagonal, 0.0)
 
 
 def _squares(A: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ._additive import AdditiveSolver
 from ._chosen import ChosenRoot
 from ._evidence import Path
 from ._root import Root
-from ._rows import Kept, Rows, block_length
+from ._rows import FEW, Kept, Rows, block_length
 
 
 class Opium(AdditiveSolver):
@@ -94,6 +95,7 @@ class Opium(AdditiveSolver):
     def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
         super()._begin(n_hidden, n_outputs, dtype)
         self._started_with = (self.epsilon == "auto", bool(self.intercept))
+        self._centre: Array | None = None
 
     def _check_outputs(self, name: str, Y: Array) -> None:
         super()._check_outputs(name, Y)
@@ -103,25 +105,61 @@ class Opium(AdditiveSolver):
                 "chosen epsilon, nor with and without intercept; call fit to start again."
             )
 
-    # The column of ones
+    # A column of ones for the intercept, and the others around a centre: with an intercept that
+    # changes nothing but rounding, of which a common mean of the units would cause the most.
 
     def _widened(self, rows: Rows) -> Rows:
         if not self._started_with[1]:
             return rows
+        if self._centre is None:
+            few = rows.n < FEW  # they may be far from those to come
+            H = rows.make(0, 1 if few else 2 * FEW)[0]
+            self._centre = np.zeros_like(H[0]) if few else H.mean(axis=0)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
             H, Y = rows.make(start, stop)
-            return _with_ones(H), Y
+            return self._spread_rows(H), Y
 
         return Rows(rows.n, make, rows.weight)
+
+    def _spread_rows(self, H: Array) -> Array:
+        if not self._started_with[1]:
+            return H
+        wide = np.empty((len(H), H.shape[1] + 1), H.dtype)
+        wide[:, 0] = 1
+        wide[:, 1:] = H if self._centre is None else H - self._centre
+        return wide
 
     def _predicted(self, H: Array, W: Array) -> Array:
         if not self._started_with[1]:
             return linalg.matmul(H, W)
-        return linalg.matmul(H, np.ascontiguousarray(W[1:])) + W[0]
+        return linalg.matmul(H, np.ascontiguousarray(W[1:])) + self._constant(W)
 
-    def _spread_rows(self, H: Array) -> Array:
-        return _with_ones(H) if self._started_with[1] else H
+    def _constant(self, W: Array) -> Array:
+        """What is added to H @ W[1:]."""
+        if self._centre is None:
+            return W[0]
+        return W[0] - linalg.matmul(self._centre[None], np.ascontiguousarray(W[1:]))[0]
+
+    @property
+    def psi_(self) -> Array:
+        """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
+        if not self._started_with[1]:
+            return super().psi_
+        state = self._root()
+        psi = state.psi()
+        if self._centre is not None and state.rank:
+            psi = psi + linalg.matmul(state.Z.T, state.R)[:, :1] * self._centre
+        return psi[0] if self._flat else psi
+
+    def _merge(self, other: Any) -> None:
+        if type(other) is type(self) and getattr(other, "_centre", None) is not None:
+            other = copy(other)
+            mine = np.zeros_like(other._centre) if self._centre is None else self._centre
+            state = other._flush().copy()
+            state.move(other._centre - mine)
+            other._held, other._centre = (state, ()), mine
+        super()._merge(other)
 
     @property
     def coef_(self) -> Array:
@@ -134,8 +172,9 @@ class Opium(AdditiveSolver):
     def intercept_(self) -> Array | float:
         """What is added to every prediction; zero without an intercept."""
         check_is_fitted(self)
-        free = int(self._started_with[1])
-        added = self._weights()[0] if free else np.zeros(self._n_outputs, self._dtype)
+        free = self._started_with[1]
+        zero = np.zeros(self._n_outputs, self._dtype)
+        added = self._constant(self._weights()) if free else zero
         return float(added[0]) if self._flat else added.copy()
 
     # The choice of ε
@@ -286,10 +325,3 @@ def _next_due(due: int, n_hidden: int) -> int:
     no sooner than that, and later with every eighth.
     """
     return due + max(1, due // 8, min(due // 2, n_hidden // 2))
-
-
-def _with_ones(H: Array) -> Array:
-    wide = np.empty((len(H), H.shape[1] + 1), H.dtype)
-    wide[:, 0] = 1
-    wide[:, 1:] = H
-    return wide
