@@ -91,8 +91,9 @@ class ChosenRoot(Root):
         """Choose ε from what the sums say now."""
         if self.fixed is None and self.sums.basis is None:
             with one_thread if self.n_hidden < _ONE_THREAD else nullcontext():
-                self.path, _ = choose(self._described(), self.sums.prior)
-            if self.path.chosen != self.epsilon or self.basis is not None:
+                smallest = max(self.sums.prior, self._smallest_ridge())
+                self.path, _ = choose(self._described(), smallest)
+            if self.path.chosen != self.prior or self.basis is not None:
                 self.epsilon = self.path.chosen
                 self._forget_root()
 
@@ -136,6 +137,7 @@ class ChosenRoot(Root):
     def fade(self, decay: float) -> None:
         super().fade(decay)
         self.sums.fade(decay)
+        self.epsilon *= float(np.sqrt(decay))
 
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
         if self.sums.basis is not None:  # nothing but zeros so far
@@ -309,7 +311,7 @@ class ChosenRoot(Root):
             largest = max(largest, float(np.abs(H).max(initial=0.0)))
         if not largest > 0:
             return False
-        epsilon, path, root = self.epsilon, self.path, None
+        epsilon, path, root = float(np.sqrt(decay)) * self.epsilon, self.path, None
         if self.choosing:
             found = self._choose_by_gram(G, C, squares, prior)
             if found is None:

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..linalg import Array
 from ..validation import check_number, check_squares, warn
 from ._bank import MEMORIES, Bank
+from ._chosen import ChosenRoot
+from ._evidence import Path
 from ._exact import RootSolver
 from ._root import Root
 from ._rows import Kept, Rows, block_length
@@ -43,6 +45,10 @@ class FadingRoot(Root):
         self.excited = faded * self.excited + float(counts.sum())
 
 
+class FadingChosenRoot(ChosenRoot, FadingRoot):
+    """The same, with a ridge that is chosen."""
+
+
 class DynamicOpium(RootSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
 
@@ -61,8 +67,10 @@ class DynamicOpium(RootSolver):
         The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`. "auto" keeps six
         memories at once, for α from 1 to 1.03, and predicts with those that have erred least on
         about the last twelve rows; it takes six times as long.
-    epsilon : float, default=1e-3
-        The paper's ε, eq. (23).
+    epsilon : float or "auto", default=1e-3
+        The paper's ε, eq. (23). "auto" chooses, whenever the floor would be due, the ridge with the
+        largest evidence for the rows as they count then, instead of a floor; until the next
+        choice it fades like them.
     floor : float, "auto" or None, default="auto"
         The size of the prior that is not forgotten, in units of the activations. "auto" is
         3e-5 times the root mean square of the activations, in float32 1e-3 times. None is the
@@ -77,6 +85,8 @@ class DynamicOpium(RootSolver):
     loss_ : ndarray of shape (n_outputs,), or float
     alpha_ : float
         The α in use; for "auto" the mean over its memories.
+    epsilon_ : float
+        What is left of ε; for "auto" the ridge in use.
     n_samples_seen_ : int
     n_features_in_ : int
 
@@ -108,7 +118,7 @@ class DynamicOpium(RootSolver):
     def __init__(
         self,
         alpha: float | str = 1.003,
-        epsilon: float = 1e-3,
+        epsilon: float | str = 1e-3,
         floor: float | str | None = "auto",
     ) -> None:
         self.alpha = alpha
@@ -121,14 +131,26 @@ class DynamicOpium(RootSolver):
                 raise ValueError(f"alpha={self.alpha!r}: pass 'auto' or a number >= 1 and < 2.")
         else:
             check_number("alpha", self.alpha, low=1, high=2)
-        check_number("epsilon", self.epsilon, low=0)
+        if isinstance(self.epsilon, str):
+            if self.epsilon != "auto":
+                raise ValueError(f"epsilon={self.epsilon!r}: pass 'auto' or a number >= 0.")
+            if self.alpha in ("auto", 1):
+                raise ValueError(
+                    f"epsilon='auto', alpha={self.alpha!r}: epsilon is chosen for one memory; pass "
+                    "a number > 1 as alpha, or use Opium where nothing is forgotten."
+                )
+        else:
+            check_number("epsilon", self.epsilon, low=0)
         if isinstance(self.floor, str) and self.floor != "auto":
             raise ValueError(f"floor={self.floor!r}: pass 'auto', None or a number >= 0.")
         if not (self.floor is None or isinstance(self.floor, str)):
             check_number("floor", self.floor, low=0)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Any:
-        check_squares("epsilon", self.epsilon, dtype)
+        if self.epsilon == "auto":
+            return FadingChosenRoot(n_hidden, n_outputs, None, 0, dtype)
+        epsilon = float(self.epsilon)
+        check_squares("epsilon", epsilon, dtype)
         if not isinstance(self.floor, str):
             check_squares("floor", self.floor or 0.0, dtype)
         if self.alpha == "auto":
@@ -137,9 +159,7 @@ class DynamicOpium(RootSolver):
                 for alpha in MEMORIES
             ]
             return Bank.start(starts, n_outputs)
-        return FadingRoot(
-            n_hidden, n_outputs, float(self.epsilon / np.sqrt(float(self.alpha))), dtype
-        )
+        return FadingRoot(n_hidden, n_outputs, float(epsilon / np.sqrt(float(self.alpha))), dtype)
 
     def _check_outputs(self, name: str, Y: Array) -> None:
         super()._check_outputs(name, Y)
@@ -147,6 +167,11 @@ class DynamicOpium(RootSolver):
             raise ValueError(
                 f"alpha={self.alpha!r}: a model that has started with a fixed alpha cannot go on "
                 "with 'auto', nor the other way round; call fit to start again."
+            )
+        if isinstance(self._held[0], ChosenRoot) != (self.epsilon == "auto"):
+            raise ValueError(
+                f"epsilon={self.epsilon!r}: a model that has started with a given epsilon cannot "
+                "go on with 'auto', nor the other way round; call fit to start again."
             )
 
     # Several memories at once, for alpha="auto"
@@ -180,12 +205,37 @@ class DynamicOpium(RootSolver):
             return float(state.trust() @ MEMORIES)
         return float(self.alpha)
 
+    @property
+    def epsilon_(self) -> float:
+        """What is left of ε; for "auto" the ridge in use."""
+        check_is_fitted(self)
+        return float(self._root().prior)
+
+    def path(self) -> Path:
+        """The evidence for each ε that was tried when it was last chosen.
+
+        Returns
+        -------
+        path : Path
+            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+        """
+        check_is_fitted(self)
+        state = self._root()
+        if not isinstance(state, ChosenRoot) or state.path is None:
+            raise ValueError("there is no path: epsilon was given; pass epsilon='auto'.")
+        return state.path
+
     def _root(self) -> Root:
         state = self._flush()
-        return state.best if isinstance(state, Bank) else state
+        root: Root = state.best if isinstance(state, Bank) else state
+        root.refresh()
+        return root
 
     def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
-        return None if isinstance(state, Bank) else super()._weights_after(state, waiting)
+        if isinstance(state, Bank):
+            return None
+        state.refresh()
+        return super()._weights_after(state, waiting)
 
     def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
         if isinstance(state, Bank):
@@ -238,7 +288,7 @@ class DynamicOpium(RootSolver):
     def _factor(self, rows: Rows, seen: int) -> Array | None:
         if rows.n > self._record_length(seen):
             return None
-        if self._has_floor and (seen + rows.n) % self._period == 0:
+        if self._has_floor and self._due(seen) == seen + rows.n:
             return None
         return self._growth(np.ones(rows.n) if rows.weight is None else rows.weight)
 
@@ -249,7 +299,7 @@ class DynamicOpium(RootSolver):
         if self._keep < 1:
             longest = min(longest, int(2 * np.log(_LARGEST_FACTOR) / -np.log(self._keep)))
         if self._has_floor:
-            longest = min(longest, self._period - seen % self._period)
+            longest = min(longest, self._due(seen) - seen)
         return max(1, longest)
 
     @property
@@ -264,6 +314,8 @@ class DynamicOpium(RootSolver):
 
     @property
     def _has_floor(self) -> bool:
+        if self.epsilon == "auto":
+            return True  # which takes the place of the floor
         return self._keep < 1 and self.floor is not None and self.floor != 0
 
     @property
@@ -275,19 +327,26 @@ class DynamicOpium(RootSolver):
         half = np.log(2) / -np.log(self._keep)
         return max(1, int(np.clip(self.n_features_in_ / 4, half, 10 * half)))
 
+    def _due(self, seen: int) -> int:
+        """The next row at which the floor is added, or ε chosen: that also at 1, 2, 4, ..."""
+        due = seen + self._period - seen % self._period
+        return min(due, 1 << seen.bit_length()) if self.epsilon == "auto" else due
+
     def _periods(self, n: int, seen: int) -> Iterator[tuple[int, int]]:
         """Parts of the next n rows that end where the floor is due."""
         stop = 0
         while stop < n:
             start = stop
-            due = self._period - (seen + start) % self._period if self._has_floor else n
-            stop = min(n, start + due)
+            stop = min(n, self._due(seen + start) - seen) if self._has_floor else n
             yield start, stop
 
     def _hold(self, state: FadingRoot, seen: int) -> None:
         """Add the floor if it is due; without one, see to it that nothing is lost unnoticed."""
         if not self._has_floor:
             self._watch(state)
+        elif isinstance(state, ChosenRoot):
+            if self._due(seen - 1) == seen:
+                state.choose()
         elif seen % self._period == 0:
             ridge = (1 - self._decay(self._period)) * self._floor_squared(state)
             state.hold(ridge, 1 - _LEAK)
