@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import drift, exactness, forgetting, mnist, soak, stream
+from . import accuracy, drift, exactness, forgetting, mnist, soak, stream
 
 CASES = {
     "stream": stream.run,
@@ -13,6 +13,8 @@ CASES = {
     "soak": soak.run,
     "forgetting": forgetting.run,
     "drift": drift.run,
+    "accuracy": accuracy.run,
+    "augmentation": accuracy.augmentation,
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from greville import ELMClassifier, Opium, OpiumLight, linalg
+from greville import ELMClassifier, Opium, OpiumLight, RandomLayer, linalg
 from greville.paper._measure import PeakMemory
 
 from ._measure import Array, in_a_fresh_process, mnist, seconds
@@ -34,7 +34,7 @@ def run() -> None:
 
 def _opium(seed: int) -> dict[str, float]:
     X, y, X_test, y_test = mnist()
-    model = ELMClassifier(UNITS, Opium(1e-3), random_state=seed)
+    model = ELMClassifier(RandomLayer(UNITS), Opium(1e-3), random_state=seed)
     memory = PeakMemory()
     took = [seconds(lambda: model.fit(X, y))]
     megabytes = memory.beyond or 0.0
@@ -51,7 +51,7 @@ def _opium(seed: int) -> dict[str, float]:
 
 def _light(seed: int) -> dict[str, float]:
     X, y, X_test, y_test = mnist()
-    model = ELMClassifier(UNITS, OpiumLight(1.0), random_state=seed)
+    model = ELMClassifier(RandomLayer(UNITS), OpiumLight(1.0), random_state=seed)
     memory = PeakMemory()
     took = seconds(lambda: model.fit(X, y))
     megabytes = memory.beyond or 0.0

@@ -1,0 +1,257 @@
+"""How accurate the defaults are: tables against scikit-learn's, digits against published figures.
+
+docs/accuracy.md holds what this prints.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import datasets as tables
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import RidgeClassifierCV, RidgeCV
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.svm import SVC, SVR
+
+from greville import (
+    ClassLayer,
+    ContrastLayer,
+    ELMClassifier,
+    ELMRegressor,
+    Opium,
+    RandomLayer,
+    ReceptiveFieldLayer,
+    augment,
+)
+
+from ._measure import Array, mnist
+
+RESULTS = Path(__file__).parent / "results"
+SHAPE = (28, 28)
+REPEATS = 3
+SIZES = (400, 800, 1600, 3200, 8000)
+SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data set: rows, targets, and whether these are classes."""
+
+    name: str
+    X: Array
+    y: Array
+    classes: bool
+
+
+class KernelRidgeClassifier(ClassifierMixin, BaseEstimator):
+    """scikit-learn's KernelRidge on one output for each class."""
+
+    def fit(self, X: Array, y: Array) -> KernelRidgeClassifier:
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.model_ = KernelRidge().fit(X, np.eye(len(self.classes_))[labels])
+        return self
+
+    def predict(self, X: Array) -> Array:
+        return self.classes_[self.model_.predict(X).argmax(axis=1)]
+
+
+METHODS: dict[str, tuple[Callable[[int], Any], Callable[[int], Any]]] = {
+    "greville": (
+        lambda seed: ELMClassifier(random_state=seed),
+        lambda seed: ELMRegressor(random_state=seed),
+    ),
+    "RidgeCV": (lambda seed: RidgeClassifierCV(), lambda seed: RidgeCV()),
+    "KernelRidge": (lambda seed: KernelRidgeClassifier(), lambda seed: KernelRidge()),
+    "SVM": (lambda seed: SVC(), lambda seed: SVR()),
+    "MLP": (
+        lambda seed: MLPClassifier(random_state=seed),
+        lambda seed: MLPRegressor(random_state=seed),
+    ),
+    "RandomForest": (
+        lambda seed: RandomForestClassifier(random_state=seed),
+        lambda seed: RandomForestRegressor(random_state=seed),
+    ),
+    "HistGradientBoosting": (
+        lambda seed: HistGradientBoostingClassifier(random_state=seed),
+        lambda seed: HistGradientBoostingRegressor(random_state=seed),
+    ),
+}
+
+
+def tabular() -> None:
+    """Everybody at their defaults, on the inputs as they are."""
+    scores, times = {}, dict.fromkeys(METHODS, 0.0)
+    for table in _tables():
+        scores[table.name] = _compared(table, times)
+        print(f"  {table.name}: {_row(scores[table.name].values())}", flush=True)
+    print()
+    print("| | " + " | ".join(METHODS) + " |")
+    print("|---" * (len(METHODS) + 1) + "|")
+    for name, row in scores.items():
+        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in row.values()) + " |")
+    ranks = np.array([_ranks(np.array(list(row.values()))) for row in scores.values()])
+    print("| mean rank | " + " | ".join(f"{rank:.1f}" for rank in ranks.mean(axis=0)) + " |")
+    print("| seconds | " + " | ".join(f"{times[name]:.1f}" for name in METHODS) + " |")
+    worst = min(row["greville"] - row["RidgeCV"] for row in scores.values())
+    print(f"\nleast advantage of greville over RidgeCV: {worst:+.3f}")
+
+
+def _compared(table: Table, times: dict[str, float]) -> dict[str, float]:
+    kind = RepeatedStratifiedKFold if table.classes else RepeatedKFold
+    folds = list(kind(n_splits=5, n_repeats=REPEATS, random_state=0).split(table.X, table.y))
+    means = {}
+    for name, makers in METHODS.items():
+        make = makers[0] if table.classes else makers[1]
+        scores = []
+        for seed, (train, test) in enumerate(folds):
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of an MLP that did not converge, at its default
+                model = make(seed).fit(table.X[train], table.y[train])
+                scores.append(model.score(table.X[test], table.y[test]))
+            times[name] += time.perf_counter() - start
+        means[name] = float(np.mean(scores))
+    return means
+
+
+def _tables() -> Iterator[Table]:
+    for name in ("digits", "breast_cancer", "wine", "iris"):
+        X, y = getattr(tables, f"load_{name}")(return_X_y=True)
+        yield Table(name, X, y, classes=True)
+    X, y = two_spirals(1000)
+    yield Table("two spirals", X, y, classes=True)
+    X, y = tables.load_diabetes(return_X_y=True)
+    yield Table("diabetes", X, y, classes=False)
+    for number, noise in ((1, 1.0), (2, 100.0), (3, 0.1)):
+        make = getattr(tables, f"make_friedman{number}")
+        X, y = make(1000, noise=noise, random_state=0)
+        yield Table(f"Friedman {number}", X, y, classes=False)
+
+
+def two_spirals(n: int) -> tuple[Array, Array]:
+    """Two spirals of one and a half turns around each other."""
+    random = np.random.RandomState(0)
+    angle = 3 * np.pi * np.sqrt(random.uniform(size=n // 2))
+    one = np.stack([-np.cos(angle) * angle, np.sin(angle) * angle], axis=1)
+    one += 0.5 * random.uniform(size=one.shape)
+    return np.concatenate([one, -one]), np.repeat([0, 1], n // 2)
+
+
+def _ranks(scores: Array) -> Array:
+    """One for the best; those who are equal share."""
+    return np.array([1 + np.sum(scores > s) + (np.sum(scores == s) - 1) / 2 for s in scores])
+
+
+def _row(values: Any) -> str:
+    return " ".join(f"{value:.3f}" for value in values)
+
+
+LAYERS: dict[str, Callable[[int, int], Any]] = {
+    "RandomLayer": lambda n, seed: RandomLayer(n, random_state=seed),
+    "ReceptiveFieldLayer": lambda n, seed: ReceptiveFieldLayer(SHAPE, n, random_state=seed),
+    "ClassLayer": lambda n, seed: ClassLayer(n, receptive_fields=SHAPE, random_state=seed),
+    "ContrastLayer": lambda n, seed: ContrastLayer(n, receptive_fields=SHAPE, random_state=seed),
+}
+
+
+def images() -> None:
+    """MNIST: the error against the number of units, for each layer."""
+    X, y, X_test, y_test = mnist()
+    few = np.random.RandomState(0).permutation(len(X))[:10_000]
+    print("10,000 digits, 7840 units of a RandomLayer, float32")
+    for solver in (Opium(1e-3), Opium("auto")):
+        model, took = _fitted(RandomLayer(7840, random_state=0), solver, X[few], y[few])
+        print(f"  {solver}: {_error(model, X_test, y_test):.2f} %, {took:.1f} s", flush=True)
+    print("60,000 digits, float32: error in % (seconds to fit)")
+    errors: dict[str, list[float]] = {}
+    for name, make in LAYERS.items():
+        cells = []
+        for n in SIZES:
+            seeds = SEEDS if name == "ContrastLayer" and n in (1600, 8000) else range(1)
+            runs = [_fitted(make(n, seed), "opium", X, y) for seed in seeds]
+            wrong = [_error(model, X_test, y_test) for model, _ in runs]
+            errors.setdefault(name, []).append(float(np.mean(wrong)))
+            listed = ", ".join(f"{error:.2f}" for error in wrong)
+            cells.append(f"{listed} ({np.mean([took for _, took in runs]):.0f} s)")
+            print(f"  {name} {n}: {cells[-1]}", flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    _draw(errors, RESULTS / "accuracy.png")
+    print(f"picture: {RESULTS / 'accuracy.png'}")
+
+
+def augmentation(units: int = 15_000, epochs: int = 10) -> None:
+    """MNIST, every epoch shifted, turned and stretched in another way: seen once, never stored."""
+    X, y, X_test, y_test = mnist()
+    layer = ContrastLayer(units, receptive_fields=SHAPE, random_state=0)
+    model, took = _fitted(layer, "opium", X, y)
+    print(f"{units} units: {_error(model, X_test, y_test):.2f} %, {took:.0f} s", flush=True)
+    for epoch in range(epochs):
+        start = time.perf_counter()
+        chunks = augment.stream(X, y, SHAPE, epochs=1, chunk=20_000, random_state=epoch)
+        for X_more, y_more in chunks:
+            model.partial_fit(X_more, y_more)
+        took += time.perf_counter() - start
+        error = _error(model, X_test, y_test)
+        print(f"  after {epoch + 1} distorted epochs: {error:.2f} %, {took:.0f} s", flush=True)
+
+
+def _fitted(layer: Any, solver: Any, X: Array, y: Array) -> tuple[Any, float]:
+    model = ELMClassifier(layer, solver)
+    start = time.perf_counter()
+    model.fit(X, y)
+    return model, time.perf_counter() - start
+
+
+def _error(model: Any, X: Array, y: Array) -> float:
+    return float(100 * np.mean(model.predict(X) != y))
+
+
+def _draw(errors: dict[str, list[float]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4), layout="constrained")
+    ax = figure.subplots()
+    for name, values in errors.items():
+        ax.plot(SIZES, values, "o-", label=name)
+        ax.annotate(
+            f"{values[-1]:.2g} %",
+            (SIZES[-1], values[-1]),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+        )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="hidden units",
+        ylabel="test error in %",
+        title="MNIST, 60,000 digits, one pass, nothing tuned",
+    )
+    ax.set_xticks(SIZES, [str(n) for n in SIZES])
+    ax.set_xticks([], minor=True)
+    ticks = (1, 2, 3, 5, 10)
+    ax.set_yticks(ticks, [str(t) for t in ticks])
+    ax.set_yticks([], minor=True)
+    ax.set_xlim(right=SIZES[-1] * 1.25)
+    ax.grid(alpha=0.3)
+    ax.legend()
+    figure.savefig(path, dpi=130)
+
+
+def run() -> None:
+    tabular()
+    images()
