@@ -193,7 +193,7 @@ def images() -> None:
     print(f"picture: {RESULTS / 'accuracy.png'}")
 
 
-def augmentation(units: int = 15_000, epochs: int = 10) -> None:
+def augmentation(units: int = 20_000, epochs: int = 5) -> None:
     """MNIST, every epoch shifted, turned and stretched in another way: seen once, never stored."""
     X, y, X_test, y_test = mnist()
     layer = ContrastLayer(units, receptive_fields=SHAPE, random_state=0)
@@ -201,7 +201,7 @@ def augmentation(units: int = 15_000, epochs: int = 10) -> None:
     print(f"{units} units: {_error(model, X_test, y_test):.2f} %, {took:.0f} s", flush=True)
     for epoch in range(epochs):
         start = time.perf_counter()
-        chunks = augment.stream(X, y, SHAPE, epochs=1, chunk=20_000, random_state=epoch)
+        chunks = augment.stream(X, y, SHAPE, epochs=1, chunk=60_000, random_state=epoch)
         for X_more, y_more in chunks:
             model.partial_fit(X_more, y_more)
         took += time.perf_counter() - start

@@ -180,7 +180,9 @@ def test_regressors(rng):
         with pytest.raises(ValueError, match="other"):
             parts[0].merge(other)
         assert unchanged(parts[0]) == before
-    same = ELMRegressor(RandomLayer(30, bias=True, random_state=1)).fit(X, y)  # seeded in another place
+    same = ELMRegressor(RandomLayer(30, bias=True, random_state=1)).fit(
+        X, y
+    )  # seeded in another place
     parts[1].merge(same)
 
 

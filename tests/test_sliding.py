@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from greville import ELMClassifier, ELMRegressor, SlidingOpium
+from greville import ELMClassifier, ELMRegressor, Opium, SlidingOpium
 
 from . import oracles
 from .oracles import relative_error
@@ -93,7 +93,7 @@ def test_in_the_estimators(rng):
     model = ELMRegressor(20, SlidingOpium(200), random_state=0)
     for start in range(0, 500, 10):
         model.partial_fit(X[start : start + 10], y[start : start + 10])
-    want = ELMRegressor(20, random_state=0).fit(X[-200:], y[-200:])
+    want = ELMRegressor(20, Opium(), random_state=0).fit(X[-200:], y[-200:])
     assert np.allclose(model.predict(X), want.predict(X), atol=1e-7)
     again = pickle.loads(pickle.dumps(model)).partial_fit(X[:5], y[:5])
     assert np.allclose(again.predict(X), model.partial_fit(X[:5], y[:5]).predict(X), atol=1e-10)
@@ -106,7 +106,8 @@ def test_classes_that_come_late(rng):
     model = ELMClassifier(15, SlidingOpium(150), random_state=0)
     for start in range(0, 300, 20):
         model.partial_fit(X[start : start + 20], y[start : start + 20])
-    want = ELMClassifier(15, random_state=0).partial_fit(X[-150:], y[-150:], classes=[0, 1, 2])
+    want = ELMClassifier(15, Opium(), random_state=0)
+    want.partial_fit(X[-150:], y[-150:], classes=[0, 1, 2])
     assert relative_error(model.solver_.coef_, want.solver_.coef_) < 1e-8
 
 

@@ -156,13 +156,13 @@ class ELM(BaseEstimator):
         check_something_counts(weight)
         self._dtype = self._dtype_for(X, reset=True)
         self._early: Early | None = None
-        self._measure(X, y)
+        self._measure(X, y, weight)
         self._begin(X, y, X.shape[0])
         self.solver_._fit(self._rows(X, y, weight))
 
     def _learn(self, X: Any, y: Array, weight: Array | None) -> None:
         """Learn more rows of a stream, or its first."""
-        self._open(X, y)
+        self._open(X, y, weight)
         if not self._remember(X, y, weight):
             self.solver_._learn(self._rows(X, y, weight))
 
@@ -170,7 +170,7 @@ class ELM(BaseEstimator):
         self, X: Any, y: Array, weight: Array | None, record: Callable[[Rows], Any]
     ) -> list[Any]:
         """What `record` says of pieces of a stream in which the units stay as they are."""
-        self._open(X, y)
+        self._open(X, y, weight)
         parts, start, n = [], 0, X.shape[0]
         while start < n:
             seen = MOST_ROWS if self._early is None else self._early[0].shape[0]
@@ -182,16 +182,16 @@ class ELM(BaseEstimator):
             start = piece.stop
         return parts
 
-    def _open(self, X: Any, y: Array) -> None:
+    def _open(self, X: Any, y: Array, weight: Array | None) -> None:
         """Make ready for the first rows of a stream."""
         if self._started:
             return
         self._dtype = self._dtype_for(X, reset=True)
         self._early = None
         if self._has_own_layer:  # which is fitted once: so are the units
-            self._measure(X, y)
+            self._measure(X, y, weight)
         else:
-            self._measure(X[:0], y[:0])
+            self._measure(X[:0], y[:0], None)
             if self._standardizes():
                 self._early = (X[:0], y[:0], None)
         self._begin(X, y, None)
@@ -204,7 +204,9 @@ class ELM(BaseEstimator):
         n = self._early[0].shape[0]
         first, changed = rows_measured(n), False
         if first > rows_measured(before[0].shape[0]):
-            changed = self._measure(self._early[0][:first], self._early[1][:first])
+            X, y, weight = self._early
+            of_first = weight if weight is None else weight[:first]
+            changed = self._measure(X[:first], y[:first], of_first)
         if changed:
             self._start_again()
             self.solver_._learn(self._rows(*self._early))
@@ -224,14 +226,14 @@ class ELM(BaseEstimator):
         n_hidden = self._transformed(np.zeros((1, self.n_features_in_), self._dtype)).shape[1]
         self.solver_._begin(n_hidden, self._n_outputs, self._dtype)
 
-    def _measure(self, X: Any, y: Array) -> bool:
+    def _measure(self, X: Any, y: Array, weight: Array | None) -> bool:
         """Take the units of inputs and targets from these rows; whether they have changed."""
         before = getattr(self, "_scaling", None), getattr(self, "_target_scaling", None)
         self._scaling = self._target_scaling = Scaling(None, None)
         if self._standardizes() and X.shape[0]:
             always = not isinstance(self.standardize, str)
-            self._scaling = Scaling.of_inputs(X, always=always)
-            self._target_scaling = self._units_of_targets(y)
+            self._scaling = Scaling.of_inputs(X, weight, always=always)
+            self._target_scaling = self._units_of_targets(y, weight)
         return before != (self._scaling, self._target_scaling)
 
     # What a subclass provides
@@ -244,7 +246,7 @@ class ELM(BaseEstimator):
         """The targets of rows, as the solver wants them."""
         raise NotImplementedError
 
-    def _units_of_targets(self, y: Array) -> Scaling:
+    def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:
         return Scaling(None, None)
 
     # From X to H

@@ -29,13 +29,13 @@ class Scaling:
     unit: Array | None
 
     @classmethod
-    def of_inputs(cls, X: Any, *, always: bool) -> Scaling:
+    def of_inputs(cls, X: Any, weight: Array | None, *, always: bool) -> Scaling:
         """Columns around their means, by their ranges, and rows of a common mean length.
 
         By the range and not by the standard deviation: a pixel that is nearly always black is not
         worth more than the others. Without `always`, inputs of order one stay as they are.
         """
-        low, high, mean, square = _columns(X)
+        low, high, mean, square = _columns(*_counting(X, weight))
         half = (high - low) / 2
         centre: Array | None = mean
         varying = half > 0
@@ -50,17 +50,20 @@ class Scaling:
         return cls(centre, unit * np.sqrt(length / _SQUARE_LENGTH) if length > 0 else unit)
 
     @classmethod
-    def of_targets(cls, Y: Array) -> Scaling:
-        """Near their means, by about their standard deviations, unless they are of order one.
+    def of_targets(cls, Y: Array, weight: Array | None) -> Scaling:
+        """Near their means and by the order of their deviations, unless they are of order one.
 
         Only rounding depends on it. So round numbers do, which other rows would give too.
         """
-        mean, std = Y.mean(axis=0), Y.std(axis=0)
+        Y, share = _counting(Y, weight)
+        mean = share @ Y
+        std = np.sqrt(share @ (Y - mean) ** 2)
         size = np.where(std > 0, std, np.where(mean != 0, np.abs(mean), 1.0))
-        if (np.abs(mean) <= 10 * size).all() and (size > 1e-3).all() and (size < 1e3).all():
+        usual = (size > 1e-3) & (size < 1e3)
+        if usual.all() and (np.abs(mean) <= 10 * size).all():
             return cls(None, None)
-        unit = np.exp2(np.round(np.log2(size)))
-        return cls(4 * unit * np.round(mean / (4 * unit)), unit)
+        order = 10 ** np.round(np.log10(size))
+        return cls(100 * order * np.round(mean / (100 * order)), np.where(usual, 1.0, order))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scaling):
@@ -98,20 +101,29 @@ def rows_measured(n_rows: int) -> int:
     return min(MOST_ROWS, 1 << max(0, n_rows.bit_length() - 1)) if n_rows else 0
 
 
-def _columns(X: Any) -> tuple[Array, Array, Array, Array]:
+def _counting(X: Any, weight: Array | None) -> tuple[Any, Array]:
+    """The rows that count, and the share of each; all of them if none does."""
+    n = X.shape[0]
+    if weight is None or not weight.any():
+        return X, np.full(n, 1 / n)
+    share = weight.astype(np.float64) / weight.sum(dtype=np.float64)
+    return (X, share) if weight.all() else (X[weight > 0], share[weight > 0])
+
+
+def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
     """The least, the largest, the mean and the mean square of each column."""
     if sparse.issparse(X):
         low, high = (np.asarray(f(axis=0).toarray()).ravel() for f in (X.min, X.max))
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        square = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
-        return low.astype(np.float64), high.astype(np.float64), mean, square
+        exact = X.astype(np.float64)
+        return low.astype(float), high.astype(float), share @ exact, share @ exact.power(2)
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    mean = X.mean(axis=0, dtype=np.float64)
-    square = np.zeros(X.shape[1])
+    mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for start in range(0, len(X), 4096):
-        block = X[start : start + 4096].astype(np.float64)
-        square += np.einsum("ij,ij->j", block, block)
-    return low, high, mean, square / len(X)
+        rows = slice(start, start + 4096)
+        block = X[rows].astype(np.float64)
+        mean += share[rows] @ block
+        square += share[rows] @ block**2
+    return low, high, mean, square
 
 
 def _is_of_order_one(X: Any, half: Array, mean: Array, square: Array) -> bool:
@@ -128,6 +140,6 @@ def _is_of_order_one(X: Any, half: Array, mean: Array, square: Array) -> bool:
         return True
     spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     lively = spread >= 0.15 * half
-    far = (np.abs(mean) > 3 * half) & (half > 0)
+    far = (np.abs(mean) > 3 * half) & lively & (half > 0)
     small = (half < 0.05 * half.max()) & lively & (half > 0)
     return not (far.any() or small.any())

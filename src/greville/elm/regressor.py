@@ -209,6 +209,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             noise, estimated from the residuals, and that of the weights. Nine in ten targets lie
             within 1.64 of them, where the model is right. Only if `return_std`.
         """
+        check_is_fitted(self)
         if not return_std:
             return self._shaped(self._target_scaling.undo(self._scores(X)))
         y, std = self._scores_and_spreads(X)
@@ -239,8 +240,8 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
         return lambda rows: scaled[rows]
 
-    def _units_of_targets(self, y: Array) -> Scaling:
-        return Scaling.of_targets(y)
+    def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:
+        return Scaling.of_targets(y, weight)
 
     def _shaped(self, Y: Array) -> Array:
         return Y[:, 0] if self._flat else Y

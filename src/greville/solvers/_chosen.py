@@ -58,16 +58,24 @@ class ChosenRoot(Root):
 
     # Learning
 
-    def absorb(self, blocks: Blocks, n_rows: int, *, decay: float = 1.0) -> None:
-        """As in `Root`; the rows must have been tallied. If `choosing`, ε is chosen at the end."""
+    def absorb(
+        self, blocks: Blocks, n_rows: int, *, decay: float = 1.0, rest: Blocks | None = None
+    ) -> bool:
+        """As in `Root`; the rows must have been tallied. If `choosing`, ε is chosen at the end.
+
+        The `rest` of the rows comes after the choice, if that saves a Gram matrix. Returns whether
+        it has been learned too.
+        """
         if n_rows == 0:
-            return
-        tall = 2 * n_rows >= self.n_hidden and (self.choosing or self.path or self.fixed)
+            return False
+        wide = self.n_hidden >= _ONE_THREAD  # where a QR on one thread is no match for products
+        tall = (8 if wide else 2) * n_rows >= self.n_hidden
+        tall = bool(tall and (self.choosing or self.path or self.fixed))
         with one_thread if n_rows * self.n_hidden**2 < _SMALL else nullcontext():
             if tall:
                 for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
-                    if self._absorb_in_gram(blocks, decay, precision):
-                        return
+                    if self._absorb_in_gram(blocks, decay, precision, rest):
+                        return rest is not None
         keep_root = not tall and not self.choosing and self.basis is None
         self.fade(decay)
         for H, Y in blocks():
@@ -79,6 +87,7 @@ class ChosenRoot(Root):
             self._forget_root()
         if self.choosing:
             self.choose()
+        return False
 
     def _append_to_both(self, H: Array, Y: Array, *, both: bool) -> None:
         self.sums._own()
@@ -290,7 +299,9 @@ class ChosenRoot(Root):
 
     # The route through the Gram matrix
 
-    def _absorb_in_gram(self, blocks: Blocks, decay: float, precision: Any) -> bool:
+    def _absorb_in_gram(
+        self, blocks: Blocks, decay: float, precision: Any, rest: Blocks | None
+    ) -> bool:
         """Tall chunks: one Gram matrix, if at the ε that goes with it it loses no digits."""
         dtype, sums = self.Z.dtype, self.sums
         prior = float(np.sqrt(decay)) * sums.prior if sums.basis is None else 0.0
@@ -303,12 +314,8 @@ class ChosenRoot(Root):
             G = np.zeros((self.n_hidden, self.n_hidden), precision, order="F")
             C = np.zeros((self.n_hidden, self.Z.shape[1]), precision)
         squares = decay * (sums.loss + _squares(sums.Z))
-        largest = self.largest
-        for H, Y in blocks():
-            linalg.add_gram(G, H.astype(precision, copy=False))
-            C += linalg.matmul(H.T.astype(precision, copy=False), Y.astype(precision, copy=False))
-            squares = squares + _squares(Y)
-            largest = max(largest, float(np.abs(H).max(initial=0.0)))
+        more, largest = _add_rows(G, C, blocks)
+        squares, largest = squares + more, max(largest, self.largest)
         if not largest > 0:
             return False
         epsilon, path, root = float(np.sqrt(decay)) * self.epsilon, self.path, None
@@ -318,6 +325,9 @@ class ChosenRoot(Root):
                 return False
             path, root = found
             epsilon = path.chosen
+        if rest is not None:
+            more, longest = _add_rows(G, C, rest)
+            squares, largest, root = squares + more, max(largest, longest), None
         if root is None:
             root = linalg.root_of_gram(linalg.with_ridge(G, epsilon**2 - prior**2, self.free))
         corner = slice(self.free, None)
@@ -358,6 +368,18 @@ class ChosenRoot(Root):
             sums = Sums(self.count, self.free, smallest, length, R, Z, loss)
         path, root = choose(sums, smallest)
         return None if path.chosen == path.epsilon[0] else (path, root)
+
+
+def _add_rows(G: Array, C: Array, blocks: Blocks) -> tuple[Array, float]:
+    """Add H'H to G and H'Y to C, in place; return |Y|² and the largest number in H."""
+    squares, largest = np.zeros(C.shape[1]), 0.0
+    for rows, targets in blocks():
+        H, Y = rows.astype(G.dtype, copy=False), targets.astype(G.dtype, copy=False)
+        linalg.add_gram(G, H)
+        C += linalg.matmul(H.T, Y)
+        squares += _squares(targets)
+        largest = max(largest, float(np.abs(rows).max(initial=0.0)))
+    return squares, largest
 
 
 def _few(H: Array, Y: Array) -> Iterator[tuple[Array, Array]]:

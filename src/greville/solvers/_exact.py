@@ -137,10 +137,12 @@ class RootSolver(OnlineSolver):
 
     def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         """The standard deviation of each row's prediction, before it and after those before it."""
-        state.refresh()
         factor = self._growth(weight)
-        if factor is not None and factor.all() and state.basis is None:
-            spreads = spreads_ahead(state, H, Y, weight, factor)
+        if factor is not None and factor.all():
+            state.refresh()
+            spreads = None
+            if state.basis is None:
+                spreads = spreads_ahead(state, H, Y, weight, factor)
             if spreads is not None:
                 return spreads
         return self._spread_one_by_one(state, H, Y, weight, seen)

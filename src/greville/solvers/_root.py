@@ -83,7 +83,7 @@ class Root(Spread):
 
     # Learning
 
-    def absorb(self, blocks: Blocks, n_rows: int, *, decay: float = 1.0) -> None:
+    def absorb(self, blocks: Blocks, n_rows: int, *, decay: float = 1.0) -> Any:
         """R'R ← decay·R'R + H'H and R'Z ← decay·R'Z + H'Y, over all blocks of rows.
 
         Tall chunks go through the Gram matrix, one matrix product and one Cholesky. Short ones,

@@ -14,7 +14,7 @@ from ..validation import check_number, check_squares, check_switch
 from ._additive import AdditiveSolver
 from ._chosen import ChosenRoot
 from ._evidence import Path
-from ._root import Root
+from ._root import Blocks, Root
 from ._rows import FEW, Kept, Rows, block_length
 
 
@@ -233,20 +233,31 @@ class Opium(AdditiveSolver):
         if not self._chooses:
             return super()._absorb(state, rows, seen)
         due = self._last_due(seen + rows.n) - seen
-        if self.epsilon == "auto" and due > 0:
-            state = self._absorb_part(state, rows.part(0, due), choosing=True)
-            rows = rows.part(due, rows.n)
-        return self._absorb_part(state, rows, choosing=False) if rows.n else state
+        if self.epsilon != "auto" or due <= 0:
+            return self._absorb_part(state, rows, choosing=False)
+        rest = rows.part(due, rows.n) if due < rows.n else None
+        return self._absorb_part(state, rows.part(0, due), choosing=True, rest=rest)
 
-    def _absorb_part(self, state: Any, rows: Rows, *, choosing: bool) -> Any:
+    def _absorb_part(
+        self, state: Any, rows: Rows, *, choosing: bool, rest: Rows | None = None
+    ) -> Any:
+        """The state after some rows, with a choice at their end or without, and then the rest."""
+        state = state.copy()
+        state.tally(_counts(rows))
+        state.choosing = choosing and self.epsilon == "auto"
+        more = None if rest is None else self._blocks(rest)
+        both = state.absorb(self._blocks(rows), rows.n, rest=more)
+        state.choosing = False
+        if rest is not None:
+            state.tally(_counts(rest))
+            if not both:
+                state.absorb(self._blocks(rest), rest.n)
+        return state
+
+    def _blocks(self, rows: Rows) -> Blocks:
         factor = None if rows.weight is None else np.sqrt(rows.weight)
         length = block_length(self.n_features_in_, self._dtype)
-        state = state.copy()
-        state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
-        state.choosing = choosing and self.epsilon == "auto"
-        state.absorb(lambda: rows.blocks(length, factor), rows.n)
-        state.choosing = False
-        return state
+        return lambda: rows.blocks(length, factor)
 
     def _innovate(
         self, state: Any, H: Array, Y: Array, weight: Array, seen: int
@@ -316,6 +327,10 @@ class Opium(AdditiveSolver):
             errors = Y - self._predicted(H, W)
             parts.append(Y - errors / (1 - own)[:, None].astype(Y.dtype))
         return np.concatenate(parts)
+
+
+def _counts(rows: Rows) -> Array:
+    return np.ones(rows.n) if rows.weight is None else rows.weight
 
 
 def _next_due(due: int, n_hidden: int) -> int:

@@ -1,0 +1,229 @@
+"""Units learned from the first rows: what they are, when they change, what they are good for."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.model_selection import cross_val_score
+
+from greville import DynamicOpium, ELMClassifier, ELMRegressor, FourierLayer, Opium, RandomLayer
+from greville.elm._base import _size_for
+from greville.elm._scaling import Scaling, rows_measured
+
+from .oracles import relative_error
+
+
+@pytest.fixture
+def wild(rng):
+    """Inputs in units from 1e-6 to 1e6, some far from zero, and a target that needs them all."""
+    X = rng.normal(size=(1500, 4))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + np.abs(X[:, 3]) + 0.05 * rng.normal(size=1500)
+    return X * [1e-6, 1.0, 1e3, 1e6] + [0, 50, 0, 1e7], y, X
+
+
+def score(model, X, y):
+    return model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+
+
+def test_inputs_in_different_units(wild):
+    X, y, plain = wild
+    model = ELMRegressor(300, random_state=0)
+    assert score(model, plain, y) > 0.95
+    assert abs(score(model, X, y) - score(model, plain, y)) < 0.01
+    assert score(ELMRegressor(300, random_state=0, standardize=False), X, y) < 0.5
+    one = plain.copy()
+    one[:, 2] *= 1e-5
+    assert abs(score(model, one, y) - score(model, plain, y)) < 0.01
+
+
+@pytest.mark.parametrize("solver", ["opium", "dynamic", "greville", "batch"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-6), (1e9, 1e3), (-3e5, 1e-2)])
+def test_targets_in_odd_units(wild, solver, dtype, shift, scale):
+    _, y, X = wild
+    if dtype == np.float32 and abs(shift) > 1e6 * scale:
+        pytest.skip("float32 cannot hold these targets")
+    model = ELMRegressor(60, solver, random_state=0)
+    X = X.astype(dtype)
+    assert abs(score(model, X, scale * y + shift) - score(model, X, y)) < 0.01
+
+
+def test_error_bars_come_in_the_units_of_the_targets(wild):
+    _, y, X = wild
+    plain = ELMRegressor(60, random_state=0).fit(X, y).predict(X[:5], return_std=True)
+    odd = ELMRegressor(60, random_state=0).fit(X, 1e6 * y + 1e8).predict(X[:5], return_std=True)
+    np.testing.assert_allclose(odd[0], 1e6 * plain[0] + 1e8, rtol=1e-5)
+    np.testing.assert_allclose(odd[1], 1e6 * plain[1], rtol=1e-3)
+    record = ELMRegressor(60, random_state=0).prequential(X, 1e6 * y + 1e8, return_std=True)
+    inside = np.abs(record[0] - (1e6 * y + 1e8)) < 3 * record[1]
+    assert inside[200:].mean() > 0.95
+
+
+def test_inputs_of_order_one_stay_as_they_are(rng):
+    normal, pixels = rng.normal(size=(200, 5)), rng.integers(0, 256, size=(200, 5)) / 255
+    pixels[:, 3] = 0
+    pixels[7, 3] = 1 / 255  # nearly always black
+    for X in (normal, pixels, 2 * pixels - 1, sparse.csr_array(pixels)):
+        assert Scaling.of_inputs(X, None, always=False) == Scaling(None, None)
+        assert Scaling.of_inputs(X, None, always=True).unit is not None
+    for X in (255 * pixels, normal + 50, normal * [1, 1, 1, 1, 1e-3], 1e-3 * normal):
+        scaled = Scaling.of_inputs(X, None, always=False)
+        assert scaled.unit is not None
+        lengths = (scaled.apply(X, float) ** 2).sum(axis=1)
+        assert lengths.mean() == pytest.approx(6)
+    X = rng.normal(size=(100, 2))
+    model = ELMRegressor(10, Opium(), random_state=0).fit(X, X[:, 0])
+    layer = RandomLayer(10, bias=True, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.hidden_.weights_, layer.weights_)
+    np.testing.assert_allclose(model.predict(X), layer.transform(X) @ model.solver_.coef_[0])
+
+
+def test_weights_count_as_rows(rng):
+    X = rng.normal(3, 100, size=(50, 3))
+    weight = rng.integers(0, 3, size=50)
+    weighted = Scaling.of_inputs(X, weight, always=False)
+    repeated = Scaling.of_inputs(np.repeat(X, weight, axis=0), None, always=False)
+    np.testing.assert_allclose(weighted.centre, repeated.centre)
+    np.testing.assert_allclose(weighted.unit, repeated.unit)
+
+
+def test_sparse_inputs_keep_their_zeros(rng):
+    X = sparse.random_array((300, 20), density=0.2, rng=rng, format="csr") * 1000
+    y = np.asarray(X[:, :3].sum(axis=1)).ravel()
+    model = ELMRegressor(50, random_state=0).fit(X, y)
+    assert model._scaling.centre is None
+    assert model.score(X, y) > 0.9
+    np.testing.assert_allclose(model.predict(X), model.predict(X.toarray()), rtol=1e-9)
+
+
+def test_the_rows_that_are_measured():
+    assert [rows_measured(n) for n in (0, 1, 2, 3, 4, 7, 8, 1000, 1023, 1024, 10**6)] == [
+        0, 1, 2, 2, 4, 4, 8, 512, 512, 1024, 1024,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("solver", ["opium", "dynamic", "light"])
+def test_how_a_stream_is_cut_changes_nothing(wild, solver):
+    X, y, _ = wild
+
+    def learned(cuts):
+        model = ELMRegressor(20, solver, random_state=0)
+        for rows in np.split(np.arange(1500), cuts):
+            model.partial_fit(X[rows], y[rows])
+        return model.predict(X[:50])
+
+    whole = learned([])
+    for cuts in (range(1, 60), range(100, 1500, 100), [1023], [1024, 1025]):
+        np.testing.assert_allclose(learned(cuts), whole, rtol=1e-6, atol=1e-7)
+
+
+def test_prequential_is_the_loop_also_while_units_change(wild):
+    X, y, _ = wild
+    loop, record = ELMRegressor(15, random_state=0), []
+    for i in range(150):
+        record.append(loop.predict(X[i : i + 1])[0] if i else 0.0)
+        loop.partial_fit(X[i : i + 1], y[i : i + 1])
+    at_once = ELMRegressor(15, random_state=0)
+    np.testing.assert_allclose(at_once.prequential(X[:150], y[:150]), record, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(at_once.predict(X), loop.predict(X), rtol=1e-7, atol=1e-7)
+    labels = np.where(y > 0, "up", "down")
+    loop, record = ELMClassifier(15, random_state=0), []
+    for i in range(100):
+        record.append(loop.predict(X[i : i + 1])[0] if i else labels[0])
+        loop.partial_fit(X[i : i + 1], labels[i : i + 1])
+    at_once = ELMClassifier(15, random_state=0).prequential(X[:100], labels[:100])
+    np.testing.assert_array_equal(at_once[1:], record[1:])
+
+
+def test_the_units_are_frozen(wild):
+    X, y, _ = wild
+    model = ELMRegressor(20, random_state=0).fit(X[:200], y[:200])
+    frozen = model._scaling
+    model.partial_fit(1e3 * X, y)
+    assert model._scaling is frozen
+    stream = ELMRegressor(20, random_state=0).partial_fit(X[:1100], y[:1100])
+    frozen = stream._scaling
+    stream.partial_fit(1e3 * X, y)
+    assert stream._scaling is frozen
+    early = ELMRegressor(20, random_state=0).partial_fit(X[:100], y[:100])
+    again = pickle.loads(pickle.dumps(early))
+    for m in (early, again):
+        m.partial_fit(X[100:300], y[100:300])
+    np.testing.assert_array_equal(early.predict(X), again.predict(X))
+    early.unlearn(X[:5], y[:5])
+    early.partial_fit(X[300:], y[300:])
+    assert early.n_samples_seen_ == 1495
+
+
+def test_an_error_while_units_change_leaves_the_model(wild):
+    X, y, _ = wild
+    model = ELMRegressor(20, random_state=0).partial_fit(X[:100], y[:100])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="y"):
+        model.partial_fit(X[100:300], np.where(np.arange(200) == 7, np.inf, y[100:300]))
+    assert pickle.dumps(model) == before
+
+
+def test_models_in_different_units_do_not_merge(wild):
+    X, y, plain = wild
+    a, b = (ELMRegressor(20, random_state=0).fit(X[i::2], y[i::2]) for i in range(2))
+    with pytest.raises(ValueError, match="standardize"):
+        a.merge(b)
+    c, d = (ELMRegressor(20, random_state=0).fit(plain[i::2], y[i::2] + 1e6) for i in range(2))
+    whole = ELMRegressor(20, random_state=0).fit(plain, y + 1e6)
+    np.testing.assert_allclose((c + d).predict(plain), whole.predict(plain), rtol=1e-12)
+
+
+def test_bad_parameters(wild):
+    X, y, _ = wild
+    with pytest.raises(ValueError, match="standardize"):
+        ELMRegressor(standardize="yes").fit(X, y)
+
+
+def test_a_transformer_gets_inputs_as_they_are(wild):
+    X, y, _ = wild
+    model = ELMRegressor(RandomLayer(10), random_state=0).fit(X, y)
+    assert model._scaling == Scaling(None, None)
+    assert ELMRegressor(RandomLayer(10), standardize=True).fit(X, y)._scaling.unit is not None
+    assert ELMRegressor(FourierLayer(100), random_state=0).fit(X, y).score(X, y) > 0.8
+    stream = ELMRegressor(FourierLayer(100), random_state=0)
+    assert stream.partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:]).score(X, y) > 0.8
+
+
+def test_the_size_of_an_automatic_layer(rng):
+    assert _size_for(4, None, np.float64) == 100
+    assert _size_for(50, None, np.float64) == 500
+    assert _size_for(4, 30, np.float64) == 100
+    assert _size_for(4, 120, np.float64) == 200
+    assert _size_for(10, 800, np.float64) == 800
+    assert _size_for(10, 10**7, np.float64) == 3200
+    assert _size_for(100_000, None, np.float64) == 3265
+    assert _size_for(100_000, None, np.float32) == 4618
+    X = rng.normal(size=(120, 4))
+    assert ELMRegressor().fit(X, X[:, 0]).hidden_.n_hidden_ == 200
+    assert ELMRegressor().partial_fit(X, X[:, 0]).hidden_.n_hidden_ == 100
+
+
+@pytest.mark.parametrize(
+    ("load", "model", "least"),
+    [
+        (load_iris, ELMClassifier(random_state=0), 0.93),
+        (load_wine, ELMClassifier(random_state=0), 0.96),
+        (load_diabetes, ELMRegressor(random_state=0), 0.46),
+    ],
+)
+def test_defaults_on_small_tables(load, model, least):
+    assert cross_val_score(model, *load(return_X_y=True), cv=5).mean() > least
+
+
+def test_solvers_agree_with_a_layer_by_hand(wild):
+    X, y, plain = wild
+    by_hand = Opium("auto", intercept=True).fit(
+        RandomLayer(30, bias=True, random_state=0).fit_transform(plain), y
+    )
+    model = ELMRegressor(30, random_state=0).fit(plain, y)
+    assert relative_error(model.solver_.coef_, by_hand.coef_) < 1e-12
+    dynamic = ELMRegressor(30, DynamicOpium(1.01, "auto"), random_state=0).fit(X, y)
+    assert dynamic.score(X, y) > 0.5
