@@ -203,16 +203,16 @@ def _bends(
 def _sampled(images: Array, shape: tuple[int, int], places: Array) -> Array:
     """The images at these places, by interpolation between the four pixels around."""
     height, width = shape
-    padded = np.pad(images.reshape(-1, height, width), ((0, 0), (1, 1), (1, 1)))
+    padded = np.pad(images.reshape(-1, height, width), ((0, 0), (1, 2), (1, 2)))
     flat = padded.reshape(len(images), -1)
-    row = np.clip(places[:, 0] + 1, 0, height + 0.999)
-    column = np.clip(places[:, 1] + 1, 0, width + 0.999)
+    row = np.clip(places[:, 0] + 1, 0, height + 1)  # there and beyond, all is zero
+    column = np.clip(places[:, 1] + 1, 0, width + 1)
     top, left = row.astype(np.intp), column.astype(np.intp)
     down, right = row - top, column - left
-    first = top * (width + 2) + left
+    first = top * (width + 3) + left
     upper, lower = (
         np.take_along_axis(flat, first + step, 1) * (1 - right)
         + np.take_along_axis(flat, first + step + 1, 1) * right
-        for step in (0, width + 2)
+        for step in (0, width + 3)
     )
     return upper * (1 - down) + lower * down
