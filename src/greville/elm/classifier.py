@@ -36,14 +36,22 @@ class ELMClassifier(ClassifierMixin, ELM):
     Parameters
     ----------
     hidden : "auto", int or transformer, default="auto"
-        The hidden layer: a number of units for a `RandomLayer`, "auto" for 10 times the number of
-        inputs, or any scikit-learn transformer of arrays. A transformer is fitted on the first rows
-        (all of `fit`, the first chunk of `partial_fit`) and then stays as it is.
+        The hidden layer: a number of units for a `RandomLayer` with a bias, or any scikit-learn
+        transformer of arrays, fitted on the first rows (all of `fit`, the first chunk of
+        `partial_fit`) and then kept as it is. "auto" is 10 times the number of inputs and at least
+        100; in `fit` also at least 15 times the root of the number of rows, up to 2000, rounded up
+        to 100, 200, 400, ...; and no more than keeps three matrices of that size within 256 MB.
     solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
-        How the output weights are learned: `Opium`, `OpiumLight`, `DynamicOpium`, `Greville` or
-        `Batch` with their defaults, or an object with others, such as ``Opium(epsilon=1.0)``.
+        How the output weights are learned: ``Opium(epsilon="auto", intercept=True)``, or
+        `OpiumLight`, `DynamicOpium`, `Greville` or `Batch` with their defaults, or an object with
+        others, such as ``Opium(epsilon=1.0)``.
     random_state : int, RandomState instance or None, default=None
         Seeds the hidden layer, where it has no seed of its own.
+    standardize : "auto" or bool, default="auto"
+        Whether to bring inputs into units that suit the layer, learned from the first rows
+        (all of `fit`; in a stream the first 1, 2, 4, ... up to 1024) and then kept: columns around
+        their means, divided by their ranges. "auto" leaves inputs alone that are of order one
+        already, and all that go to a transformer of your own.
 
     Attributes
     ----------
@@ -53,14 +61,18 @@ class ELMClassifier(ClassifierMixin, ELM):
         The fitted hidden layer.
     solver_ : solver
         The fitted solver; `solver_.coef_` has a row of output weights for each class.
+    epsilon_ : float
+        The ε in use, for the solver `Opium`.
     n_samples_seen_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X had column names
 
     Notes
     -----
-    The units of the paper, tanh without bias, make odd functions of X. Where classes are not told
-    apart by odd functions, give the units a bias: ``hidden=RandomLayer(100, bias=True)``.
+    With the default solver nothing has to be tuned: epsilon is chosen by its evidence, again and
+    again as rows come, and `epsilon_` says what it is. For images see `ContrastLayer`.
+
+    The first 1023 rows of a stream are kept for as long as the units may change.
 
     Labels may appear for the first time in any `partial_fit`. The weights are then those of a
     model that knew them from the start: for a class that has not come up, all targets are zero.

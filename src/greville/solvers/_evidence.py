@@ -77,8 +77,6 @@ class Path:
             ylabel="log evidence, below the best",
             title=f"chosen: ε = {self.chosen:.3g}",
         )
-        if below.max() > 0:
-            ax.set_yscale("symlog", linthresh=max(1.0, below.max() / 1e3))  # type: ignore[attr-defined]
         return ax
 
 
