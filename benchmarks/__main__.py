@@ -14,6 +14,7 @@ CASES = {
     "forgetting": forgetting.run,
     "drift": drift.run,
     "accuracy": accuracy.run,
+    "criteria": accuracy.criteria,
     "augmentation": accuracy.augmentation,
 }
 

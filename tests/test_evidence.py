@@ -314,6 +314,50 @@ def test_a_class_that_comes_late_does_not_change_the_choice(rng):
     assert relative_error(late.solver_.coef_, early.solver_.coef_) < 1e-10
 
 
+def test_the_sum_of_many_models(rng):
+    H, Y = problem(rng, 2000, 5)
+    for solver in (Opium(10.0, intercept=True), Opium("auto", intercept=True)):
+        parts = [clone(solver).fit(H[i : i + 20], Y[i : i + 20]) for i in range(0, 2000, 20)]
+        whole = clone(solver).fit(H, Y)
+        assert sum(parts).epsilon_ == pytest.approx(whole.epsilon_)
+        assert relative_error(weights(sum(parts)), weights(whole)) < 1e-9
+
+
+def test_a_large_epsilon_is_not_for_ever(rng):
+    H, w = rng.normal(size=(3000, 30)), rng.normal(size=30)
+    noise, clean = rng.normal(size=200), H[200:] @ w
+    model = Opium("auto").fit(H[:200], noise)
+    large = model.epsilon_
+    model.partial_fit(H[200:], clean).unlearn(H[:200], noise)
+    assert model.epsilon_ < 0.02 < large
+    np.testing.assert_allclose(model.coef_, w, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cuts_of_rows_far_from_zero(seed):
+    rng = np.random.default_rng(seed)
+    H = 100 + rng.normal(size=(400, 12))
+    y = H @ rng.normal(size=12) + 0.3 * rng.normal(size=400)
+    cut = Opium("auto")
+    for start in range(0, 400, 8):
+        cut.partial_fit(H[start : start + 8], y[start : start + 8])
+        cut.predict(H[:1])
+    whole = Opium("auto").partial_fit(H, y)
+    assert cut.epsilon_ == whole.epsilon_
+    assert relative_error(cut.coef_, whole.coef_) < 1e-8
+
+
+def test_rows_of_weight_zero_change_nothing(rng):
+    H, Y = problem(rng, 300, 5)
+    weight = np.ones(300)
+    weight[3] = 0
+    without = Opium("auto", intercept=True).fit(np.delete(H, 3, axis=0), np.delete(Y, 3, axis=0))
+    H[3] = 1e12
+    model = Opium("auto", intercept=True).fit(H, Y, sample_weight=weight)
+    assert model.epsilon_ == without.epsilon_
+    assert relative_error(weights(model), weights(without)) < 1e-9
+
+
 def test_the_plot(rng):
     H, Y = problem(rng, 50, 20)
     path = Opium("auto").fit(H, Y).path()

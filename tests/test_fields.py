@@ -190,6 +190,13 @@ def test_bad_parameters_are_named(images, layer, name):
     assert not hasattr(layer, "weights_")
 
 
+def test_a_rare_class_has_its_contrasts():
+    X, y = np.arange(4000.0)[:, None], np.zeros(4000, int)
+    y[1234] = 1
+    layer = ContrastLayer(500, candidates=1, random_state=0).fit(X, y)
+    assert set(layer.weights_[0].round(9)) == {-1.0, 1.0}
+
+
 @pytest.mark.parametrize("layer", [ContrastLayer(5), ClassLayer(5)], ids=repr)
 def test_samples_of_classes_are_needed(images, layer, rng):
     X, _ = images

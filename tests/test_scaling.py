@@ -176,6 +176,22 @@ def test_models_in_different_units_do_not_merge(wild):
     np.testing.assert_allclose((c + d).predict(plain), whole.predict(plain), rtol=1e-12)
 
 
+def test_targets_beyond_the_dtype(wild):
+    _, y, X = wild
+    model = ELMRegressor(20, random_state=0).fit(X.astype(np.float32), y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="y"):
+        model.partial_fit(X[:5], 1e60 * y[:5])
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match="y"):
+        ELMRegressor(20, random_state=0).fit(X.astype(np.float32), 1e45 * y)
+
+
+def test_inputs_whose_squares_overflow(wild):
+    _, y, X = wild
+    assert ELMRegressor(60, random_state=0).fit(1e300 * X, y).score(1e300 * X, y) > 0.8
+
+
 def test_bad_parameters(wild):
     X, y, _ = wild
     with pytest.raises(ValueError, match="standardize"):

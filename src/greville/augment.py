@@ -7,6 +7,7 @@ it again and again, every time shifted, turned, stretched and bent in another wa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,9 @@ def stream(
 def _checked(X: Any, shape: Any) -> Array:
     with naming("X"):
         X = check_array(X, dtype=(np.float64, np.float32), order="C", input_name="X")
-    if len(shape) != 2 or shape[0] * shape[1] != X.shape[1]:
+    pair = isinstance(shape, (tuple, list)) and len(shape) == 2
+    sides = pair and all(isinstance(side, Integral) and int(side) > 0 for side in shape)
+    if not sides or shape[0] * shape[1] != X.shape[1]:
         raise ValueError(
             f"shape={shape!r}: X has {X.shape[1]} columns; pass the rows and columns of an image "
             "with that many pixels."

@@ -306,10 +306,20 @@ def root_of_gram(G: Array) -> Array | None:
     return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
 
 
-def gram_is_safe(R: Array, dtype: Any) -> bool:
-    """Whether weights of a dtype that come from R'R in place of R keep enough digits."""
-    error = np.finfo(R.dtype).eps * condition(R) ** 2
-    return bool(error <= _largest_gram_error(R, dtype))  # nan compares false
+def gram_is_safe(R: Array, dtype: Any, *, noisy: bool = False) -> bool:
+    """Whether weights of a dtype that come from R'R in place of R keep enough digits.
+
+    Of `noisy` ones, whose ridge was chosen by the noise, two digits are enough in float32.
+    """
+    return part_of_safe_error(R, dtype, noisy=noisy) <= 1  # nan compares false
+
+
+def part_of_safe_error(R: Array, dtype: Any, *, noisy: bool = False) -> float:
+    """What `gram_is_safe` compares, as a part of its limit."""
+    error = float(np.finfo(R.dtype).eps) * condition(R) ** 2
+    if noisy and R.dtype.char == "f":
+        return error / _SAFE_IF_LARGE
+    return error / _largest_gram_error(R, dtype)
 
 
 def gram_can_be_refined(R: Array) -> bool:

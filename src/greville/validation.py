@@ -144,6 +144,16 @@ def check_magnitude(name: str, values: Array, weight: Array | None = None) -> No
         )
 
 
+def check_representable(name: str, values: Array, dtype: Any) -> None:
+    """Raise a ValueError if numbers, or a little larger ones, do not exist in a dtype."""
+    largest, limit = float(np.abs(values).max()), 0.1 * float(np.finfo(dtype).max)
+    if largest > limit:
+        raise ValueError(
+            f"{name}: got numbers up to {largest:.3g}, which {np.dtype(dtype)} cannot hold; pass X "
+            f"in float64, or {name} in other units."
+        )
+
+
 def check_squares(name: str, value: float, dtype: Any) -> None:
     """Raise a ValueError if the square of a parameter overflows or drowns everything else."""
     if value > _largest(dtype):

@@ -67,10 +67,18 @@ def solver_is_additive(estimator: ELM) -> bool:
 
 
 def solver_is_opium(estimator: ELM) -> bool:
-    """Whether epsilon can be chosen, and rows left out."""
+    """Whether rows can be left out."""
     kind = solver_kind(estimator)
     if not issubclass(kind, Opium):
         raise AttributeError(f"{kind.__name__} does not do this; use the solver Opium.")
+    return True
+
+
+def solver_chooses(estimator: ELM) -> bool:
+    """Whether epsilon can be chosen."""
+    kind = solver_kind(estimator)
+    if not issubclass(kind, (Opium, DynamicOpium)):
+        raise AttributeError(f"{kind.__name__} does not choose epsilon; use the solver Opium.")
     return True
 
 
@@ -367,7 +375,7 @@ class ELM(BaseEstimator):
 
     # What the choice of epsilon was
 
-    @available_if(solver_is_opium)
+    @available_if(solver_chooses)
     def path(self) -> Path:
         """The evidence for each epsilon that was tried when it was last chosen.
 
@@ -377,14 +385,14 @@ class ELM(BaseEstimator):
             With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
         """
         check_is_fitted(self)
-        assert isinstance(self.solver_, Opium)
+        assert isinstance(self.solver_, (Opium, DynamicOpium))
         return self.solver_.path()
 
     @property
     def epsilon_(self) -> float:
-        """The epsilon in use, for the solver Opium."""
+        """The epsilon in use, for the solvers Opium and DynamicOpium."""
         check_is_fitted(self)
-        if not isinstance(self.solver_, Opium):
+        if not isinstance(self.solver_, (Opium, DynamicOpium)):
             raise AttributeError(f"{type(self.solver_).__name__} has no epsilon_.")
         return self.solver_.epsilon_
 

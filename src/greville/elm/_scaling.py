@@ -35,19 +35,13 @@ class Scaling:
         By the range and not by the standard deviation: a pixel that is nearly always black is not
         worth more than the others. Without `always`, inputs of order one stay as they are.
         """
-        low, high, mean, square = _columns(*_counting(X, weight))
-        half = (high - low) / 2
-        centre: Array | None = mean
-        varying = half > 0
-        if not varying.any() or (not always and _is_of_order_one(X, half, mean, square)):
+        half, mean, spread, size = _columns(*_counting(X, weight))
+        if not half.any() or (not always and _is_of_order_one(X, half, mean, spread)):
             return cls(None, None)
-        unit = np.where(varying, half, np.where(mean != 0, np.abs(mean), 1.0))
-        if sparse.issparse(X):
-            centre, around = None, square  # centring would fill the zeros
-        else:
-            around = np.maximum(square - mean**2, 0.0)
-        length = float((around / unit**2)[varying].sum())
-        return cls(centre, unit * np.sqrt(length / _SQUARE_LENGTH) if length > 0 else unit)
+        unit = np.where(half > 0, half, np.where(mean != 0, np.abs(mean), 1.0))
+        centre = None if sparse.issparse(X) else mean  # centring would fill the zeros
+        length = float((spread if centre is not None else size)[half > 0].sum())
+        return cls(centre, unit * np.sqrt(length / _SQUARE_LENGTH))
 
     @classmethod
     def of_targets(cls, Y: Array, weight: Array | None) -> Scaling:
@@ -111,22 +105,28 @@ def _counting(X: Any, weight: Array | None) -> tuple[Any, Array]:
 
 
 def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
-    """The least, the largest, the mean and the mean square of each column."""
+    """Of each column: half the range, the mean, the variance and the mean square.
+
+    The last two in units of half the range, so that no square overflows.
+    """
     if sparse.issparse(X):
-        low, high = (np.asarray(f(axis=0).toarray()).ravel() for f in (X.min, X.max))
-        exact = X.astype(np.float64)
-        return low.astype(float), high.astype(float), share @ exact, share @ exact.power(2)
+        low, high = (np.asarray(f(axis=0).toarray(), float).ravel() for f in (X.min, X.max))
+        half = high / 2 - low / 2
+        mean, unit = share @ X.astype(np.float64), np.where(half > 0, half, 1.0)
+        size = share @ (X @ sparse.diags_array(1 / unit)).power(2)
+        return half, mean, np.maximum(size - (mean / unit) ** 2, 0.0), size
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for start in range(0, len(X), 4096):
-        rows = slice(start, start + 4096)
-        block = X[rows].astype(np.float64)
-        mean += share[rows] @ block
-        square += share[rows] @ block**2
-    return low, high, mean, square
+    half = high / 2 - low / 2
+    unit = np.where(half > 0, half, 1.0)
+    blocks = [slice(start, start + 4096) for start in range(0, len(X), 4096)]
+    mean = np.sum([share[rows] @ X[rows].astype(np.float64) for rows in blocks], axis=0)
+    spread = np.zeros(X.shape[1])
+    for rows in blocks:
+        spread += share[rows] @ ((X[rows].astype(np.float64) - mean) / unit) ** 2
+    return half, mean, spread, spread
 
 
-def _is_of_order_one(X: Any, half: Array, mean: Array, square: Array) -> bool:
+def _is_of_order_one(X: Any, half: Array, mean: Array, variance: Array) -> bool:
     """Whether a hidden layer can take X as it is: pixels in [0, 1], numbers around zero, ...
 
     The largest number lies between 0.3 and 10, no column is far from zero next to its range, and
@@ -138,8 +138,7 @@ def _is_of_order_one(X: Any, half: Array, mean: Array, square: Array) -> bool:
         return False
     if X.shape[0] < _FEW:
         return True
-    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-    lively = spread >= 0.15 * half
+    lively = np.sqrt(variance) >= 0.15
     far = (np.abs(mean) > 3 * half) & lively & (half > 0)
     small = (half < 0.05 * half.max()) & lively & (half > 0)
     return not (far.any() or small.any())

@@ -14,7 +14,12 @@ from ..linalg import Array
 from ..solvers import Opium
 from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
-from ..validation import check_magnitude, check_targets, check_weights
+from ..validation import (
+    check_magnitude,
+    check_representable,
+    check_targets,
+    check_weights,
+)
 from ._base import ELM, solver_is_additive, solver_is_online, solver_is_opium
 from ._scaling import Scaling
 
@@ -37,10 +42,10 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
     random_state : int, RandomState instance or None, default=None
         Seeds the hidden layer, where it has no seed of its own.
     standardize : "auto" or bool, default="auto"
-        Whether to bring inputs and targets into units that suit the layer, learned from the first rows
-        (all of `fit`; in a stream the first 1, 2, 4, ... up to 1024) and then kept: columns around
-        their means, divided by their ranges. "auto" leaves inputs alone that are of order one
-        already, and all that go to a transformer of your own.
+        Whether to bring inputs and targets into units that suit the layer, learned from the first
+        rows (all of `fit`; in a stream the first 1, 2, 4, ... up to 1024) and then kept: columns
+        around their means, divided by their ranges. "auto" leaves inputs alone that are of order
+        one already, and all that go to a transformer of your own.
 
     Attributes
     ----------
@@ -236,6 +241,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         dtype = self._dtype_for(X, reset=reset)
         y = check_targets(y, "y", X.shape[0], np.float64)
         weight = check_weights(sample_weight, X.shape[0], dtype)
+        check_representable("y", y, dtype)
         check_magnitude("y", y if self._standardizes() else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)
         if reset:
@@ -250,7 +256,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         return self._n_targets
 
     def _targets(self, y: Array) -> Callable[[slice], Array]:
-        scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
+        with np.errstate(over="ignore"):
+            scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
+        check_magnitude("y", scaled)
         return lambda rows: scaled[rows]
 
     def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:

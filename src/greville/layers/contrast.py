@@ -274,10 +274,10 @@ class ClassLayer(SampleLayer):
 
 def _of_other_classes(labels: Array, mine: Array, random: np.random.RandomState) -> Array:
     """A sample for each of `mine` that is of another class."""
-    others = random.randint(len(labels), size=len(mine))
-    while (same := labels[others] == mine).any():
-        others[same] = random.randint(len(labels), size=int(same.sum()))
-    return others
+    order = np.argsort(labels, kind="stable")
+    first, last = (np.searchsorted(labels[order], mine, side=side) for side in ("left", "right"))
+    place = np.floor(random.uniform(size=len(mine)) * (len(labels) - (last - first))).astype(int)
+    return order[np.where(place < first, place, place + last - first)]
 
 
 def _rows(X: Any, rows: Array) -> Array:

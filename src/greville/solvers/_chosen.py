@@ -14,9 +14,9 @@ from ..threads import one_thread
 from ._evidence import SINGULAR_VALUES, Path, Sums, choose, energies
 from ._root import _LARGEST_LOSS, _ONE_THREAD, _SMALL, Blocks, Root, _squares
 
-# Where the sums come from a Gram matrix, they are kept with this part of ε as their ridge: enough
-# for a Cholesky factor, and ε can still become ten times smaller.
-_PART_KEPT = 0.1
+# Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
+# only if ε can still become so many times smaller.
+_ROOM_BELOW = 10.0
 
 # How much larger than all before a row may be until the small ridge of the sums must follow.
 _GROWTH_OF_ROWS = 10.0
@@ -48,6 +48,7 @@ class ChosenRoot(Root):
         self.free = free
         self.epsilon = 1e-3 if epsilon is None else epsilon  # the first until rows say more
         self.path: Path | None = None
+        self.least = 0.0  # the ε below which the sums have lost their digits
         self.choosing = False
         self.largest = 0.0
 
@@ -69,7 +70,7 @@ class ChosenRoot(Root):
         if n_rows == 0:
             return False
         wide = self.n_hidden >= _ONE_THREAD  # where a QR on one thread is no match for products
-        tall = (8 if wide else 2) * n_rows >= self.n_hidden
+        tall = 8 * n_rows >= self.n_hidden if wide else n_rows >= 2 * self.n_hidden
         tall = bool(tall and (self.choosing or self.path or self.fixed))
         with one_thread if n_rows * self.n_hidden**2 < _SMALL else nullcontext():
             if tall:
@@ -100,7 +101,7 @@ class ChosenRoot(Root):
         """Choose ε from what the sums say now."""
         if self.fixed is None and self.sums.basis is None:
             with one_thread if self.n_hidden < _ONE_THREAD else nullcontext():
-                smallest = max(self.sums.prior, self._smallest_ridge())
+                smallest = max(self.sums.prior, self._smallest_ridge(), self.least)
                 self.path, _ = choose(self._described(), smallest)
             if self.path.chosen != self.prior or self.basis is not None:
                 self.epsilon = self.path.chosen
@@ -189,6 +190,7 @@ class ChosenRoot(Root):
         self.count += other.count
         self.count_of_squares += other.count_of_squares
         self.largest = max(self.largest, other.largest)
+        self.least = float(np.hypot(self.least, other.least))
         self._forget_root()
         return True
 
@@ -331,11 +333,19 @@ class ChosenRoot(Root):
         if root is None:
             root = linalg.root_of_gram(linalg.with_ridge(G, epsilon**2 - prior**2, self.free))
         corner = slice(self.free, None)
-        if root is None or not linalg.gram_is_safe(np.asfortranarray(root[corner, corner]), dtype):
+        noisy = self.fixed is None
+        if root is None:
             return False
-        kept = max(prior, _PART_KEPT * epsilon)
-        linalg.add_ridge(G, kept**2 - prior**2, self.free)
-        small = linalg.root_of_gram(G)  # in its place
+        edge = np.asfortranarray(root[corner, corner])
+        loss = linalg.part_of_safe_error(edge, dtype, noisy=noisy)
+        if not loss <= 1:
+            return False
+        least = epsilon * float(np.sqrt(loss))
+        if self.choosing and dtype == np.float64 and least * _ROOM_BELOW > epsilon:
+            return False
+        rounding = len(G) * float(np.finfo(precision).eps) * float(G.diagonal().max())
+        kept = float(np.hypot(prior, np.sqrt(rounding)))
+        kept, small = (epsilon, None) if kept > epsilon else (kept, self._rooted(G, kept, prior))
         if small is None:
             kept, small = epsilon, root
         self.sums = Root(self.n_hidden, self.Z.shape[1], kept, dtype)
@@ -345,8 +355,14 @@ class ChosenRoot(Root):
             held.loss = np.maximum(squares - _squares(Z), 0.0)
             held.basis = None
         self.largest, self.epsilon, self.path = largest, epsilon, path
+        self.least = max(float(np.sqrt(decay)) * self.least, least)
         self._holds(epsilon)
         return True
+
+    def _rooted(self, G: Array, epsilon: float, prior: float) -> Array | None:
+        """The root for a ridge of epsilon², in the memory of G."""
+        linalg.add_ridge(G, epsilon**2 - prior**2, self.free)
+        return linalg.root_of_gram(G)
 
     def _choose_by_gram(
         self, G: Array, C: Array, squares: Array, prior: float

@@ -110,7 +110,7 @@ def choose(sums: Sums, smallest: float) -> tuple[Path, Array | None]:
         curve: _Curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
-    lowest = int(np.ceil(STEPS * np.log10(smallest))) if smallest > 0 else -30 * STEPS
+    lowest = int(np.ceil(STEPS * np.log10(smallest))) if smallest > 1e-30 else -30 * STEPS
     tried = curve.search(lowest)
     best = max(sorted(tried), key=lambda k: tried[k])
     kept = sorted(k for k in tried if np.isfinite(tried[k]))
@@ -131,7 +131,7 @@ class _Curve:
     def __init__(self, sums: Sums, n_units: int) -> None:
         self.sums = sums
         self.n_units = n_units
-        length = sums.length if sums.length > 0 else 1.0
+        length = sums.length if sums.length > 1e-200 else 1.0
         self.typical = float(np.log10(_TYPICAL * length))
 
     def evidence(self, k: int, loss: Array, log_determinant: float) -> float:
@@ -249,7 +249,7 @@ def energies(G: Array, free: int) -> Array:
     """The diagonal of H'H, around the means if the first column are ones, in float64."""
     diagonal: Array = G.diagonal()[free:].astype(np.float64)
     if free:
-        diagonal -= G[0, free:].astype(np.float64) ** 2 / float(G[0, 0])
+        diagonal -= G[0, free:].astype(np.float64) ** 2 / max(float(G[0, 0]), 1e-300)
     return np.maximum(diagonal, 0.0)
 
 

@@ -367,10 +367,12 @@ class Root(Spread):
 
     def weights(self) -> Array:
         """W, of shape (n_hidden, n_outputs), eq. (25)."""
-        if self._weights is None:
+        weights = self._weights
+        if weights is None:
             W = self._solve()
-            self._weights = W if self.basis is None else linalg.matmul(self.basis.T, W)
-        return self._weights
+            weights = W if self.basis is None else linalg.matmul(self.basis.T, W)
+            self._weights = weights
+        return weights
 
     def _solve(self) -> Array:
         """R⁻¹Z, in the basis where there is one."""

@@ -112,9 +112,12 @@ class Opium(AdditiveSolver):
         if not self._started_with[1]:
             return rows
         if self._centre is None:
-            few = rows.n < FEW  # they may be far from those to come
-            H = rows.make(0, 1 if few else 2 * FEW)[0]
-            self._centre = np.zeros_like(H[0]) if few else H.mean(axis=0)
+            H = rows.make(0, min(rows.n, 2 * FEW))[0]
+            if rows.weight is not None:
+                H = H[rows.weight[: len(H)] > 0]
+            few = len(H) < FEW  # they may be far from those to come
+            zero = np.zeros(self.n_features_in_, self._dtype)
+            self._centre = zero if few else np.median(H, axis=0)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
             H, Y = rows.make(start, stop)
@@ -144,6 +147,7 @@ class Opium(AdditiveSolver):
     @property
     def psi_(self) -> Array:
         """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
+        check_is_fitted(self)
         if not self._started_with[1]:
             return super().psi_
         state = self._root()
@@ -182,8 +186,7 @@ class Opium(AdditiveSolver):
     @property
     def epsilon_(self) -> float:
         """The ε in use."""
-        state = self._root()
-        return state.epsilon if isinstance(state, ChosenRoot) else float(state.prior)
+        return float(self._root().prior)
 
     def path(self) -> Path:
         """The evidence for each ε that was tried when ε was last chosen.
