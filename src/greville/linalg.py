@@ -317,9 +317,9 @@ def gram_is_safe(R: Array, dtype: Any, *, noisy: bool = False) -> bool:
 def part_of_safe_error(R: Array, dtype: Any, *, noisy: bool = False) -> float:
     """What `gram_is_safe` compares, as a part of its limit."""
     error = float(np.finfo(R.dtype).eps) * condition(R) ** 2
-    if noisy and R.dtype.char == "f":
-        return error / _SAFE_IF_LARGE
-    return error / _largest_gram_error(R, dtype)
+    lenient = noisy and R.dtype.char == "f"
+    limit = _SAFE_IF_LARGE if lenient else _largest_gram_error(R, dtype)
+    return error / limit if limit > 0 else np.inf
 
 
 def gram_can_be_refined(R: Array) -> bool:
