@@ -361,6 +361,9 @@ def test_rows_of_weight_zero_change_nothing(rng):
 def test_the_plot(rng):
     H, Y = problem(rng, 50, 20)
     path = Opium("auto").fit(H, Y).path()
+    epsilon, evidence = path
+    assert epsilon is path.epsilon
+    assert evidence is path.evidence
     ax = path.plot()
     [curve, chosen] = ax.lines
     np.testing.assert_array_equal(curve.get_xdata(), path.epsilon)

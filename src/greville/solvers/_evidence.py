@@ -8,6 +8,7 @@ the loss |Y - HW|² + ε²|W|² at its minimum and the determinant of H'H + ε²
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,7 @@ _DECADES = 2.0
 
 @dataclass(frozen=True)
 class Path:
-    """The curve behind a choice of ε.
+    """The curve behind a choice of ε; ``epsilon, evidence = model.path()`` takes it apart.
 
     Attributes
     ----------
@@ -51,6 +52,9 @@ class Path:
     epsilon: Array
     evidence: Array
     chosen: float
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.epsilon, self.evidence))
 
     def plot(self, ax: object = None) -> object:
         """Draw the curve and the choice; needs matplotlib, ``pip install 'greville[plot]'``.
