@@ -1,5 +1,6 @@
 """Units learned from the first rows: what they are, when they change, what they are good for."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -39,12 +40,17 @@ def test_inputs_in_different_units(wild):
 
 
 @pytest.mark.parametrize("solver", ["opium", "dynamic", "greville", "batch"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-6), (1e9, 1e3), (-3e5, 1e-2)])
+@pytest.mark.parametrize(
+    ("dtype", "shift", "scale"),
+    [
+        *itertools.product([np.float64, np.float32], [1e6], [1.0]),
+        *itertools.product([np.float64, np.float32], [0.0], [1e-6]),
+        *itertools.product([np.float64, np.float32], [1e9], [1e3]),
+        (np.float64, -3e5, 1e-2),  # float32 has no such numbers
+    ],
+)
 def test_targets_in_odd_units(wild, solver, dtype, shift, scale):
     _, y, X = wild
-    if dtype == np.float32 and abs(shift) > 1e6 * scale:
-        pytest.skip("float32 cannot hold these targets")
     model = ELMRegressor(60, solver, random_state=0)
     X = X.astype(dtype)
     assert abs(score(model, X, scale * y + shift) - score(model, X, y)) < 0.01
@@ -241,5 +247,5 @@ def test_solvers_agree_with_a_layer_by_hand(wild):
     )
     model = ELMRegressor(30, random_state=0).fit(plain, y)
     assert relative_error(model.solver_.coef_, by_hand.coef_) < 1e-12
-    dynamic = ELMRegressor(30, DynamicOpium(1.01, "auto"), random_state=0).fit(X, y)
-    assert dynamic.score(X, y) > 0.5
+    dynamic = ELMRegressor(30, DynamicOpium(1.001, "auto"), random_state=0).fit(X, y)
+    assert dynamic.score(X, y) > 0.7

@@ -41,8 +41,7 @@ ESTIMATORS = [
     DynamicOpium("auto"),
     SlidingOpium(),
     *(ELMRegressor(solver=name, random_state=0) for name in ("opium", "batch", "light", "dynamic")),
-    *(ELMClassifier(solver=name, random_state=0) for name in ("opium", "light")),
-    ELMClassifier(20, solver="greville", random_state=0),
+    *(ELMClassifier(solver=name, random_state=0) for name in ("opium", "greville", "light")),
     ELMClassifier(solver="dynamic", random_state=0),
     ELMRegressor(FourierLayer(), DynamicOpium(1.01, "auto"), random_state=0, standardize=True),
 ]

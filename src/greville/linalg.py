@@ -195,6 +195,11 @@ def trace_of_inverse(R: Array) -> float:
     return float(np.einsum("ij,ij->", inverse, inverse)) if info == 0 else float("inf")
 
 
+def column_squares(A: Array) -> Array:
+    """Sums of squares of the columns, in float64."""
+    return np.einsum("ij,ij->j", A, A, dtype=np.float64)
+
+
 def squared_lengths(R: Array, H: Array) -> Array:
     """a'(R'R)⁻¹a for every row a of H."""
     Ft = solve_root(R, H.T, transposed=True)

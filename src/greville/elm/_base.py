@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
@@ -18,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
 from ..linalg import Array
-from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
+from ..solvers import Opium
 from ..solvers._additive import AdditiveSolver
 from ..solvers._base import Solver
+from ..solvers._choosing import ChoosingSolver
 from ..solvers._evidence import Path
 from ..solvers._exact import RootSolver
 from ..solvers._rows import FEW, Rows, block_length
@@ -32,63 +34,14 @@ from ..validation import (
     check_something_counts,
     unchanged_on_error,
 )
-from ._scaling import MOST_ROWS, Scaling, rows_measured
-
-SOLVERS: dict[str, Solver] = {
-    "batch": Batch(),
-    "greville": Greville(),
-    "opium": Opium(epsilon="auto", intercept=True),
-    "light": OpiumLight(),
-    "dynamic": DynamicOpium(),
-}
+from ._scaling import MOST_ROWS, Early, Scaling, joined, rows_measured
+from ._solvers import SOLVERS, solver_chooses, solver_is_additive
 
 # What hidden="auto" may spend on three matrices of weights by weights.
 _MEMORY = 256e6
 
-# Rows of a stream not yet frozen: X, y and their weights, as they came.
-Early = tuple[Any, Array, Array | None]
 
-
-def solver_is_online(estimator: ELM) -> bool:
-    """Whether there is partial_fit; a solver that is none says what is wrong when it is used."""
-    if estimator.solver == "batch" or isinstance(estimator.solver, Batch):
-        raise AttributeError("Batch needs all rows at once; use fit, or another solver.")
-    return True
-
-
-def solver_is_additive(estimator: ELM) -> bool:
-    """Whether rows can be unlearned, and models merged."""
-    kind = solver_kind(estimator)
-    if not issubclass(kind, AdditiveSolver):
-        raise AttributeError(
-            f"{kind.__name__} is not a sum over rows; use the solver Opium to unlearn and merge."
-        )
-    return True
-
-
-def solver_is_opium(estimator: ELM) -> bool:
-    """Whether rows can be left out."""
-    kind = solver_kind(estimator)
-    if not issubclass(kind, Opium):
-        raise AttributeError(f"{kind.__name__} does not do this; use the solver Opium.")
-    return True
-
-
-def solver_chooses(estimator: ELM) -> bool:
-    """Whether epsilon can be chosen."""
-    kind = solver_kind(estimator)
-    if not issubclass(kind, (Opium, DynamicOpium)):
-        raise AttributeError(f"{kind.__name__} does not choose epsilon; use the solver Opium.")
-    return True
-
-
-def solver_kind(estimator: ELM) -> type:
-    if isinstance(estimator.solver, str) and estimator.solver in SOLVERS:
-        return type(SOLVERS[estimator.solver])
-    return type(estimator.solver)
-
-
-class ELM(BaseEstimator):
+class ELM(BaseEstimator, ABC):
     """The layer, the solver and the way from X through both, block by block."""
 
     def __init__(
@@ -116,7 +69,8 @@ class ELM(BaseEstimator):
     def _chosen_layer(self, X: Any, n_rows: int | None) -> Any:
         """A transformer as `hidden` describes it, not yet fitted."""
         if isinstance(self.hidden, str) and self.hidden == "auto":
-            size = _size_for(X.shape[1], n_rows, self._dtype)
+            chosen = isinstance(self.solver_, Opium) and self.solver_.epsilon == "auto"
+            size = _size_for(X.shape[1], n_rows, self._dtype) if chosen else 10 * X.shape[1]
             return RandomLayer(size, bias=True, random_state=self.random_state)
         if self._has_own_layer:
             return _seeded(clone(self.hidden), self.random_state)
@@ -208,7 +162,7 @@ class ELM(BaseEstimator):
         """Keep the first rows; if they say that the units change, learn all of them again."""
         if self._early is None:
             return False
-        before, self._early = self._early, _joined(self._early, (X, y, weight))
+        before, self._early = self._early, joined(self._early, (X, y, weight))
         n = self._early[0].shape[0]
         first, changed = rows_measured(n), False
         if first > rows_measured(before[0].shape[0]):
@@ -247,12 +201,13 @@ class ELM(BaseEstimator):
     # What a subclass provides
 
     @property
+    @abstractmethod
     def _n_outputs(self) -> int:
-        raise NotImplementedError
+        """How many outputs the solver has."""
 
+    @abstractmethod
     def _targets(self, y: Array) -> Callable[[slice], Array]:
         """The targets of rows, as the solver wants them."""
-        raise NotImplementedError
 
     def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:
         return Scaling(None, None)
@@ -385,14 +340,14 @@ class ELM(BaseEstimator):
             With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
         """
         check_is_fitted(self)
-        assert isinstance(self.solver_, (Opium, DynamicOpium))
+        assert isinstance(self.solver_, ChoosingSolver)
         return self.solver_.path()
 
     @property
     def epsilon_(self) -> float:
         """The epsilon in use, for the solvers Opium and DynamicOpium."""
         check_is_fitted(self)
-        if not isinstance(self.solver_, (Opium, DynamicOpium)):
+        if not isinstance(self.solver_, ChoosingSolver):
             raise AttributeError(f"{type(self.solver_).__name__} has no epsilon_.")
         return self.solver_.epsilon_
 
@@ -423,19 +378,6 @@ def _size_for(n_features: int, n_rows: int | None, dtype: Any) -> int:
         rows = min(2000.0, 15 * np.sqrt(n_rows))
         wanted = max(wanted, int(100 * 2 ** np.ceil(np.log2(max(rows, 100) / 100))))
     return min(wanted, int(np.sqrt(_MEMORY / (3 * np.dtype(dtype).itemsize))))
-
-
-def _joined(first: Early, more: Early) -> Early:
-    """Two pieces of a stream as one."""
-    pairs = list(zip(first, more, strict=True))
-    blocks = [block for block in pairs[0] if block.shape[0]]
-    X: Any = sparse.vstack(blocks).tocsr() if sparse.issparse(more[0]) else np.concatenate(blocks)
-    y = np.concatenate([part for part in pairs[1] if len(part)])
-    if first[2] is None and more[2] is None:
-        return X, y, None
-    counts = (first[0].shape[0], more[0].shape[0])
-    parts = zip(pairs[2], counts, strict=True)
-    return X, y, np.concatenate([np.ones(n) if w is None else w for w, n in parts])
 
 
 def _same_layer(a: Any, b: Any) -> bool:

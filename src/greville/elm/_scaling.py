@@ -21,6 +21,10 @@ MOST_ROWS = 1024
 _FEW = 16
 
 
+# Rows of a stream whose units are still open: X, y and their weights, as they came.
+Early = tuple[Any, Array, Array | None]
+
+
 @dataclass(frozen=True)
 class Scaling:
     """(x - centre) / unit, column by column; None where numbers stay as they are."""
@@ -142,3 +146,16 @@ def _is_of_order_one(X: Any, half: Array, mean: Array, variance: Array) -> bool:
     far = (np.abs(mean) > 3 * half) & lively & (half > 0)
     small = (half < 0.05 * half.max()) & lively & (half > 0)
     return not (far.any() or small.any())
+
+
+def joined(first: Early, more: Early) -> Early:
+    """Two pieces of a stream as one."""
+    pairs = list(zip(first, more, strict=True))
+    blocks = [block for block in pairs[0] if block.shape[0]]
+    X: Any = sparse.vstack(blocks).tocsr() if sparse.issparse(more[0]) else np.concatenate(blocks)
+    y = np.concatenate([part for part in pairs[1] if len(part)])
+    if first[2] is None and more[2] is None:
+        return X, y, None
+    counts = (first[0].shape[0], more[0].shape[0])
+    parts = zip(pairs[2], counts, strict=True)
+    return X, y, np.concatenate([np.ones(n) if w is None else w for w, n in parts])

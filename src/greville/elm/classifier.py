@@ -17,7 +17,7 @@ from ..solvers._additive import AdditiveSolver
 from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
 from ..validation import check_length, check_weights
-from ._base import ELM, solver_is_additive, solver_is_online, solver_is_opium
+from ._base import ELM
 from ._labels import (
     checked_labels,
     first_seen,
@@ -26,6 +26,7 @@ from ._labels import (
     nearest_probabilities,
     one_hot,
 )
+from ._solvers import solver_is_additive, solver_is_online, solver_is_opium
 
 
 class ELMClassifier(ClassifierMixin, ELM):
@@ -38,9 +39,10 @@ class ELMClassifier(ClassifierMixin, ELM):
     hidden : "auto", int or transformer, default="auto"
         The hidden layer: a number of units for a `RandomLayer` with a bias, or any scikit-learn
         transformer of arrays, fitted on the first rows (all of `fit`, the first chunk of
-        `partial_fit`) and then kept as it is. "auto" is 10 times the number of inputs and at least
-        100; in `fit` also at least 15 times the root of the number of rows, up to 2000, rounded up
-        to 100, 200, 400, ...; and no more than keeps three matrices of that size within 256 MB.
+        `partial_fit`) and then kept as it is. "auto" is 10 times the number of inputs. Where
+        epsilon is chosen too, it is at least 100; in `fit` also at least 15 times the root of the
+        number of rows, up to 2000, rounded up to 100, 200, 400, ...; and no more than keeps three
+        matrices of that size within 256 MB.
     solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
         How the output weights are learned: ``Opium(epsilon="auto", intercept=True)``, or
         `OpiumLight`, `DynamicOpium`, `Greville` or `Batch` with their defaults, or an object with

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array, matmul
-from ..validation import FLOATS, check_number, check_rows, naming
+from ..validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
 
 Activation = str | Callable[[Array], Array]
 
@@ -42,15 +43,46 @@ ACTIVATIONS: dict[str, Callable[..., Array]] = {
 }
 
 
-class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`."""
 
     n_hidden: int | str
+    scale: float
     activation: Activation
     random_state: Any
     weights_: Any
     bias_: Array | None
     n_hidden_: int
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Set the weights for the columns of X, or from its rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            The classes of the samples, for layers that learn from them.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_parameters()
+            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse="csr")
+            self.n_hidden_ = 10 * X.shape[1] if self.n_hidden == "auto" else int(self.n_hidden)
+            self.bias_ = None
+            self._set_weights(X, y, working_dtype(X))
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError for a parameter out of range."""
+        if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
+            check_number("n_hidden", self.n_hidden, low=1, whole=True)
+
+    @abstractmethod
+    def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
+        """Set `weights_`, of shape (n_features, units), and `bias_` where there is one."""
 
     def transform(self, X: Any) -> Array:
         """The activations of the hidden units, eq. (2).
@@ -93,18 +125,12 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return activated.astype(H.dtype, copy=False)
 
-    def _size(self, n_features: int) -> int:
-        return 10 * n_features if self.n_hidden == "auto" else int(self.n_hidden)
-
     def _random(self) -> np.random.RandomState:
         with naming("random_state"):
             return check_random_state(self.random_state)
 
-    def _check_size(self) -> None:
-        if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
-            check_number("n_hidden", self.n_hidden, low=1, whole=True)
-
-    def _check_activation(self) -> None:
+    def _check_scale_and_activation(self) -> None:
+        check_number("scale", self.scale, low=0, high=1e100, include_low=False)
         known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
         if not (callable(self.activation) or known):
             names = ", ".join(map(repr, ACTIVATIONS))

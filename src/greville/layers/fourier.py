@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .. import linalg
 from ..linalg import Array
-from ..validation import check_number, check_rows, check_switch, unchanged_on_error
-from ._base import Layer, working_dtype
+from ..validation import check_number, check_switch
+from ._base import Layer
 
 
 class FourierLayer(Layer):
@@ -72,33 +72,18 @@ class FourierLayer(Layer):
         self.orthogonal = orthogonal
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the frequencies.
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_switch("orthogonal", self.orthogonal)
+        if not isinstance(self.gamma, str):
+            check_number("gamma", self.gamma, low=0, include_low=False)
+        elif self.gamma != "scale":
+            raise ValueError(f"gamma={self.gamma!r}: pass 'scale' or a number > 0.")
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        with unchanged_on_error(self):
-            self._check_size()
-            check_switch("orthogonal", self.orthogonal)
-            if isinstance(self.gamma, str):
-                if self.gamma != "scale":
-                    raise ValueError(f"gamma={self.gamma!r}: pass 'scale' or a number > 0.")
-            else:
-                check_number("gamma", self.gamma, low=0, include_low=False)
-            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse=("csr", "csc"))
-            self.n_hidden_ = self._size(X.shape[1])
-            self.gamma_ = _scale(X) if self.gamma == "scale" else float(self.gamma)
-            frequencies = self._drawn(X.shape[1], (self.n_hidden_ + 1) // 2)
-            self.weights_ = np.ascontiguousarray(frequencies, dtype=working_dtype(X))
-            self.bias_ = None
-        return self
+    def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
+        self.gamma_ = _scale(X) if self.gamma == "scale" else float(self.gamma)
+        frequencies = self._drawn(X.shape[1], (self.n_hidden_ + 1) // 2)
+        self.weights_ = np.ascontiguousarray(frequencies, dtype=dtype)
 
     def _drawn(self, n_features: int, n: int) -> Array:
         random = self._random()

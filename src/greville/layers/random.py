@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ..validation import check_number, check_rows, check_switch, unchanged_on_error
-from ._base import Activation, Layer, working_dtype
+from ..validation import check_switch
+from ._base import Activation, Layer
 
 
 class RandomLayer(Layer):
@@ -72,38 +72,18 @@ class RandomLayer(Layer):
         self.bias = bias
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the weights for the columns of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        with unchanged_on_error(self):
-            self._check_parameters()
-            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse=("csr", "csc"))
-            self._draw(X.shape[1], working_dtype(X))
-        return self
-
     def _check_parameters(self) -> None:
-        self._check_size()
-        self._check_activation()
-        check_number("scale", self.scale, low=0, high=1e100, include_low=False)
+        super()._check_parameters()
+        self._check_scale_and_activation()
         check_switch("bias", self.bias)
         if not (isinstance(self.weights, str) and self.weights in ("uniform", "normal")):
             raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
 
-    def _draw(self, n_features: int, dtype: Any) -> None:
-        self.n_hidden_ = self._size(n_features)
+    def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         random = self._random()
         draw = random.normal if self.weights == "normal" else random.uniform
         spread = (0.0, self.scale) if self.weights == "normal" else (-self.scale, self.scale)
         # Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
-        units = draw(*spread, size=(self.n_hidden_, n_features))
+        units = draw(*spread, size=(self.n_hidden_, X.shape[1]))
         self.weights_ = np.ascontiguousarray(units.T, dtype=dtype)
         self.bias_ = draw(*spread, size=self.n_hidden_).astype(dtype) if self.bias else None

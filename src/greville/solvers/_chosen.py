@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from .. import linalg
-from ..linalg import Array
+from ..linalg import Array, column_squares
 from ..threads import one_thread
-from ._evidence import SINGULAR_VALUES, Path, Sums, choose, energies
-from ._root import _LARGEST_LOSS, _ONE_THREAD, _SMALL, Blocks, Root, _squares
+from ._evidence import Path, Sums, choose, energies, takes_singular_values
+from ._root import LARGEST_LOSS, ONE_THREAD, SMALL, Blocks, Root
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
 # only if ε can still become so many times smaller.
@@ -50,6 +50,7 @@ class ChosenRoot(Root):
         self.path: Path | None = None
         self.least = 0.0  # the ε below which the sums have lost their digits
         self.choosing = False
+        self.often = True  # whether there will be many choices: then each must be cheap
         self.largest = 0.0
 
     def copy(self) -> Self:
@@ -69,10 +70,10 @@ class ChosenRoot(Root):
         """
         if n_rows == 0:
             return False
-        wide = self.n_hidden >= _ONE_THREAD  # where a QR on one thread is no match for products
+        wide = self.n_hidden >= ONE_THREAD  # where a QR on one thread is no match for products
         tall = 8 * n_rows >= self.n_hidden if wide else n_rows >= 2 * self.n_hidden
         tall = bool(tall and (self.choosing or self.path or self.fixed))
-        with one_thread if n_rows * self.n_hidden**2 < _SMALL else nullcontext():
+        with one_thread if n_rows * self.n_hidden**2 < SMALL else nullcontext():
             if tall:
                 for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
                     if self._absorb_in_gram(blocks, decay, precision, rest):
@@ -100,9 +101,9 @@ class ChosenRoot(Root):
     def choose(self) -> None:
         """Choose ε from what the sums say now."""
         if self.fixed is None and self.sums.basis is None:
-            with one_thread if self.n_hidden < _ONE_THREAD else nullcontext():
+            with one_thread if self.n_hidden < ONE_THREAD else nullcontext():
                 smallest = max(self.sums.prior, self._smallest_ridge(), self.least)
-                self.path, _ = choose(self._described(), smallest)
+                self.path, _ = choose(self._described(), smallest, often=self.often)
             if self.path.chosen != self.prior or self.basis is not None:
                 self.epsilon = self.path.chosen
                 self._forget_root()
@@ -125,16 +126,16 @@ class ChosenRoot(Root):
         """R and Z of the sums with d² more of a ridge, and what that adds to the loss."""
         R, Z, free = self.sums.R.copy(order="F"), self.sums.Z.copy(order="F"), self.free
         corner, below = R[free:, free:].copy(order="F"), Z[free:].copy(order="F")
-        with one_thread if len(R) < _ONE_THREAD else nullcontext():
+        with one_thread if len(R) < ONE_THREAD else nullcontext():
             left = linalg.append_diagonal(corner, below, d, np.zeros_like(below))
         R[free:, free:], Z[free:] = corner, below
-        return R, Z, _squares(left)
+        return R, Z, column_squares(left)
 
     def innovations(self, H: Array, Y: Array) -> Array:
         self._prepare(H)
         self.refresh()
         if self.basis is not None:  # nothing but zeros so far
-            self.sums.loss = self.sums.loss + _squares(Y)
+            self.sums.loss = self.sums.loss + column_squares(Y)
             self.loss = self.sums.loss
             return Y.copy()
         with one_thread:
@@ -151,7 +152,7 @@ class ChosenRoot(Root):
 
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
         if self.sums.basis is not None:  # nothing but zeros so far
-            self.sums.loss = np.maximum(self.sums.loss - _squares(Y), 0.0)
+            self.sums.loss = np.maximum(self.sums.loss - column_squares(Y), 0.0)
             return not H.any()
         self.refresh()
         if not super().remove(H, Y, least):  # at ε: whether these rows were there
@@ -180,7 +181,7 @@ class ChosenRoot(Root):
             else:
                 rows = np.ascontiguousarray(theirs.R), np.ascontiguousarray(theirs.Z)
                 mine._own()
-                with one_thread if self.n_hidden < _ONE_THREAD else nullcontext():
+                with one_thread if self.n_hidden < ONE_THREAD else nullcontext():
                     for piece in _few(*rows):
                         mine._append(*piece)
                 mine.loss = mine.loss + theirs.loss
@@ -273,7 +274,7 @@ class ChosenRoot(Root):
         """What the sums need so that they lose no digits while rows do not span the space."""
         dtype = self.Z.dtype
         loss = float(np.finfo(dtype).eps) * self.largest * np.sqrt(self.n_hidden)
-        smallest = loss / _LARGEST_LOSS[dtype.char]
+        smallest = loss / LARGEST_LOSS[dtype.char]
         return float(smallest if self.fixed is None else min(smallest, self.fixed / 1e3))
 
     def _raise(self, d: float) -> None:
@@ -289,7 +290,7 @@ class ChosenRoot(Root):
 
     def _described(self) -> Sums:
         sums, free = self.sums, self.free
-        total = float(_squares(sums.R[free:, free:]).sum())
+        total = float(column_squares(sums.R[free:, free:]).sum())
         return Sums(
             self.count, free, sums.prior, self._length(total, sums.prior), sums.R, sums.Z, sums.loss
         )
@@ -315,7 +316,7 @@ class ChosenRoot(Root):
         else:
             G = np.zeros((self.n_hidden, self.n_hidden), precision, order="F")
             C = np.zeros((self.n_hidden, self.Z.shape[1]), precision)
-        squares = decay * (sums.loss + _squares(sums.Z))
+        squares = decay * (sums.loss + column_squares(sums.Z))
         more, largest = _add_rows(G, C, blocks)
         squares, largest = squares + more, max(largest, self.largest)
         if not largest > 0:
@@ -352,7 +353,7 @@ class ChosenRoot(Root):
         for held, R in ((self.sums, small), (self, root)):
             Z = linalg.solve_root(R, C, transposed=True)
             held.R, held.Z = R.astype(dtype, copy=False), Z.astype(dtype, copy=False)
-            held.loss = np.maximum(squares - _squares(Z), 0.0)
+            held.loss = np.maximum(squares - column_squares(Z), 0.0)
             held.basis = None
         self.largest, self.epsilon, self.path = largest, epsilon, path
         self.least = max(float(np.sqrt(decay)) * self.least, least)
@@ -370,19 +371,20 @@ class ChosenRoot(Root):
         """The choice, by the way that a root of this size would take; None if it is too small."""
         length = self._length(float(energies(G, self.free).sum()), prior)
         # Below the rounding of its largest elements, the matrix has nothing to say.
+        whole_curve = takes_singular_values(len(G), often=self.often)
         limit = float(np.finfo(G.dtype).eps) * float(G.diagonal().max())
-        limit *= 1 if len(G) > SINGULAR_VALUES else len(G)
+        limit *= len(G) if whole_curve else 1
         smallest = float(np.hypot(prior, np.sqrt(limit)))
-        if len(G) > SINGULAR_VALUES:
+        if not whole_curve:
             sums = Sums(self.count, self.free, prior, length, gram=G, targets=C, squares=squares)
         else:
             R = linalg.root_of_gram(linalg.with_ridge(G, limit, self.free))
             if R is None:
                 return None
             Z = linalg.solve_root(R, C, transposed=True)
-            loss = np.maximum(squares - _squares(Z), 0.0)
+            loss = np.maximum(squares - column_squares(Z), 0.0)
             sums = Sums(self.count, self.free, smallest, length, R, Z, loss)
-        path, root = choose(sums, smallest)
+        path, root = choose(sums, smallest, often=self.often)
         return None if path.chosen == path.epsilon[0] else (path, root)
 
 
@@ -393,7 +395,7 @@ def _add_rows(G: Array, C: Array, blocks: Blocks) -> tuple[Array, float]:
         H, Y = rows.astype(G.dtype, copy=False), targets.astype(G.dtype, copy=False)
         linalg.add_gram(G, H)
         C += linalg.matmul(H.T, Y)
-        squares += _squares(targets)
+        squares += column_squares(targets)
         largest = max(largest, float(np.abs(rows).max(initial=0.0)))
     return squares, largest
 

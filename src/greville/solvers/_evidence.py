@@ -8,21 +8,24 @@ the loss |Y - HW|² + ε²|W|² at its minimum and the determinant of H'H + ε²
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import linalg
-from ..linalg import Array
+from ..linalg import Array, column_squares
 
 # Values of ε that are tried in every factor of ten. A grid, so that rounding does not move the
-# choice; a step of a third costs nothing that could be measured.
+# choice.
 STEPS = 8
 
-# Layers up to this size are turned into their singular values, from which the whole curve follows.
-# For larger ones a Cholesky factor for each ε that is tried takes less time (measured: M = 400).
-SINGULAR_VALUES = 400
+# Layers up to this size are turned into their singular values, from which the whole curve follows,
+# down to the smallest ε. That takes five times as long as a Cholesky factor for each of a few ε
+# (46 ms and 9 ms for M = 400): too long in a stream, which chooses often, but for small layers.
+_SINGULAR_VALUES = 400
+_SINGULAR_VALUES_IN_A_STREAM = 100
 
 # Where to look first for the ridge ε², as a part of the mean eigenvalue.
 _START = 0.1
@@ -108,9 +111,14 @@ class Sums:
     squares: Array | None = None
 
 
-def choose(sums: Sums, smallest: float) -> tuple[Path, Array | None]:
+def takes_singular_values(n_hidden: int, *, often: bool) -> bool:
+    """Whether to look at the whole curve, for a choice that is made once or often."""
+    return n_hidden <= (_SINGULAR_VALUES_IN_A_STREAM if often else _SINGULAR_VALUES)
+
+
+def choose(sums: Sums, smallest: float, *, often: bool) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
-    if sums.gram is None and sums.R is not None and len(sums.R) <= SINGULAR_VALUES:
+    if sums.R is not None and takes_singular_values(len(sums.R), often=often):
         curve: _Curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
@@ -129,7 +137,7 @@ def value(k: int) -> float:
     return float(10.0 ** (k / STEPS))
 
 
-class _Curve:
+class _Curve(ABC):
     """The evidence as a function of the place in the grid."""
 
     def __init__(self, sums: Sums, n_units: int) -> None:
@@ -145,8 +153,9 @@ class _Curve:
         fit = (self.sums.count - self.sums.free) * float(np.mean(np.log(loss))) if len(loss) else 0
         return -0.5 * (fit + log_determinant - self.n_units * log_ridge + unlikely)
 
+    @abstractmethod
     def search(self, lowest: int) -> dict[int, float]:
-        raise NotImplementedError
+        """The evidence at some places, the best from `lowest` on among them."""
 
 
 class _BySingularValues(_Curve):
@@ -161,21 +170,24 @@ class _BySingularValues(_Curve):
         U, s, _ = linalg.svd(sums.R[free:, free:].astype(np.float64))
         z = linalg.matmul(np.ascontiguousarray(U.T), sums.Z[free:].astype(np.float64)) ** 2
         tiny = 1e4 * float(np.finfo(sums.Z.dtype).eps) ** 2
-        varying = sums.loss + z.sum(axis=0) > tiny * (sums.loss + _squares(sums.Z))
-        self.s, self.z, self.loss = s**2, z[:, varying], sums.loss[varying]
+        varying = sums.loss + z.sum(axis=0) > tiny * (sums.loss + column_squares(sums.Z))
+        self.s, self.loss = s**2, sums.loss[varying]
+        self.z = np.ascontiguousarray(z[:, varying])
         self.least = np.finfo(sums.Z.dtype).eps ** 2 * (self.loss + self.z.sum(axis=0))
 
     def search(self, lowest: int) -> dict[int, float]:
         highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), 1e-300)))
         last = max(lowest, int(np.ceil(max(highest, STEPS * (self.typical / 2 + 1)))))
         first = max(lowest, last - 20 * STEPS)
-        return {k: self._at(k) for k in range(first, last + 1)}
-
-    def _at(self, k: int) -> float:
-        more = max(value(k) ** 2 - self.sums.prior**2, 0.0)
+        places = range(first, last + 1)
+        more = np.array([max(value(k) ** 2 - self.sums.prior**2, 0.0) for k in places])[:, None]
         both = self.s + more
-        loss = self.loss + (self.z * (more / both)[:, None]).sum(axis=0)
-        return self.evidence(k, np.maximum(loss, self.least), float(np.log(both).sum()))
+        losses = np.maximum(self.loss + linalg.matmul(more / both, self.z), self.least)
+        determinants = np.log(both).sum(axis=1)
+        return {
+            k: self.evidence(k, loss, float(determinant))
+            for k, loss, determinant in zip(places, losses, determinants, strict=True)
+        }
 
 
 class _ByCholesky(_Curve):
@@ -189,7 +201,7 @@ class _ByCholesky(_Curve):
             assert sums.loss is not None
             self.gram = linalg.gram_of_root(sums.R)
             self.targets = linalg.matmul(sums.R.T, sums.Z)
-            self.squares = sums.loss + _squares(sums.Z)
+            self.squares = sums.loss + column_squares(sums.Z)
         super().__init__(sums, len(self.gram) - sums.free)
         self.known: dict[int, float] = {}
         self.best_root: tuple[int, Array] | None = None
@@ -238,9 +250,9 @@ class _ByCholesky(_Curve):
         if root is None:
             return -np.inf
         Z = linalg.solve_root(root, self.targets, transposed=True)
-        explained = _squares(Z)
+        explained = column_squares(Z)
         least = np.finfo(Z.dtype).eps * self.squares  # what rounding may leave
-        varying = self.squares - _squares(Z[:free]) > 10 * least
+        varying = self.squares - column_squares(Z[:free]) > 10 * least
         loss = np.maximum(self.squares - explained, least)[varying]
         pivots = np.abs(np.diagonal(root)[free:]).astype(np.float64)
         evidence = self.evidence(k, loss, 2 * float(np.log(pivots).sum()))
@@ -255,7 +267,3 @@ def energies(G: Array, free: int) -> Array:
     if free:
         diagonal -= G[0, free:].astype(np.float64) ** 2 / max(float(G[0, 0]), 1e-300)
     return np.maximum(diagonal, 0.0)
-
-
-def _squares(A: Array) -> Array:
-    return np.einsum("ij,ij->j", A, A, dtype=np.float64)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from .. import linalg
-from ..linalg import Array
+from ..linalg import Array, column_squares
 from ..threads import one_thread
 from ._spread import Spread
 
@@ -19,16 +19,16 @@ _GROWTH = 64
 
 # A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
 # space. Where that is more than this, it starts from nothing and grows with the rows instead.
-_LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
+LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
 _LONGEST_STEP = 0.02
 
 # Operations that are not worth a second thread: two get in each other's way on a busy machine.
-_SMALL = 1e9
+SMALL = 1e9
 
 # Roots of this size are not worth a second thread where they are factorised over and over.
-_ONE_THREAD = 1024
+ONE_THREAD = 1024
 
 # How negative, next to what it is a difference of, rounding may make a sum of squares.
 _LARGEST_DEFICIT = {"d": 1e-9, "f": 1e-3}
@@ -91,7 +91,7 @@ class Root(Spread):
         """
         if n_rows == 0:
             return
-        with one_thread if n_rows * self.n_hidden**2 < _SMALL else nullcontext():
+        with one_thread if n_rows * self.n_hidden**2 < SMALL else nullcontext():
             if self._gram_pays(n_rows):
                 for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
                     if self._absorb_by_gram(blocks, n_rows, decay, precision):
@@ -140,7 +140,7 @@ class Root(Spread):
             targets = self._solve() * self.R.dtype.type(d * pull)
             with one_thread:
                 left = linalg.append_diagonal(self.R, self.Z, d, targets)
-            self.loss = self.loss + _squares(left)
+            self.loss = self.loss + column_squares(left)
         self.prior = float(np.hypot(self.prior, d))
         self._weights = self._trace = None
 
@@ -152,11 +152,11 @@ class Root(Spread):
         T = H
         if self.basis is not None:
             T = linalg.matmul(H, self.basis.T)
-            outside = _squares((H - linalg.matmul(T, self.basis)).T)
-            if (outside > default_tol(self.n_hidden, H.dtype) ** 2 * _squares(H.T)).any():
+            outside = column_squares((H - linalg.matmul(T, self.basis)).T)
+            if (outside > default_tol(self.n_hidden, H.dtype) ** 2 * column_squares(H.T)).any():
                 return False
-        squares = self.loss + _squares(self.Z) - _squares(Y)
-        with one_thread if self.rank < _ONE_THREAD else nullcontext():
+        squares = self.loss + column_squares(self.Z) - column_squares(Y)
+        with one_thread if self.rank < ONE_THREAD else nullcontext():
             new = linalg.remove_rows(self.R, self.Z, T, Y, least)
         return self._replace(new, squares)
 
@@ -171,7 +171,7 @@ class Root(Spread):
         if self.prior == 0 or not other.rank:
             return True
         if other.basis is None:  # it has brought the prior with it, a second time
-            squares = self.loss + _squares(self.Z)
+            squares = self.loss + column_squares(self.Z)
             return self._replace(linalg.remove_diagonal(self.R, self.Z, self.prior), squares)
         prior = other.basis * self.R.dtype.type(self.prior)
         return self.remove(prior, np.zeros((len(prior), self.Z.shape[1]), prior.dtype))
@@ -181,8 +181,8 @@ class Root(Spread):
         if new is None:
             return False
         R, Z = new
-        loss = squares - _squares(Z)
-        if (loss < -_LARGEST_DEFICIT[Z.dtype.char] * (squares + _squares(self.Z))).any():
+        loss = squares - column_squares(Z)
+        if (loss < -_LARGEST_DEFICIT[Z.dtype.char] * (squares + column_squares(self.Z))).any():
             return False
         self.R, self.Z, self.loss = R, Z, np.maximum(loss, 0.0)
         self._weights = self._trace = None
@@ -193,7 +193,7 @@ class Root(Spread):
         """QR of [R; T] for rows in the coordinates of R."""
         if self.rank:
             Y = linalg.append_rows(self.R, self.Z, T, Y)
-        self.loss = self.loss + _squares(Y)
+        self.loss = self.loss + column_squares(Y)
         self._weights = self._trace = None
 
     def _innovate(self, T: Array, Y: Array) -> Array:
@@ -241,7 +241,7 @@ class Root(Spread):
         if self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0:
             largest = float(np.abs(H).max()) * np.sqrt(self.n_hidden)
             loss = np.finfo(H.dtype).eps * largest
-            if 0 < loss <= _LARGEST_LOSS[H.dtype.char] * self.prior:  # zeros tell nothing
+            if 0 < loss <= LARGEST_LOSS[H.dtype.char] * self.prior:  # zeros tell nothing
                 self._grow(self.n_hidden)
                 self.basis = None
 
@@ -279,7 +279,7 @@ class Root(Spread):
             G = linalg.gram_of_root(R)
             G *= precision.type(decay)
             C *= precision.type(decay)
-        squares = decay * (self.loss + _squares(self.Z))
+        squares = decay * (self.loss + column_squares(self.Z))
         incomplete = self.basis is not None and n_rows < self.n_hidden
         for rows, targets in blocks():
             H, Y = rows.astype(precision, copy=False), targets.astype(precision, copy=False)
@@ -287,7 +287,7 @@ class Root(Spread):
             if incomplete and ridge < linalg.smallest_safe_ridge(G, dtype):
                 return False
             C += linalg.matmul(H.T, Y)
-            squares = squares + _squares(Y)
+            squares = squares + column_squares(Y)
         root = linalg.root_of_gram(G)
         if root is None:
             return False
@@ -297,7 +297,7 @@ class Root(Spread):
             if step is None:
                 return False
             Z += step
-        self.loss = np.maximum(squares - _squares(Z), 0.0)
+        self.loss = np.maximum(squares - column_squares(Z), 0.0)
         self.R, self.Z = root.astype(dtype, copy=False), Z.astype(dtype, copy=False)
         self.basis = None
         self.prior *= float(np.sqrt(decay))
@@ -324,7 +324,7 @@ class Root(Spread):
             gradient += linalg.matmul(H.T, Y - linalg.matmul(H, W))
         step = linalg.solve_root(root, gradient, transposed=True)
         change = linalg.solve_root(root, step)
-        small = _squares(change) <= _LONGEST_STEP**2 * _squares(W)  # nan compares false
+        small = column_squares(change) <= _LONGEST_STEP**2 * column_squares(W)  # nan compares false
         return step if small.all() else None
 
     # While the rows do not span the whole space
@@ -433,8 +433,3 @@ def _padded(A: Array, n_rows: int, n_columns: int | None = None) -> Array:
     larger = np.zeros(shape, A.dtype, order="F")
     larger[: A.shape[0], : A.shape[1]] = A
     return larger
-
-
-def _squares(Y: Array) -> Array:
-    """Sums of squares of the columns, in float64."""
-    return np.einsum("ij,ij->j", Y, Y, dtype=np.float64)

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..linalg import Array
 from ..validation import check_number, check_squares, warn
 from ._bank import MEMORIES, Bank
+from ._choosing import ChoosingSolver
 from ._chosen import ChosenRoot
-from ._evidence import Path
-from ._exact import RootSolver
 from ._root import Root
 from ._rows import Kept, Rows, block_length
 
@@ -49,7 +48,7 @@ class FadingChosenRoot(ChosenRoot, FadingRoot):
     """The same, with a ridge that is chosen."""
 
 
-class DynamicOpium(RootSolver):
+class DynamicOpium(ChoosingSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
 
     A row k rows ago counts (2 - alpha)^k: exponentially weighted recursive least squares with
@@ -204,26 +203,6 @@ class DynamicOpium(RootSolver):
         if isinstance(state, Bank):
             return float(state.trust() @ MEMORIES)
         return float(self.alpha)
-
-    @property
-    def epsilon_(self) -> float:
-        """What is left of ε; for "auto" the ridge in use."""
-        check_is_fitted(self)
-        return float(self._root().prior)
-
-    def path(self) -> Path:
-        """The evidence for each ε that was tried when it was last chosen.
-
-        Returns
-        -------
-        path : Path
-            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
-        """
-        check_is_fitted(self)
-        state = self._root()
-        if not isinstance(state, ChosenRoot) or state.path is None:
-            raise ValueError("there is no path: epsilon was given; pass epsilon='auto'.")
-        return state.path
 
     def _root(self) -> Root:
         state = self._flush()
