@@ -39,12 +39,12 @@ def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
         assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y, 1e-3)) < 1e-9
 
 
-@pytest.mark.parametrize(("n", "tall"), [(400, True), (40, False)])
+@pytest.mark.parametrize(("n", "tall"), [(1000, True), (400, False), (40, False)])
 def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
     calls = []
     real = _root.linalg.root_of_gram
     monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: calls.append(1) or real(G))
-    H, Y = problem(rng, 500, 100)
+    H, Y = problem(rng, 1000, 100)
     model = Opium().partial_fit(H, Y)
     calls.clear()
     model.partial_fit(H[:n], Y[:n]).predict(H[:1])

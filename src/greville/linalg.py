@@ -21,9 +21,11 @@ from scipy.linalg import lapack as _lapack
 
 Array = NDArray[Any]
 
-# Columns LAPACK eliminates at a time. Measured for 100 to 256 rows on 500 to 4000 columns:
-# 16 to 64 are within a tenth of each other, 8 and 128 are up to twice as slow.
+# Columns LAPACK eliminates at a time. Measured for 64 to 256 rows: on 500 to 4000 columns 16 to 64
+# are within a tenth of each other, 8 and 128 up to twice as slow; on 100 columns 16 takes 114 µs,
+# 32 takes 142.
 _PANEL = 32
+_NARROW, _NARROW_PANEL = 200, 16
 
 # Rows of a diagonal matrix appended at a time. LAPACK can be told that they are triangular, and
 # then takes ten times as long as with these blocks (M = 2000).
@@ -56,6 +58,12 @@ def _lapack_routine(name: str, like: Array) -> Any:
     return getattr(_lapack, ("d" if like.dtype.char == "d" else "s") + name)
 
 
+# Products with vectors, looked up once where every microsecond counts.
+DOT = {np.dtype("d"): _blas.ddot, np.dtype("f"): _blas.sdot}
+GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
+TRSV = {np.dtype("d"): _blas.dtrsv, np.dtype("f"): _blas.strsv}
+
+
 def matmul(A: Array, B: Array) -> Array:
     """A @ B, C-ordered, without a copy of either where they are contiguous in any order."""
     if 0 in A.shape or 0 in B.shape:
@@ -81,7 +89,7 @@ def append_rows(R: Array, Z: Array, H: Array, Y: Array) -> Array:
     """
     reflectors = np.array(H, order="F")  # a copy: overwritten by the Householder vectors
     tpqrt, tpmqrt = _lapack_routine("tpqrt", R), _lapack_routine("tpmqrt", R)
-    panel = min(_PANEL, R.shape[0])
+    panel = min(_PANEL if len(R) > _NARROW else _NARROW_PANEL, len(R))
     _, V, T, _ = tpqrt(0, panel, R, reflectors, overwrite_a=1, overwrite_b=1)
     _, left, _ = tpmqrt(0, V, T, Z, np.array(Y, order="F"), trans="T", overwrite_a=1, overwrite_b=1)
     return left
@@ -206,21 +214,10 @@ def squared_lengths(R: Array, H: Array) -> Array:
     return np.einsum("ij,ij->j", Ft, Ft)
 
 
-def weights_after(R: Array, W: Array, H: Array, Y: Array) -> Array | None:
-    """W after a few more rows, with R and W left as they are: W + R⁻¹F'(LL')⁻¹(Y - HW)."""
-    Ft = solve_root(R, H.T, transposed=True)
-    if not np.isfinite(Ft).all():
-        return None
-    Lt = _root_of_sum(Ft.copy(order="F"))
-    gain = solve_root(Lt, solve_root(Lt, Y - matmul(H, W), transposed=True))
-    after = W + solve_root(R, matmul(Ft, gain))
-    return np.ascontiguousarray(after) if np.isfinite(after).all() else None
-
-
 def signed_weights_after(R: Array, W: Array, H: Array, Y: Array, signs: Array) -> Array | None:
-    """`weights_after` for rows of which some (sign 1) are learned and others (sign -1) removed.
+    """W after rows of which some (sign 1) are learned and others (sign -1) removed.
 
-    None where too many digits would be lost.
+    R and W stay as they are. None where too many digits would be lost.
     """
     Ft = solve_root(R, H.T, transposed=True)
     K = _signed_gram(Ft, signs)

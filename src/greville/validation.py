@@ -91,6 +91,41 @@ def check_rows(
         return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
 
 
+def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
+    """x as a 1-d array of n finite numbers."""
+    with naming(name):
+        if sparse.issparse(x):
+            raise ValueError(f"got a sparse matrix; pass a dense 1-d array, {name}.toarray()[0].")
+        _refuse_text(x)
+        array = np.asarray(x)
+        if array.ndim != 1:
+            raise ValueError(
+                f"expected one row as a 1-d array, got shape {array.shape}; for several rows "
+                "there are partial_fit and predict."
+            )
+        if n is not None and len(array) != n:
+            raise ValueError(
+                f"got {len(array)} numbers, but this model was started with {n}; pass as many, or "
+                "call fit to start again."
+            )
+        array = check_array(array[None], dtype=dtype, input_name=name, order="C")
+    check_magnitude(name, array)
+    return array[0]
+
+
+def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
+    """y as a number or, for several outputs, as an array of them."""
+    if flat and np.ndim(y) != 0:
+        raise ValueError(f"{name}: expected one number, got shape {np.shape(y)}.")
+    if not flat and np.shape(y) != (n,):
+        raise ValueError(
+            f"{name}: expected one number for each of {n} outputs, got shape {np.shape(y)}."
+        )
+    checked = check_targets([y] if flat else np.asarray(y)[None], name, 1, dtype)
+    check_magnitude(name, checked)
+    return checked[0]
+
+
 def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
     """Y as a finite 1-d or 2-d array of numbers with one row per sample."""
     with naming(name):
@@ -161,6 +196,11 @@ def check_squares(name: str, value: float, dtype: Any) -> None:
             f"{name}={value!r}: in {np.dtype(dtype)} its square overflows; pass one below "
             f"{_largest(dtype):.1g}."
         )
+
+
+def largest_square(dtype: Any) -> float:
+    """The sum of squares up to which nothing in an array is too large."""
+    return _largest(dtype) ** 2
 
 
 def _largest(dtype: Any) -> float:

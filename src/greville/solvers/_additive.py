@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..validation import unchanged_on_error
 from ._exact import RootSolver
-from ._rows import FEW, Rows
+from ._rows import FEW, Rows, Waiting
 
 # Rows removed together: as many as there are weights, since each time costs a factorisation, but
 # not so many that the eigenvalues of rows x rows cost more than that.
@@ -93,7 +93,7 @@ class AdditiveSolver(RootSolver):
                     "was."
                 )
         state.tally(-np.ones(rows.n) if rows.weight is None else -rows.weight)
-        self._held = (self._changed(state), ())
+        self._held = (self._changed(state), Waiting())
         self.n_samples_seen_ -= rows.n
 
     def _changed(self, state: Any) -> Any:
@@ -122,5 +122,5 @@ class AdditiveSolver(RootSolver):
         state = self._flush().copy()
         if not state.merge(other._flush()):
             raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
-        self._held = (self._changed(state), ())
+        self._held = (self._changed(state), Waiting())
         self.n_samples_seen_ += other.n_samples_seen_

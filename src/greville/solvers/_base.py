@@ -11,17 +11,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array, matmul
+from ..linalg import DOT, Array, matmul
 from ..validation import (
     FLOATS,
     check_magnitude,
+    check_one,
+    check_one_target,
     check_rows,
     check_something_counts,
     check_targets,
     check_weights,
+    largest_square,
     unchanged_on_error,
 )
-from ._rows import FEW, VERY_FEW, Kept, Rows
+from ._rows import FEW, Rows, Waiting
 
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
 # one round of calls is shared by all of them.
@@ -39,6 +42,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     n_features_in_: int
     n_samples_seen_: int
+    _held: tuple[Any, Waiting]
+    _shape: tuple[int] | None = None
 
     def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
@@ -73,6 +78,30 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
         return self._shaped(self._predicted(H, self._weights()))
+
+    def predict_one(self, h: Any) -> Any:
+        """The prediction for one row, in a few microseconds more than the arithmetic takes.
+
+        Parameters
+        ----------
+        h : array of shape (n_hidden,)
+
+        Returns
+        -------
+        y : number, or ndarray of shape (n_outputs,)
+            What ``predict([h])[0]`` gives, to rounding.
+        """
+        if (
+            type(h) is not np.ndarray
+            or h.shape != self._shape
+            or h.dtype is not self._dtype
+            or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
+        ):
+            h = self._checked_one(h)
+        predicted = self._predict_one(h)
+        if self._flat:
+            return self._dtype.type(predicted)
+        return np.asarray(predicted, self._dtype).reshape(self._n_outputs)
 
     @property
     def coef_(self) -> Array:
@@ -109,8 +138,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
         self._check_parameters()
-        self._held: tuple[Any, tuple[Kept, ...]] = (self._start(n_hidden, n_outputs, dtype), ())
+        self._held = (self._start(n_hidden, n_outputs, dtype), Waiting())
         self._dtype = np.dtype(dtype)
+        self._shape, self._limit = (n_hidden,), largest_square(dtype)
         self._n_outputs = n_outputs
         self._flat = False
         self.n_features_in_ = n_hidden
@@ -121,13 +151,14 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         rows = self._widened(rows)
         if rows.n < FEW:
             state, waiting = self._held
-            self._held = (state, (*waiting, rows.keep()))
+            waiting = waiting.with_rows(rows)
+            self._held = (state, waiting)
             self.n_samples_seen_ += rows.n
-            if sum(len(H) for H, _, _ in self._held[1]) >= FEW:
+            if waiting.n >= FEW:
                 self._flush()
         else:
             state = self._absorb(self._flush(), rows, self.n_samples_seen_)
-            self._held = (state, ())
+            self._held = (state, Waiting())
             self.n_samples_seen_ += rows.n
 
     def _fit(self, rows: Rows) -> None:
@@ -139,28 +170,41 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         """Learn the rows that wait; return the state."""
         held = self._held
         state, waiting = held
-        if waiting:
-            rows = Rows.joined(list(waiting))
-            state = self._absorb(state, rows, self.n_samples_seen_ - rows.n)
+        if waiting.n:
+            state = self._absorb(state, waiting.rows(), self.n_samples_seen_ - waiting.n)
             with _KEEPING:  # predictions flush too, maybe in another thread, and must lose no rows
                 if self._held is held:
-                    self._held = (state, ())
+                    self._held = (state, Waiting())
         return state
+
+    def _predict_one(self, h: Array) -> Any:
+        """The prediction for one row, of shape (n_outputs,); it may be a number if that is one."""
+        predicted = self._predicted(h[None], self._weights())[0]
+        return predicted if len(predicted) > 1 else predicted[0]
 
     def _weights(self) -> Array:
         """W after every row learned so far, of shape (n_hidden, n_outputs)."""
         state, waiting = self._held
-        if waiting and sum(len(H) for H, _, _ in waiting) <= VERY_FEW:
+        if waiting.n:
             W = self._weights_after(state, waiting)
             if W is not None:
                 return W
         return self._weights_of(self._flush())
 
-    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
+    def _weights_after(self, state: Any, waiting: Waiting) -> Array | None:
         """W after the rows that wait, without learning them, where there is a cheap way."""
         return None
 
     # Checks
+
+    def _checked_one(self, h: Any) -> Array:
+        """One row, if there is anything to make of it."""
+        check_is_fitted(self)
+        return check_one(h, "h", self.n_features_in_, self._dtype)
+
+    @property
+    def _started(self) -> bool:
+        return hasattr(self, "n_samples_seen_")
 
     def _checked(self, H: Any, Y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         dtype = FLOATS if reset else self._dtype
@@ -212,6 +256,60 @@ class OnlineSolver(Solver):
             self._learn(rows)
         return self
 
+    def learn_one(self, h: Any, y: Any) -> Self:
+        """Learn one row: what ``partial_fit([h], [y])`` does, without its checks of whole tables.
+
+        Mixed with any other method at any point, the answers are those of either alone.
+
+        Parameters
+        ----------
+        h : array of shape (n_hidden,)
+        y : number, or array of shape (n_outputs,)
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import Opium
+        >>> model = Opium(epsilon=1e-6)
+        >>> for h in np.random.default_rng(0).normal(size=(100, 3)):
+        ...     if model.learn_one(h, h @ [1.0, 2.0, 3.0]).n_samples_seen_ > 50:
+        ...         error = model.predict_one(h) - h @ [1.0, 2.0, 3.0]
+        >>> bool(abs(error) < 1e-6)
+        True
+        """
+        if not self._started:
+            h = check_one(h, "h", None, FLOATS)
+            return self.partial_fit(h[None], np.asarray(y)[None])
+        if (
+            type(h) is not np.ndarray
+            or h.shape != self._shape
+            or h.dtype is not self._dtype
+            or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
+        ):
+            h = self._checked_one(h)
+        if not self._flat or type(y) is not float or not y * y < self._limit:
+            y = check_one_target(y, "y", self._n_outputs, self._flat, self._dtype)
+        self._learn_one(h, y)
+        return self
+
+    def _learn_one(self, h: Array, y: Any) -> None:
+        """Learn one checked row, or if an exception comes out, nothing."""
+        held, seen = self._held, self.n_samples_seen_
+        try:
+            waiting = held[1].with_one(h, y)
+            self._held = (held[0], waiting)
+            self.n_samples_seen_ = seen + 1
+            if waiting.n >= FEW:
+                self._check_parameters()  # somebody may have set others since
+                self._flush()
+        except BaseException:
+            self._held, self.n_samples_seen_ = held, seen
+            raise
+
     def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.
 
@@ -246,7 +344,7 @@ class OnlineSolver(Solver):
 
     def _add_outputs(self, n_outputs: int, old: Array) -> None:
         """More outputs, zero in all rows so far, the present ones at the indices `old`."""
-        self._held = (self._with_outputs(self._flush(), n_outputs, old), ())
+        self._held = (self._with_outputs(self._flush(), n_outputs, old), Waiting())
         self._n_outputs = n_outputs
 
     def _record_length(self, seen: int) -> int:
@@ -260,7 +358,7 @@ class OnlineSolver(Solver):
         """
         rows = self._widened(rows)
         state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, look)
-        self._held = (state, ())
+        self._held = (state, Waiting())
         self.n_samples_seen_ += rows.n
         return predicted
 
@@ -280,7 +378,3 @@ class OnlineSolver(Solver):
             blocks.append(Y - errors)
             start = stop
         return state, np.concatenate(blocks)
-
-    @property
-    def _started(self) -> bool:
-        return hasattr(self, "n_samples_seen_")

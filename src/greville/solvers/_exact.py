@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array, matmul, weights_after
-from ..threads import one_thread
+from ..linalg import Array, matmul
 from ..validation import check_rows, unchanged_on_error
+from ._ahead import Ahead, Held, most_ahead
 from ._base import OnlineSolver
 from ._root import Root
-from ._rows import Kept, Rows, block_length
+from ._rows import FEW, Rows, Waiting, block_length
 from ._spread import spreads_ahead
 
 
 class RootSolver(OnlineSolver):
     """A solver whose state is a `Root`; rows count in full and nothing is forgotten."""
+
+    _ahead: Ahead | None = None
 
     def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
         factor = None if rows.weight is None else np.sqrt(rows.weight)
@@ -48,23 +50,74 @@ class RootSolver(OnlineSolver):
                 errors[start:stop] = y - matmul(h, state.weights())
         return state, errors
 
-    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
+    # While rows wait
+
+    def _weights_after(self, state: Any, waiting: Waiting) -> Array | None:
+        ahead = self._look_ahead((state, waiting))
+        return None if ahead is None else ahead.weights(waiting.n)
+
+    def _learn_one(self, h: Array, y: Any) -> None:
+        ahead, held, seen = self._ahead, self._held, self.n_samples_seen_
+        if ahead is not None and ahead.held is held:
+            new = ahead.learned(h, h.tobytes(), y)
+            if new is not None:
+                try:
+                    self._held = new
+                    self.n_samples_seen_ = seen + 1
+                except BaseException:  # Ctrl-C between the two
+                    self._held, self.n_samples_seen_ = held, seen
+                    raise
+                return
+        wide = self._wide(h)
+        super()._learn_one(h if wide is None else wide, y)
+
+    def _predict_one(self, h: Array) -> Any:
+        ahead = self._ahead
+        if ahead is None or ahead.held is not self._held:
+            ahead = self._look_ahead(self._held)
+            if ahead is None:
+                self._check_parameters()  # somebody may have set others since
+                ahead = self._look_ahead((self._flush(), Waiting()))
+            if ahead is None:
+                return super()._predict_one(h)
+        predicted = ahead.predict(h, h.tobytes(), self._wide(h))
+        return super()._predict_one(h) if predicted is None else predicted
+
+    def _wide(self, h: Array) -> Array | None:
+        """One row as the state wants it, if that is another."""
+        return None
+
+    def _look_ahead(self, held: Held) -> Ahead | None:
+        """What the waiting rows will do, or None where they must be learned to know it."""
+        ahead, (state, waiting) = self._ahead, held
+        if ahead is not None and ahead.root is state and ahead.follow(held):
+            return ahead
+        if not isinstance(state, Root):
+            return None
+        state.refresh()
         if state.basis is not None:
             return None
-        known = state.after
-        if known is None or known[0] is not waiting:
-            rows = Rows.joined(list(waiting))
-            factor = self._factor(rows, self.n_samples_seen_ - rows.n)
-            if factor is None:
-                return None
-            [(H, Y)] = rows.blocks(rows.n, factor)
-            with one_thread:
-                state.after = known = (waiting, weights_after(state.R, state.weights(), H, Y))
-        return known[1]
+        reach = min(self._reach(self.n_samples_seen_ - waiting.n), most_ahead(len(state.R)))
+        if waiting.n >= reach:
+            return None
+        growth = self._growth_of_a_row()
+        for reflect in (False, True) if ahead is None or not ahead.long_rows else (True,):
+            ahead = Ahead(state, reach, growth, reflect=reflect)
+            if ahead.follow(held):
+                self._ahead = ahead
+                return ahead
+        return None
 
-    def _factor(self, rows: Rows, seen: int) -> Array | None:
-        """What to multiply a few rows by so that the state as it is can take them, if it can."""
-        return np.ones(rows.n) if rows.weight is None else np.sqrt(rows.weight)
+    def _reach(self, seen: int) -> int:
+        """How many rows after `seen` may wait until something else happens to the state."""
+        return FEW
+
+    def _growth_of_a_row(self) -> float:
+        """What a row is multiplied by more than the one before it, if nothing fades meanwhile."""
+        return 1.0
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in super().__getstate__().items() if name != "_ahead"}
 
     def _weights_of(self, state: Root) -> Array:
         return state.weights()

@@ -27,6 +27,9 @@ _LONGEST_STEP = 0.02
 # Operations that are not worth a second thread: two get in each other's way on a busy machine.
 SMALL = 1e9
 
+# Operations below which the two estimates of the condition cost more than the Gram route saves.
+_SMALL_GRAM = 1e7
+
 # Roots of this size are not worth a second thread where they are factorised over and over.
 ONE_THREAD = 1024
 
@@ -70,7 +73,6 @@ class Root(Spread):
         self.loss = np.zeros(n_outputs)  # |Y - HW|² + prior²|W|², for each output
         self.count = 0.0  # how many rows count, and the same with the square of what each counts
         self.count_of_squares = 0.0
-        self.after: tuple[Any, Array | None] | None = None  # rows that wait; weights after them
         self._weights: Array | None = None
         self._trace: float | None = None
         self._shared = False
@@ -78,7 +80,7 @@ class Root(Spread):
     def copy(self) -> Self:
         other = object.__new__(type(self))
         vars(other).update(vars(self))
-        other._shared, other.after = True, None
+        other._shared = True
         return other
 
     # Learning
@@ -255,11 +257,12 @@ class Root(Spread):
 
     def _gram_pays(self, n_rows: int) -> bool:
         # M² operations a row against 2M² at half the speed. Going from R to R'R and back costs
-        # (4/3)M³ more, from the prior to its root M³/3. A Gram matrix that adds to an
-        # ill-conditioned R is ill-conditioned too, unless the new rows are many.
+        # (4/3)M³ more, and two estimates of the condition; from the prior to its root M³/3. A Gram
+        # matrix that adds to an ill-conditioned R is ill-conditioned too, unless rows are many.
         if self.basis is not None:
             return self.rank == 0 and self.tol is None and 8 * n_rows >= self.n_hidden
-        if 2 * n_rows < self.n_hidden:
+        few = self.n_hidden / 2 if self.n_hidden >= ONE_THREAD else self.n_hidden
+        if n_rows < few or n_rows * self.n_hidden**2 < _SMALL_GRAM:
             return False
         return n_rows > 2 * self.n_hidden or linalg.gram_is_safe(self.R, self.R.dtype)
 

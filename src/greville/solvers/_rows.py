@@ -17,17 +17,10 @@ BLOCK_BYTES = 1 << 25
 # a QR of one row costs nearly as much as one of thirty, and past a hundred there is little to gain.
 FEW = 128
 
-# Up to so many waiting rows do not have to be learned when the weights are wanted: these are then
-# found from the old root and the rows, in two passes over the root where a QR makes many.
-VERY_FEW = 32
-
 
 def block_length(n_hidden: int, dtype: Any) -> int:
     """How many rows of activations are made and learned at a time."""
     return max(256, BLOCK_BYTES // (n_hidden * np.dtype(dtype).itemsize))
-
-
-Kept = tuple[Array, Array, Array | None]
 
 
 class Rows:
@@ -51,21 +44,12 @@ class Rows:
     def of(cls, H: Array, Y: Array, weight: Array | None = None) -> Rows:
         return cls(len(H), lambda start, stop: (H[start:stop], Y[start:stop]), weight)
 
-    @classmethod
-    def joined(cls, chunks: list[Kept]) -> Rows:
-        """Rows kept earlier, in the order they came."""
-        H, Y, weights = (list(arrays) for arrays in zip(*chunks, strict=True))
-        if all(w is None for w in weights):
-            return cls.of(np.concatenate(H), np.concatenate(Y))
-        filled = [np.ones(len(h), h.dtype) if w is None else w for h, _, w in chunks]
-        return cls.of(np.concatenate(H), np.concatenate(Y), np.concatenate(filled))
-
     def part(self, start: int, stop: int) -> Rows:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[start:stop]
         return Rows(stop - start, lambda i, j: self.make(start + i, start + j), weight)
 
-    def keep(self) -> Kept:
+    def keep(self) -> tuple[Array, Array, Array | None]:
         """The rows as arrays of their own."""
         H, Y = self.make(0, self.n)
         return H.copy(), Y.copy(), None if self.weight is None else self.weight.copy()
@@ -82,3 +66,79 @@ class Rows:
                 f = factor[rows, None].astype(H.dtype, copy=False)
                 H, Y = f * H, f * Y
             yield H, Y
+
+
+class Waiting:
+    """Rows that wait to be learned together: a value, which never changes.
+
+    The rows of several such values may lie in one store. Who has the last of them adds more behind
+    it, where nobody else looks; whoever has fewer makes a store of its own.
+    """
+
+    __slots__ = ("n", "store")
+
+    def __init__(self, store: _Store | None = None, n: int = 0) -> None:
+        self.store = store
+        self.n = n
+
+    def with_one(self, h: Array, y: Any) -> Waiting:
+        """And one more row."""
+        store, n = self.store, self.n
+        if store is None or store.used != n or n == len(store.H):
+            store = self._room(1, len(h), np.size(y), h.dtype)
+        store.H[n] = h
+        store.Y[n] = y
+        store.used = n + 1
+        return Waiting(store, n + 1)
+
+    def with_rows(self, rows: Rows) -> Waiting:
+        """And some more rows."""
+        H, Y = rows.make(0, rows.n)
+        n, stop = self.n, self.n + rows.n
+        store = self._room(rows.n, H.shape[1], Y.shape[1], H.dtype)
+        store.H[n:stop], store.Y[n:stop] = H, Y
+        if rows.weight is not None:
+            store.weight[n:stop] = rows.weight
+            store.weighted = True
+        store.used = stop
+        return Waiting(store, stop)
+
+    def rows(self) -> Rows:
+        """All of them, in the order they came."""
+        assert self.store is not None
+        H, Y, weight = self.store.part(self.n)
+        return Rows.of(H, Y, weight if self.store.weighted else None)
+
+    def _room(self, more: int, n_hidden: int, n_outputs: int, dtype: Any) -> _Store:
+        store, n = self.store, self.n
+        if store is not None and store.used == n and n + more <= len(store.H):
+            return store
+        new = _Store(max(2 * FEW, n + more), n_hidden, n_outputs, dtype)
+        if store is not None:
+            new.H[:n], new.Y[:n], new.weight[:n] = store.part(n)
+            new.weighted = store.weighted
+        return new
+
+    def __reduce__(self) -> Any:
+        return _restored, (self.store and (*self.store.part(self.n), self.store.weighted),)
+
+
+class _Store:
+    __slots__ = ("H", "Y", "used", "weight", "weighted")
+
+    def __init__(self, length: int, n_hidden: int, n_outputs: int, dtype: Any) -> None:
+        self.H = np.empty((length, n_hidden), dtype)
+        self.Y = np.empty((length, n_outputs), dtype)
+        self.weight = np.ones(length, dtype)
+        self.weighted = False
+        self.used = 0
+
+    def part(self, n: int) -> tuple[Array, Array, Array]:
+        return self.H[:n], self.Y[:n], self.weight[:n]
+
+
+def _restored(kept: tuple[Array, Array, Array, bool] | None) -> Waiting:
+    if kept is None:
+        return Waiting()
+    H, Y, weight, weighted = kept
+    return Waiting().with_rows(Rows.of(H, Y, weight if weighted else None))

@@ -14,7 +14,7 @@ from ._bank import MEMORIES, Bank
 from ._choosing import ChoosingSolver
 from ._chosen import ChosenRoot
 from ._root import Root
-from ._rows import Kept, Rows, block_length
+from ._rows import Rows, block_length
 
 # floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
 # the data say, a smaller one lets predictions overshoot more after a change; docs/forgetting.md
@@ -210,12 +210,6 @@ class DynamicOpium(ChoosingSolver):
         root.refresh()
         return root
 
-    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
-        if isinstance(state, Bank):
-            return None
-        state.refresh()
-        return super()._weights_after(state, waiting)
-
     def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
         if isinstance(state, Bank):
             return self._run(state, rows, seen)[0]
@@ -264,12 +258,11 @@ class DynamicOpium(ChoosingSolver):
             return None
         return np.sqrt(weight / self._decay(np.arange(1, len(weight) + 1)))
 
-    def _factor(self, rows: Rows, seen: int) -> Array | None:
-        if rows.n > self._record_length(seen):
-            return None
-        if self._has_floor and self._due(seen) == seen + rows.n:
-            return None
-        return self._growth(np.ones(rows.n) if rows.weight is None else rows.weight)
+    def _reach(self, seen: int) -> int:
+        return min(super()._reach(seen), self._record_length(seen))
+
+    def _growth_of_a_row(self) -> float:
+        return float(self._keep**-0.5)
 
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import Array, gram_of_rows, matmul, solve_unit_lower
+from ..linalg import DOT, Array, gram_of_rows, matmul, solve_unit_lower
 from ..validation import check_number
 from ._base import OnlineSolver
-from ._rows import Rows
+from ._rows import Rows, Waiting
 
 
 class OpiumLight(OnlineSolver):
@@ -71,6 +71,28 @@ class OpiumLight(OnlineSolver):
         per_d = weight / (1 / self.gain + weight * S.diagonal())
         errors = solve_unit_lower(S * per_d, Y - matmul(H, state))
         return state + matmul(H.T, per_d[:, None] * errors), errors
+
+    def _learn_one(self, h: Array, y: Any) -> None:
+        held, seen = self._held, self.n_samples_seen_
+        try:
+            W = self._flush() if held[1].n else held[0]
+            dot = DOT[self._dtype]
+            per_d = 1 / (1 / self.gain + dot(h, h))  # eq. (27)
+            if W.shape[1] == 1:
+                new = W + (per_d * (y - dot(h, W[:, 0])) * h)[:, None]  # eq. (28)
+            else:
+                new = W + np.multiply.outer(h, per_d * (y - h @ W))
+            self._held = (new, Waiting())
+            self.n_samples_seen_ = seen + 1
+        except BaseException:
+            self._held, self.n_samples_seen_ = held, seen
+            raise
+
+    def _predict_one(self, h: Array) -> Any:
+        W, waiting = self._held
+        if waiting.n or W.shape[1] > 1:
+            return super()._predict_one(h)
+        return DOT[self._dtype](h, W[:, 0])
 
     def _weights_of(self, state: Array) -> Array:
         return state

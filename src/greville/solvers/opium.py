@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ._additive import AdditiveSolver
 from ._choosing import ChoosingSolver
 from ._chosen import ChosenRoot
 from ._root import Blocks, Root
-from ._rows import FEW, Kept, Rows, block_length
+from ._rows import FEW, Rows, Waiting, block_length
 
 
 class Opium(ChoosingSolver, AdditiveSolver):
@@ -137,6 +138,9 @@ class Opium(ChoosingSolver, AdditiveSolver):
             np.subtract(H, self._centre, out=wide[:, 1:])
         return wide
 
+    def _wide(self, h: Array) -> Array | None:
+        return self._spread_rows(h[None])[0] if self._started_with[1] else None
+
     def _predicted(self, H: Array, W: Array) -> Array:
         if not self._started_with[1]:
             return linalg.matmul(H, W)
@@ -166,7 +170,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
             mine = np.zeros_like(other._centre) if self._centre is None else self._centre
             state = other._flush().copy()
             state.move(other._centre - mine)
-            other._held, other._centre = (state, ()), mine
+            other._held, other._centre = (state, Waiting()), mine
         super()._merge(other)
 
     @property
@@ -195,7 +199,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
         state.often = False
         state = self._absorb_part(state, self._widened(rows), choosing=True)
         state.often = True
-        self._held = (state, ())
+        self._held = (state, Waiting())
         self.n_samples_seen_ = rows.n
 
     def _changed(self, state: Any) -> Any:
@@ -250,24 +254,18 @@ class Opium(ChoosingSolver, AdditiveSolver):
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)
         if self._chooses and self.epsilon == "auto":
-            longest = min(longest, _next_due(self._last_due(seen), self.n_features_in_) - seen)
+            longest = min(longest, _dues(seen, self.n_features_in_)[1] - seen)
         return longest
 
-    def _factor(self, rows: Rows, seen: int) -> Array | None:
-        if self._chooses and self.epsilon == "auto" and self._last_due(seen + rows.n) > seen:
-            return None
-        return super()._factor(rows, seen)
-
-    def _weights_after(self, state: Any, waiting: tuple[Kept, ...]) -> Array | None:
-        state.refresh()
-        return super()._weights_after(state, waiting)
+    def _reach(self, seen: int) -> int:
+        reach = super()._reach(seen)
+        if self._chooses and self.epsilon == "auto":
+            reach = min(reach, _dues(seen, self.n_features_in_)[1] - seen)
+        return reach
 
     def _last_due(self, seen: int) -> int:
         """The last row at which ε was to be chosen."""
-        due = 0
-        while (following := _next_due(due, self.n_features_in_)) <= seen:
-            due = following
-        return due
+        return _dues(seen, self.n_features_in_)[0]
 
     # Leaving one out
 
@@ -313,10 +311,15 @@ def _counts(rows: Rows) -> Array:
     return np.ones(rows.n) if rows.weight is None else rows.weight
 
 
-def _next_due(due: int, n_hidden: int) -> int:
-    """When to choose after a choice at `due` rows.
+@lru_cache(maxsize=64)
+def _dues(seen: int, n_hidden: int) -> tuple[int, int]:
+    """The last row up to `seen` at which ε was to be chosen, and the next.
 
     After half as many rows again; from M rows on after M/2, which take about half as long to learn
     as a choice takes; later with every eighth.
     """
-    return due + max(1, due // 8, min(due // 2, n_hidden // 2))
+    last, following = 0, 1
+    while following <= seen:
+        last = following
+        following += max(1, last // 8, min(last // 2, n_hidden // 2))
+    return last, following

@@ -12,11 +12,14 @@ from ..threads import one_thread
 from ..validation import check_number, check_squares
 from ._exact import RootSolver
 from ._root import Root
-from ._rows import Kept, Rows
+from ._rows import Rows, Waiting
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is made afresh instead.
 _LEAST_LEFT = 0.3
+
+# Rows that wait may be this many when the weights are wanted; more are learned first.
+_MOST_WAITING = 32
 
 # Rows and targets, both multiplied by the root of their weights, and these.
 Chunk = tuple[Array, Array, Array]
@@ -27,6 +30,12 @@ class WindowRoot(Root):
 
     kept: tuple[Chunk, ...] = ()
     removed = 0
+    after: tuple[Waiting, Array | None] | None = None  # rows that wait, and the weights after them
+
+    def copy(self) -> Self:
+        other = super().copy()
+        other.after = None
+        return other
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         other = super().with_outputs(n_outputs, old)
@@ -134,18 +143,21 @@ class SlidingOpium(RootSolver):
             state = self._absorb(state, rows.part(i, i + 1), seen + i)
         return state, errors
 
-    def _weights_after(self, state: WindowRoot, waiting: tuple[Kept, ...]) -> Array | None:
-        if state.basis is not None or sum(len(H) for H, _, _ in waiting) > self.window:
+    def _weights_after(self, state: WindowRoot, waiting: Waiting) -> Array | None:
+        if state.basis is not None or waiting.n > self.window or waiting.n > _MOST_WAITING:
             return None
         known = state.after
         if known is None or known[0] is not waiting:
-            new = _chunk(Rows.joined(list(waiting)))
+            new = _chunk(waiting.rows())
             gone, _ = _split((*state.kept, new), self.window)
             changes = _interleaved(new, gone)
             with one_thread:
                 after = linalg.signed_weights_after(state.R, state.weights(), *changes)
             state.after = known = (waiting, after)
         return known[1]
+
+    def _look_ahead(self, held: Any) -> None:
+        return None  # rows also go
 
     def _growth(self, weight: Array) -> None:
         return None  # rows also go

@@ -1,0 +1,242 @@
+"""Exact predictions while rows wait: one pass over the root for each, and none to learn it.
+
+Rows that come one at a time are not worth a QR factorisation each. They wait, and what they will
+do to the weights is followed in the coordinates f = R⁻ᵀa of the root R as it is. There every row
+so far counts as the identity, and the recursion of the paper, eqs. (12), (15) and (16), is
+
+    p = f - K'Kf,  s = 1 + f·p,  a new row p/√s of K,  z ← z + p e/s,
+
+with θ = I - K'K and the weights R⁻¹z. z is never formed either: a prediction f·z is f·Z and the
+products of Kf with the e/√s of the rows behind K.
+
+1 + f·p loses digits as |f|² grows, and the first rows of a stream are 1/ε long in these
+coordinates. Then the same is done by Householder reflections of [I; F'], which lose none: with
+Q = I - [I; U']T[I U], p is f - U'T'Uf up to a rotation that nothing depends on.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from .. import linalg
+from ..linalg import DOT, GEMV, TRSV, Array
+from ..threads import one_thread
+from ._root import Root
+from ._rows import FEW, Waiting
+
+Held = tuple[Any, Waiting]
+
+# The sum of |f|² over waiting rows up to which the plain recursion is used, as a part of 1/eps: the
+# relative error it adds.
+_LONGEST = {"d": 2e-12, "f": 1e-5}
+
+# Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
+# (A triangular solve with one vector always runs on one.)
+_SHARED = 9216
+
+
+def most_ahead(n_hidden: int) -> int:
+    """How many rows wait before they are learned, when each is predicted first.
+
+    Each costs 4M operations for every one before it, and its part of a QR factorisation, which
+    becomes cheaper with their number. Predict and learn in microseconds, for 64 and 128 of them:
+    20 and 23 for M = 100, 46 and 48 for M = 300, 273 and 206 for M = 1000.
+    """
+    return 64 if n_hidden < 500 else FEW
+
+
+# A row that was predicted, and what was found on the way: its bytes, the number of rows waiting,
+# the row itself if it was made wider, f, t and the prediction.
+Asked = tuple[bytes, int, Array | None, Array, Array, Any]
+
+
+class Ahead:
+    """A root, the rows that wait, and what these will do to it.
+
+    Rows are only added. So a prediction after the first n of them stays what it was, and threads
+    may ask for several at once.
+
+    Parameters
+    ----------
+    root : Root, without a basis
+    reach : int
+        From how many rows on something else happens to the root, and they must be learned.
+    growth : float
+        What each row is multiplied by more than the one before it, where old ones fade.
+    reflect : bool
+        Whether to use reflections, for long rows.
+    """
+
+    def __init__(self, root: Root, reach: int, growth: float, *, reflect: bool) -> None:
+        n_outputs, dtype = root.Z.shape[1], root.Z.dtype
+        n_hidden = len(root.R)
+        self.root = root
+        self.reach = reach
+        self.growth = growth
+        self.held: Held | None = None
+        self.longest = 0.0
+        self.reflects = reflect
+        self._n = 0
+        self._now = 0  # of these `predict` speaks
+        self._store: Any = None
+        self._R, self._Z = root.R, root.Z
+        self._single = self._Z[:, 0] if n_outputs == 1 else None
+        self._K = np.empty((self.reach, n_hidden), dtype)  # or U
+        self._T = np.zeros((self.reach, self.reach), dtype) if reflect else None  # T'
+        self._errors = np.empty((self.reach, n_outputs), dtype)  # e/√s
+        self._weights: tuple[int, Array] | None = None
+        self._last: Asked | None = None
+        self._lock = Lock()
+        self._dot, self._gemv, self._trsv = DOT[dtype], GEMV[dtype], TRSV[dtype]
+        self._limit = _LONGEST[dtype.char] / float(np.finfo(dtype).eps)
+        self._safe = _SHARED // n_hidden  # rows that are no work for several threads
+
+    @property
+    def long_rows(self) -> bool:
+        """Whether the waiting rows were too long for anything but reflections."""
+        return not self.longest < self._limit
+
+    # Following rows
+
+    def follow(self, held: Held) -> bool:
+        """Catch up with rows that wait; False if it cannot."""
+        waiting = held[1]
+        if waiting.n >= self.reach or (waiting.n and self._n and waiting.store is not self._store):
+            return False
+        if self._n < waiting.n:
+            with self._lock, one_thread:
+                first, stop = self._n, waiting.n  # another thread may have been faster
+                store: Any = waiting.store
+                self._store = store
+                F = linalg.solve_root(self._R, store.H[first:stop].T, transposed=True).T
+                for i, row in zip(range(first, stop), F, strict=True):
+                    f = np.ascontiguousarray(row)
+                    t, predicted = self._looked_up(f, i)
+                    if not self._add(i, f, t, store.Y[i] - predicted, float(store.weight[i])):
+                        return False
+        self.held, self._now = held, waiting.n
+        return True
+
+    def learned(self, h: Array, key: bytes, y: Any) -> Held | None:
+        """What is held after one more row, if that was the last to be predicted."""
+        last, i = self._last, self._now
+        if last is None or last[0] != key or last[1] != i or self._n != i:
+            return None
+        _, _, wide, f, along, predicted = last
+        state, waiting = self.held  # type: ignore[misc]
+        waiting = waiting.with_one(h if wide is None else wide, y)
+        new = (state, waiting)
+        if i + 1 < self.reach:
+            with self._lock:
+                if self._n != i:
+                    return new
+                self._store = waiting.store
+                if i <= self._safe:
+                    added = self._add(i, f, along, y - predicted, 1.0)
+                else:
+                    with one_thread:
+                        added = self._add(i, f, along, y - predicted, 1.0)
+                if added:
+                    self.held, self._now = new, i + 1
+        return new
+
+    def _add(self, i: int, f: Array, t: Array, error: Any, weight: float) -> bool:
+        """One more row of K; t is Kf, or T'Uf."""
+        dot, gemv, K, T = self._dot, self._gemv, self._K, self._T
+        scale = self.growth ** (i + 1)
+        if weight != 1.0:
+            scale *= sqrt(weight)
+        square = dot(f, f)
+        self.longest = longest = self.longest + scale * scale * square
+        if not longest < (self._limit if T is None else inf):
+            return False
+        K[i] = f
+        if T is None:
+            if i:
+                square = max(square - dot(t, t), 0.0)  # f·p
+            length = sqrt(1.0 + scale * scale * square)
+            factor = scale / length
+            if i:
+                gemv(-factor, K[:i].T, t, factor, K[i], overwrite_y=1)
+            else:
+                K[0] *= factor
+        else:
+            p = gemv(-1.0, K[:i].T, t, 1.0, f) if i else f
+            length = sqrt(1.0 + scale * scale * dot(p, p))
+            factor, tau = scale / (1.0 + length), (1.0 + length) / length
+            if i:
+                T[i, :i] = gemv(-tau * factor, K[:i].T, p, trans=1) @ T[:i, :i]
+            T[i, i] = tau
+            np.multiply(p, factor, out=K[i])
+        self._errors[i] = error * (scale / length)
+        self._n = i + 1
+        return True
+
+    # Asking
+
+    def predict(self, h: Array, key: bytes, wide: Array | None) -> Any:
+        """The prediction for one row; a number if there is one output.
+
+        None where R is too close to singular to say it.
+        """
+        n, known = self._now, self._weights
+        row = h if wide is None else wide
+        if known is None or known[0] != n:
+            last = self._last
+            if last is None or last[1] != n:
+                f = self._trsv(self._R, row, trans=1)
+                if n > self._safe:
+                    with one_thread:
+                        t, predicted = self._looked_up(f, n)
+                else:
+                    t, predicted = self._looked_up(f, n)
+                if not self._finite(predicted):
+                    return None
+                self._last = (key, n, wide, f, t, predicted)
+                return predicted
+            W = self.weights(n)  # asked for the second time: there will be others
+            if W is None:
+                return None
+        else:
+            W = known[1]
+        if self._single is not None:
+            return self._dot(row, W[:, 0])
+        return self._gemv(1.0, W.T, row)
+
+    def _finite(self, predicted: Any) -> bool:
+        if self._single is not None:
+            return -inf < predicted < inf
+        return bool(np.isfinite(predicted).all())
+
+    def _looked_up(self, f: Array, n: int) -> tuple[Array, Any]:
+        """Kf, or T'Uf, and the prediction for a row after the first n waiting ones."""
+        single, gemv = self._single, self._gemv
+        if n == 0:
+            zero = f[:0]
+            return zero, gemv(1.0, self._Z, f, trans=1) if single is None else self._dot(single, f)
+        t = gemv(1.0, self._K[:n].T, f, trans=1)
+        if self._T is not None:
+            t = self._T[:n, :n] @ t
+        if single is not None:
+            return t, self._dot(single, f) + self._dot(self._errors[:n, 0], t)
+        return t, gemv(1.0, self._Z, f, trans=1) + t @ self._errors[:n]
+
+    def weights(self, n: int) -> Array | None:
+        """W after the first n waiting rows, C-ordered: R⁻¹z. None as above."""
+        if n == 0:
+            return self.root.weights()
+        known = self._weights
+        if known is None or known[0] != n:
+            errors = self._errors[:n]
+            with one_thread:
+                moved = errors if self._T is None else self._T[:n, :n].T @ errors
+                z = self._Z + linalg.matmul(self._K[:n].T, np.ascontiguousarray(moved))
+                W = np.ascontiguousarray(linalg.solve_root(self._R, z))
+            if not np.isfinite(W).all():
+                return None
+            self._weights = known = n, W
+        return known[1]
