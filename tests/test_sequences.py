@@ -81,6 +81,30 @@ class Sequence(RuleBasedStateMachine):
         self.close(got[:1], first)
         self.note(H, Y, weight)
 
+    @rule(n=st.sampled_from([1, 3, 70]), ask=st.sampled_from(["", "first", "twice", "another"]))
+    def learn_singly(self, n, ask):
+        H, Y = self.rows(n)
+        for k, (h, y) in enumerate(zip(H, Y, strict=True)):
+            if ask:
+                got = self.model.predict_one(h)
+                if k < 3:
+                    self.close(got, h @ self.oracle())
+            if ask == "twice":
+                self.close(self.model.predict_one(h), got)
+            elif ask == "another":
+                self.model.predict_one(h + 1)
+            self.model.learn_one(h, y)
+            self.note(h[None], y[None], None)
+
+    @rule()
+    def have_a_twin(self):
+        twin = copy.copy(self.model)
+        H, Y = self.rows(5)
+        for h, y in zip(H, Y, strict=True):
+            twin.predict_one(h)
+            twin.learn_one(h, y)
+        assert twin.n_samples_seen_ == self.model.n_samples_seen_ + 5
+
     @precondition(lambda self: hasattr(self.model, "unlearn") and len(self.H) > 20)
     @rule(part=st.floats(0.05, 0.5))
     def unlearn(self, part):
@@ -123,10 +147,15 @@ class Sequence(RuleBasedStateMachine):
         elif bad == "huge":
             H = np.full((4, M), np.finfo(self.dtype).max)
         else:
-            H = H[None]
+            H = H[:, None]
         for learn in (self.model.partial_fit, self.model.prequential):
             with pytest.raises(ValueError):  # noqa: PT011 - the messages have tests of their own
                 learn(H, Y, weight)
+        if bad not in ("targets", "weights"):
+            with pytest.raises(ValueError):  # noqa: PT011
+                self.model.learn_one(H[-2], Y[-2])
+            with pytest.raises(ValueError):  # noqa: PT011
+                self.model.predict_one(H[-2])
 
     @invariant()
     def the_weights_are_the_oracles(self):

@@ -64,6 +64,11 @@ GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
 TRSV = {np.dtype("d"): _blas.dtrsv, np.dtype("f"): _blas.strsv}
 
 
+# Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
+# (A triangular solve with one vector always runs on one.)
+SHARED = 9216
+
+
 def matmul(A: Array, B: Array) -> Array:
     """A @ B, C-ordered, without a copy of either where they are contiguous in any order."""
     if 0 in A.shape or 0 in B.shape:
@@ -72,6 +77,11 @@ def matmul(A: Array, B: Array) -> Array:
     b, b_transposed = (B, 1) if B.flags.f_contiguous else (B.T, 0)
     gemm = _blas_routine("gemm", A)
     return gemm(1.0, b, a, trans_a=b_transposed, trans_b=a_transposed).T  # (AB)' = B'A'
+
+
+def matvec(A: Array, x: Array) -> Array:
+    """A @ x for a Fortran-ordered A."""
+    return GEMV[A.dtype](1.0, A, x)
 
 
 def solve_root(R: Array, B: Array, *, transposed: bool = False) -> Array:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from .linalg import Array
 
 FLOATS = (np.float64, np.float32)  # the first is what anything else becomes
+NUMBERS = (float, int, np.floating, np.integer)
 
 
 @contextmanager
@@ -108,13 +110,14 @@ def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
                 f"got {len(array)} numbers, but this model was started with {n}; pass as many, or "
                 "call fit to start again."
             )
-        array = check_array(array[None], dtype=dtype, input_name=name, order="C")
-    check_magnitude(name, array)
-    return array[0]
+        return check_array(array[None], dtype=dtype, input_name=name, order="C")[0]
 
 
 def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
     """y as a number or, for several outputs, as an array of them."""
+    usual = type(y) is np.ndarray and y.dtype == dtype and y.shape == (n,) and not flat
+    if usual and y.dot(y) < largest_square(dtype):
+        return y
     if flat and np.ndim(y) != 0:
         raise ValueError(f"{name}: expected one number, got shape {np.shape(y)}.")
     if not flat and np.shape(y) != (n,):
@@ -198,6 +201,7 @@ def check_squares(name: str, value: float, dtype: Any) -> None:
         )
 
 
+@cache
 def largest_square(dtype: Any) -> float:
     """The sum of squares up to which nothing in an array is too large."""
     return _largest(dtype) ** 2

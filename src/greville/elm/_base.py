@@ -35,13 +35,14 @@ from ..validation import (
     unchanged_on_error,
 )
 from ._scaling import MOST_ROWS, Early, Scaling, joined, rows_measured
+from ._single import SingleRows
 from ._solvers import SOLVERS, solver_chooses, solver_is_additive
 
 # What hidden="auto" may spend on three matrices of weights by weights.
 _MEMORY = 256e6
 
 
-class ELM(BaseEstimator, ABC):
+class ELM(SingleRows, BaseEstimator, ABC):
     """The layer, the solver and the way from X through both, block by block."""
 
     def __init__(
@@ -356,6 +357,9 @@ class ELM(BaseEstimator, ABC):
         """Number of rows learned so far."""
         check_is_fitted(self)
         return self.solver_.n_samples_seen_
+
+    def __getstate__(self) -> Any:
+        return {k: v for k, v in super().__getstate__().items() if k != "_last_one"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started

@@ -94,6 +94,9 @@ class ELMClassifier(ClassifierMixin, ELM):
 
     classes_: Array
 
+    # The classes, the place of each, and the targets of each.
+    _places: tuple[Array, dict[Any, int], Array] | None = None
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
 
@@ -331,6 +334,26 @@ class ELMClassifier(ClassifierMixin, ELM):
             self.solver_._add_outputs(len(merged), index_of(merged, self.classes_))
         self.classes_ = merged
         return (X, y, weight), merged[:0] if known is None else known
+
+    # One row at a time
+
+    def _one_target(self, y: Any) -> Array | None:
+        known = self._places
+        if known is None or known[0] is not self.classes_:
+            labels = {label: i for i, label in enumerate(self.classes_.tolist())}
+            rows = one_hot(np.arange(len(labels)), len(labels), self._dtype)
+            self._places = known = (self.classes_, labels, rows)
+        try:
+            place = known[1].get(y)
+        except TypeError:  # not even hashable
+            return None
+        return None if place is None else known[2][place]
+
+    def _one_early(self, y: Any) -> Array:
+        return np.asarray([y])
+
+    def _one_answer(self, predicted: Any) -> Any:
+        return self.classes_[np.argmax(predicted)]
 
     @property
     def _n_outputs(self) -> int:

@@ -15,7 +15,9 @@ from ..solvers import Opium
 from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
 from ..validation import (
+    NUMBERS,
     check_magnitude,
+    check_one_target,
     check_representable,
     check_targets,
     check_weights,
@@ -262,6 +264,31 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
         check_magnitude("y", scaled)
         return lambda rows: scaled[rows]
+
+    def _one_target(self, y: Any) -> Any:
+        usual = self._flat and isinstance(y, NUMBERS)
+        if usual:
+            y = float(y)
+        if not usual or not y * y < self.solver_._limit:
+            y = check_one_target(y, "y", self._n_targets, self._flat, np.float64)
+            check_representable("y", np.atleast_1d(y), self._dtype)
+        units = self._target_scaling
+        if units.unit is None:
+            return y
+        scaled = units.apply(np.reshape(y, (1, -1)), self._dtype)[0]
+        return scaled[0] if self._flat else scaled
+
+    def _one_early(self, y: Any) -> Array:
+        return np.reshape(y, (1, -1)).astype(np.float64)
+
+    def _one_answer(self, predicted: Any) -> Any:
+        units = self._target_scaling
+        if units.unit is not None:
+            predicted = units.undo(np.reshape(predicted, (1, -1)).astype(self._dtype))[0]
+            predicted = predicted[0] if self._n_targets == 1 else predicted
+        if self._flat:
+            return self._dtype.type(predicted)
+        return np.asarray(predicted, self._dtype).reshape(self._n_targets)
 
     def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:
         return Scaling.of_targets(y, weight)

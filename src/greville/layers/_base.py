@@ -13,8 +13,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array, matmul
+from ..linalg import SHARED, Array, matmul, matvec
+from ..threads import one_thread
 from ..validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
+
+# Weights from which a product with one row is worth a second thread.
+_WORTH_TWO_THREADS = 1_000_000
 
 Activation = str | Callable[[Array], Array]
 
@@ -101,6 +105,20 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
         )
         return self._activated(self._projected(X))
+
+    def _transformed_one(self, x: Array) -> Array:
+        """The activations for one row of finite numbers."""
+        weights = self.weights_.astype(x.dtype, copy=False)
+        if sparse.issparse(weights):
+            h = weights.T @ x
+        elif weights.size < SHARED or weights.size > _WORTH_TWO_THREADS:
+            h = matvec(weights.T, x)
+        else:
+            with one_thread:
+                h = matvec(weights.T, x)
+        if self.bias_ is not None:
+            h += self.bias_.astype(x.dtype, copy=False)
+        return self._activated(h[None])[0]
 
     def _projected(self, X: Any) -> Array:
         """X @ weights_ + bias_."""

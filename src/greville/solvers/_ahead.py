@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import linalg
-from ..linalg import DOT, GEMV, TRSV, Array
+from ..linalg import DOT, GEMV, SHARED, TRSV, Array
 from ..threads import one_thread
 from ._root import Root
 from ._rows import FEW, Waiting
@@ -33,10 +33,6 @@ Held = tuple[Any, Waiting]
 # The sum of |f|² over waiting rows up to which the plain recursion is used, as a part of 1/eps: the
 # relative error it adds.
 _LONGEST = {"d": 2e-12, "f": 1e-5}
-
-# Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
-# (A triangular solve with one vector always runs on one.)
-_SHARED = 9216
 
 
 def most_ahead(n_hidden: int) -> int:
@@ -93,7 +89,7 @@ class Ahead:
         self._lock = Lock()
         self._dot, self._gemv, self._trsv = DOT[dtype], GEMV[dtype], TRSV[dtype]
         self._limit = _LONGEST[dtype.char] / float(np.finfo(dtype).eps)
-        self._safe = _SHARED // n_hidden  # rows that are no work for several threads
+        self._safe = SHARED // n_hidden  # rows that are no work for several threads
 
     @property
     def long_rows(self) -> bool:

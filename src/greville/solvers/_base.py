@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..linalg import DOT, Array, matmul
 from ..validation import (
     FLOATS,
+    NUMBERS,
     check_magnitude,
     check_one,
     check_one_target,
@@ -200,7 +201,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     def _checked_one(self, h: Any) -> Array:
         """One row, if there is anything to make of it."""
         check_is_fitted(self)
-        return check_one(h, "h", self.n_features_in_, self._dtype)
+        h = check_one(h, "h", self.n_features_in_, self._dtype)
+        check_magnitude("h", h)
+        return h
 
     @property
     def _started(self) -> bool:
@@ -291,7 +294,11 @@ class OnlineSolver(Solver):
             or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
         ):
             h = self._checked_one(h)
-        if not self._flat or type(y) is not float or not y * y < self._limit:
+        if self._flat and isinstance(y, NUMBERS):
+            y = float(y)
+            if not y * y < self._limit:
+                y = check_one_target(y, "y", 1, True, self._dtype)
+        else:
             y = check_one_target(y, "y", self._n_outputs, self._flat, self._dtype)
         self._learn_one(h, y)
         return self
