@@ -46,6 +46,9 @@ _LEAST_LEFT = 100
 # The relative error that learning and removing rows in one go may add.
 _LARGEST_SIGNED = {"d": 1e-10, "f": 1e-4}
 
+# The relative error that I + FF' in place of its root may add, for rows of F of any length.
+_LONGEST = {"d": 2e-12, "f": 1e-5}
+
 # Two passes of Gram-Schmidt are enough unless the second shrank the vector this much again.
 _REORTHOGONALISE = 0.7
 
@@ -73,6 +76,10 @@ def matmul(A: Array, B: Array) -> Array:
     """A @ B, C-ordered, without a copy of either where they are contiguous in any order."""
     if 0 in A.shape or 0 in B.shape:
         return np.zeros((A.shape[0], B.shape[1]), A.dtype)
+    if B.shape[1] == 1 and A.dtype == B.dtype:  # several times faster than a matrix product
+        if A.flags.f_contiguous:
+            return GEMV[A.dtype](1.0, A, B[:, 0])[:, None]
+        return GEMV[A.dtype](1.0, A.T, B[:, 0], trans=1)[:, None]
     a, a_transposed = (A, 1) if A.flags.f_contiguous else (A.T, 0)
     b, b_transposed = (B, 1) if B.flags.f_contiguous else (B.T, 0)
     gemm = _blas_routine("gemm", A)
@@ -272,11 +279,29 @@ def signed_innovations(R: Array, W: Array, H: Array, Y: Array, signs: Array) -> 
 
 
 def _root_of_sum(Ft: Array) -> Array:
-    """L' with LL' = I + FF', F' overwritten. By QR of [I; F']: a Cholesky squares the condition."""
+    """L' with LL' = I + FF', F' overwritten.
+
+    By QR of [I; F'], unless the rows are so short that a Cholesky factor, which squares the
+    condition, loses nothing; it takes a third of the time.
+    """
     n = Ft.shape[1]
+    if np.einsum("ij,ij->", Ft, Ft) < longest_rows(Ft.dtype):
+        Lt = root_of_gram(gram_of_columns(Ft, np.eye(n, dtype=Ft.dtype, order="F")))
+        assert Lt is not None  # I + FF' has no eigenvalue below one
+        return Lt
     eye = np.eye(n, dtype=Ft.dtype, order="F")
     tpqrt = _lapack_routine("tpqrt", Ft)
     return tpqrt(0, min(_PANEL, n), eye, Ft, overwrite_a=1, overwrite_b=1)[0]
+
+
+def longest_rows(dtype: Any) -> float:
+    """The sum of squares of F up to which I + FF' keeps its digits."""
+    return _LONGEST[np.dtype(dtype).char] / float(np.finfo(dtype).eps)
+
+
+def gram_of_columns(F: Array, S: Array) -> Array:
+    """S + F'F, the upper triangle only, in the memory of S."""
+    return _blas_routine("syrk", F)(1.0, F, trans=1, beta=1.0, c=S, overwrite_c=1)
 
 
 def gram_of_rows(H: Array) -> Array:

@@ -30,10 +30,6 @@ from ._rows import FEW, Waiting
 
 Held = tuple[Any, Waiting]
 
-# The sum of |f|² over waiting rows up to which the plain recursion is used, as a part of 1/eps: the
-# relative error it adds.
-_LONGEST = {"d": 2e-12, "f": 1e-5}
-
 
 def most_ahead(n_hidden: int) -> int:
     """How many rows wait before they are learned, when each is predicted first.
@@ -88,7 +84,7 @@ class Ahead:
         self._last: Asked | None = None
         self._lock = Lock()
         self._dot, self._gemv, self._trsv = DOT[dtype], GEMV[dtype], TRSV[dtype]
-        self._limit = _LONGEST[dtype.char] / float(np.finfo(dtype).eps)
+        self._limit = linalg.longest_rows(dtype)
         self._safe = SHARED // n_hidden  # rows that are no work for several threads
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array, matmul
 from ..validation import check_rows, unchanged_on_error
+from . import _recording
 from ._ahead import Ahead, Held, most_ahead
 from ._base import OnlineSolver
 from ._root import Root
@@ -36,6 +38,36 @@ class RootSolver(OnlineSolver):
         state, errors = self._innovated(state, H, Y, np.sqrt(weight))
         state.tally(weight)
         return state, errors
+
+    def _run(
+        self, state: Any, rows: Rows, seen: int, look: Callable[..., None] | None = None
+    ) -> tuple[Any, Array]:
+        parts, start, tried = [], 0, look is not None
+        while start < rows.n:
+            stop, found = rows.n, None
+            if not tried and _recording.pays(state, stop - start):
+                found, tried = self._recorded(state, rows.part(start, stop)), True
+            if found is None:
+                if not tried and _recording.may_pay(state, stop - start):
+                    stop = min(stop, start + 2 * self.n_features_in_)  # and look again
+                found = super()._run(state, rows.part(start, stop), seen + start, look)
+            state, predicted = found
+            parts.append(predicted)
+            start = stop
+        return state, np.concatenate(parts)
+
+    def _recorded(self, state: Any, rows: Rows) -> tuple[Any, Array] | None:
+        """What `_run` returns, by the way that pays; None if too many digits were lost on it."""
+        factor = None if rows.weight is None else np.sqrt(rows.weight)
+        if factor is not None and not factor.all():
+            return None
+        length = _recording.block_of_rows(self.n_features_in_)
+        found = _recording.record(state, rows.blocks(length, factor))
+        if found is None:
+            return None
+        state, predicted = found
+        state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
+        return state, predicted if factor is None else predicted / factor[:, None]
 
     def _innovated(self, state: Any, H: Array, Y: Array, factor: Array) -> tuple[Any, Array]:
         """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""
