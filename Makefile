@@ -52,8 +52,9 @@ clean:
 .venv-bench/ready: constraints.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-bench
 	@.venv-bench/$(PIP) hatchling editables
-	@.venv-bench/$(PIP) --no-build-isolation --editable '.[plot]'
-	@.venv-bench/$(PIP) pyoselm==1.2.0 river==0.26.0
+	@.venv-bench/$(PIP) --no-build-isolation --editable '.[cli]'
+	@.venv-bench/$(PIP) hpelm==1.0.10 pyoselm==1.2.0 river==0.26.0 reservoirpy==0.4.2 padasip==1.2.2
+	@.venv-bench/$(PIP) scikit-learn-intelex || echo "scikit-learn-intelex does not install here; it is left out"
 	@touch $@
 
 .venv/dev: .venv/base pyproject.toml

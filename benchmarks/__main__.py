@@ -1,13 +1,39 @@
-"""Run all cases, or those named on the command line."""
+"""`python -m benchmarks [CASE ...]`: without names, the cases of speed."""
 
 from __future__ import annotations
 
+import argparse
 import sys
+from pathlib import Path
+from typing import Any
 
-from . import accuracy, drift, exactness, forgetting, mnist, soak, stream
+from greville.paper._measure import environment
 
-CASES = {
-    "stream": stream.run,
+from . import (
+    _machine,
+    _report,
+    accuracy,
+    drift,
+    exactness,
+    forgetting,
+    growth,
+    mnist,
+    soak,
+    startup,
+)
+from . import speed as speed_cases
+
+SPEED = {
+    "bulk": speed_cases.bulk,
+    "chunks": speed_cases.chunks,
+    "single": speed_cases.single,
+    "light": speed_cases.light,
+    "dynamic": speed_cases.dynamic,
+    "record": speed_cases.record,
+    "prediction": speed_cases.prediction,
+}
+MORE = {"growth": growth.run, "startup": startup.run}
+OTHERS = {
     "exactness": exactness.run,
     "mnist": mnist.run,
     "soak": soak.run,
@@ -20,15 +46,47 @@ CASES = {
 
 
 def main() -> int:
-    names = sys.argv[1:] or list(CASES)
-    unknown = [name for name in names if name not in CASES]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    known = [*SPEED, *MORE, *OTHERS]
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(known))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"),
+                        help="where speed.json, speed.md and speed.png go")  # fmt: skip
+    parser.add_argument("--full", action="store_true",
+                        help="peers that take many minutes, too")  # fmt: skip
+    options = parser.parse_args()
+    unknown = [name for name in options.cases if name not in known]
     if unknown:
-        print(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}", file=sys.stderr)
+        print(f"no case {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
+    names = options.cases or [*SPEED, *MORE]
+    measured = [name for name in names if name not in OTHERS]
     for name in names:
-        print(f"== {name}")
-        CASES[name]()
+        if name in OTHERS:
+            print(f"== {name}")
+            OTHERS[name]()
+    if measured:
+        _measure(measured, options.out, options.full)
     return 0
+
+
+def _measure(names: list[str], folder: Path, full: bool) -> None:
+    print("== the machine", flush=True)
+    machine = _machine.measure()
+    print(
+        f"  dgemm {machine.gemm['float64'] / 1e9:.0f}, sgemm {machine.gemm['float32'] / 1e9:.0f} "
+        f"GF/s; memory {machine.bandwidth / 1e9:.1f} GB/s"
+    )
+    matches: list[Any] = []
+    more: dict[str, Any] = {}
+    for name in names:
+        print(f"== {name}", flush=True)
+        if name in SPEED:
+            matches += SPEED[name](machine, full=full)
+        else:
+            more[name] = MORE[name]()
+        _report.save(
+            folder, matches, machine, environment(), more.get("growth"), more.get("startup")
+        )
 
 
 if __name__ == "__main__":

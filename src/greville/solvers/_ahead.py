@@ -16,29 +16,41 @@ Q = I - [I; U']T[I U], p is f - U'T'Uf up to a rotation that nothing depends on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import inf, sqrt
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from .. import linalg
+from .. import linalg, unlocked
 from ..linalg import DOT, GEMV, SHARED, TRSV, Array
 from ..threads import one_thread
-from ._root import Root
+from ._root import LARGEST_LOSS, Root
 from ._rows import FEW, Waiting
 
 Held = tuple[Any, Waiting]
 
 
-def most_ahead(n_hidden: int) -> int:
+# Rows to catch up with at once. More are better learned: that is what a QR factorisation is for.
+_MOST_AT_ONCE = 32
+
+# Roots from which even one vector is worth a second thread.
+_LARGE = 3000
+
+
+def most_ahead(root: Root) -> int:
     """How many rows wait before they are learned, when each is predicted first.
 
     Each costs 4M operations for every one before it, and its part of a QR factorisation, which
     becomes cheaper with their number. Predict and learn in microseconds, for 64 and 128 of them:
-    20 and 23 for M = 100, 46 and 48 for M = 300, 273 and 206 for M = 1000.
+    20 and 23 for M = 100, 46 and 48 for M = 300, 273 and 206 for M = 1000. The first rows of all
+    can be more: what is there before them, the prior, costs nothing to read.
     """
-    return 64 if n_hidden < 500 else FEW
+    n_hidden = root.n_hidden
+    usual = 64 if n_hidden < 500 else FEW
+    return usual if root.basis is None else max(usual, min(n_hidden // 8, 1024))
 
 
 # A row that was predicted, and what was found on the way: its bytes, the number of rows waiting,
@@ -54,7 +66,8 @@ class Ahead:
 
     Parameters
     ----------
-    root : Root, without a basis
+    root : Root
+        Without a basis, or one that has not seen a row.
     reach : int
         From how many rows on something else happens to the root, and they must be learned.
     growth : float
@@ -64,8 +77,7 @@ class Ahead:
     """
 
     def __init__(self, root: Root, reach: int, growth: float, *, reflect: bool) -> None:
-        n_outputs, dtype = root.Z.shape[1], root.Z.dtype
-        n_hidden = len(root.R)
+        n_outputs, dtype, n_hidden = root.Z.shape[1], root.Z.dtype, root.n_hidden
         self.root = root
         self.reach = reach
         self.growth = growth
@@ -75,16 +87,21 @@ class Ahead:
         self._n = 0
         self._now = 0  # of these `predict` speaks
         self._store: Any = None
-        self._R, self._Z = root.R, root.Z
+        self._kernels = DOT[dtype], GEMV[dtype]
+        if root.basis is None:
+            self._Z, self._into = root.Z, _coordinates(root.R)
+        else:
+            per_prior = dtype.type(1 / root.prior)
+            self._Z, self._into = np.zeros((n_hidden, n_outputs), dtype), per_prior.__mul__
         self._single = self._Z[:, 0] if n_outputs == 1 else None
-        self._K = np.empty((self.reach, n_hidden), dtype)  # or U
-        self._T = np.zeros((self.reach, self.reach), dtype) if reflect else None  # T'
-        self._errors = np.empty((self.reach, n_outputs), dtype)  # e/√s
+        self._K = np.empty((reach, n_hidden), dtype)  # or U
+        self._T = np.zeros((reach, reach), dtype) if reflect else None  # T'
+        self._errors = np.empty((reach, n_outputs) if n_outputs > 1 else reach, dtype)  # e/√s
         self._weights: tuple[int, Array] | None = None
         self._last: Asked | None = None
         self._lock = Lock()
-        self._dot, self._gemv, self._trsv = DOT[dtype], GEMV[dtype], TRSV[dtype]
         self._limit = linalg.longest_rows(dtype)
+        self._longest_of_all = (LARGEST_LOSS[dtype.char] / float(np.finfo(dtype).eps)) ** 2
         self._safe = SHARED // n_hidden  # rows that are no work for several threads
 
     @property
@@ -97,18 +114,19 @@ class Ahead:
     def follow(self, held: Held) -> bool:
         """Catch up with rows that wait; False if it cannot."""
         waiting = held[1]
-        if waiting.n >= self.reach or (waiting.n and self._n and waiting.store is not self._store):
+        if waiting.n >= self.reach or waiting.n > self._n + _MOST_AT_ONCE:
+            return False
+        if waiting.n and self._n and waiting.store is not self._store:
             return False
         if self._n < waiting.n:
             with self._lock, one_thread:
-                first, stop = self._n, waiting.n  # another thread may have been faster
                 store: Any = waiting.store
                 self._store = store
-                F = linalg.solve_root(self._R, store.H[first:stop].T, transposed=True).T
-                for i, row in zip(range(first, stop), F, strict=True):
-                    f = np.ascontiguousarray(row)
+                for i in range(self._n, waiting.n):  # another thread may have been faster
+                    f = self._into(store.H[i])
                     t, predicted = self._looked_up(f, i)
-                    if not self._add(i, f, t, store.Y[i] - predicted, float(store.weight[i])):
+                    y = store.Y[i] if self._single is None else store.Y[i, 0]
+                    if not self._add(i, f, t, y - predicted, float(store.weight[i])):
                         return False
         self.held, self._now = held, waiting.n
         return True
@@ -116,7 +134,7 @@ class Ahead:
     def learned(self, h: Array, key: bytes, y: Any) -> Held | None:
         """What is held after one more row, if that was the last to be predicted."""
         last, i = self._last, self._now
-        if last is None or last[0] != key or last[1] != i or self._n != i:
+        if last is None or last[1] != i or last[0] != key or self._n != i:
             return None
         _, _, wide, f, along, predicted = last
         state, waiting = self.held  # type: ignore[misc]
@@ -138,13 +156,13 @@ class Ahead:
 
     def _add(self, i: int, f: Array, t: Array, error: Any, weight: float) -> bool:
         """One more row of K; t is Kf, or T'Uf."""
-        dot, gemv, K, T = self._dot, self._gemv, self._K, self._T
+        (dot, gemv), K, T = self._kernels, self._K, self._T
         scale = self.growth ** (i + 1)
         if weight != 1.0:
             scale *= sqrt(weight)
         square = dot(f, f)
         self.longest = longest = self.longest + scale * scale * square
-        if not longest < (self._limit if T is None else inf):
+        if not longest < (self._limit if T is None else self._longest_of_all):
             return False
         K[i] = f
         if T is None:
@@ -161,7 +179,7 @@ class Ahead:
             length = sqrt(1.0 + scale * scale * dot(p, p))
             factor, tau = scale / (1.0 + length), (1.0 + length) / length
             if i:
-                T[i, :i] = gemv(-tau * factor, K[:i].T, p, trans=1) @ T[:i, :i]
+                T[i, :i] = _by_part(gemv(-tau * factor, K[:i].T, p, trans=1), T, transposed=True)
             T[i, i] = tau
             np.multiply(p, factor, out=K[i])
         self._errors[i] = error * (scale / length)
@@ -175,46 +193,40 @@ class Ahead:
 
         None where R is too close to singular to say it.
         """
-        n, known = self._now, self._weights
+        n, known, last = self._now, self._weights, self._last
         row = h if wide is None else wide
-        if known is None or known[0] != n:
-            last = self._last
-            if last is None or last[1] != n:
-                f = self._trsv(self._R, row, trans=1)
-                if n > self._safe:
-                    with one_thread:
-                        t, predicted = self._looked_up(f, n)
-                else:
+        if (known is None or known[0] != n) and (last is None or last[1] != n):
+            f = self._into(row)
+            if n <= self._safe:
+                t, predicted = self._looked_up(f, n)
+            else:
+                with one_thread:
                     t, predicted = self._looked_up(f, n)
-                if not self._finite(predicted):
-                    return None
-                self._last = (key, n, wide, f, t, predicted)
-                return predicted
-            W = self.weights(n)  # asked for the second time: there will be others
-            if W is None:
+            if self._single is None:
+                finite = np.isfinite(predicted).all()
+            else:
+                finite = -inf < predicted < inf
+            if not finite:
                 return None
-        else:
-            W = known[1]
-        if self._single is not None:
-            return self._dot(row, W[:, 0])
-        return self._gemv(1.0, W.T, row)
-
-    def _finite(self, predicted: Any) -> bool:
-        if self._single is not None:
-            return -inf < predicted < inf
-        return bool(np.isfinite(predicted).all())
+            self._last = (key, n, wide, f, t, predicted)
+            return predicted
+        W = self.weights(n)  # asked for the second time: there will be others
+        if W is None:
+            return None
+        dot, gemv = self._kernels
+        return dot(row, W[:, 0]) if self._single is not None else gemv(1.0, W.T, row)
 
     def _looked_up(self, f: Array, n: int) -> tuple[Array, Any]:
         """Kf, or T'Uf, and the prediction for a row after the first n waiting ones."""
-        single, gemv = self._single, self._gemv
+        (dot, gemv), single = self._kernels, self._single
         if n == 0:
             zero = f[:0]
-            return zero, gemv(1.0, self._Z, f, trans=1) if single is None else self._dot(single, f)
+            return zero, gemv(1.0, self._Z, f, trans=1) if single is None else dot(single, f)
         t = gemv(1.0, self._K[:n].T, f, trans=1)
         if self._T is not None:
-            t = self._T[:n, :n] @ t
+            t = _by_part(t, self._T)
         if single is not None:
-            return t, self._dot(single, f) + self._dot(self._errors[:n, 0], t)
+            return t, dot(single, f) + dot(self._errors[:n], t)
         return t, gemv(1.0, self._Z, f, trans=1) + t @ self._errors[:n]
 
     def weights(self, n: int) -> Array | None:
@@ -223,12 +235,33 @@ class Ahead:
             return self.root.weights()
         known = self._weights
         if known is None or known[0] != n:
-            errors = self._errors[:n]
+            errors = self._errors[:n].reshape(n, -1)
             with one_thread:
-                moved = errors if self._T is None else self._T[:n, :n].T @ errors
-                z = self._Z + linalg.matmul(self._K[:n].T, np.ascontiguousarray(moved))
-                W = np.ascontiguousarray(linalg.solve_root(self._R, z))
+                if self._T is not None:
+                    errors = linalg.matmul(np.ascontiguousarray(self._T[:n, :n].T), errors)
+                z = self._Z + linalg.matmul(self._K[:n].T, np.ascontiguousarray(errors))
+                if self.root.basis is None:
+                    W = np.ascontiguousarray(linalg.solve_root(self.root.R, z))
+                else:
+                    W = z / z.dtype.type(self.root.prior)
             if not np.isfinite(W).all():
                 return None
             self._weights = known = n, W
         return known[1]
+
+
+def _coordinates(R: Array) -> Callable[[Array], Array]:
+    """a → R⁻ᵀa."""
+    if len(R) >= _LARGE and R.dtype == np.float64 and unlocked.available():
+        return partial(unlocked.solve_transposed_vector, R)
+    return partial(TRSV[R.dtype], R, trans=1)
+
+
+def _by_part(v: Array, T: Array, *, transposed: bool = False) -> Array:
+    """T[:n, :n] @ v, or v @ T[:n, :n], on one thread and without a copy."""
+    n = len(v)
+    if n * n < SHARED:  # where NumPy's BLAS, which knows parts of matrices, has one thread
+        return v @ T[:n, :n] if transposed else T[:n, :n] @ v
+    whole = np.zeros(len(T), T.dtype)
+    whole[:n] = v
+    return GEMV[T.dtype](1.0, T.T, whole, trans=0 if transposed else 1)[:n]

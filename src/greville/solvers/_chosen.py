@@ -234,6 +234,10 @@ class ChosenRoot(Root):
         """The root of the part that has a ridge."""
         return np.asfortranarray(self.R[self.free :, self.free :])
 
+    @property
+    def is_prior_alone(self) -> bool:
+        return False  # the first choice of ε comes with the first row
+
     # What the root and the sums hold
 
     def _forget_root(self) -> None:

@@ -15,7 +15,7 @@ from . import _recording
 from ._ahead import Ahead, Held, most_ahead
 from ._base import OnlineSolver
 from ._root import Root
-from ._rows import FEW, Rows, Waiting, block_length
+from ._rows import Rows, Waiting, block_length
 from ._spread import spreads_ahead
 
 
@@ -90,6 +90,8 @@ class RootSolver(OnlineSolver):
 
     def _learn_one(self, h: Array, y: Any) -> None:
         ahead, held, seen = self._ahead, self._held, self.n_samples_seen_
+        if type(y) is np.ndarray and y.shape == (1,):
+            y = y[0]
         if ahead is not None and ahead.held is held:
             new = ahead.learned(h, h.tobytes(), y)
             if new is not None:
@@ -127,9 +129,9 @@ class RootSolver(OnlineSolver):
         if not isinstance(state, Root):
             return None
         state.refresh()
-        if state.basis is not None:
+        if state.basis is not None and not state.is_prior_alone:
             return None
-        reach = min(self._reach(self.n_samples_seen_ - waiting.n), most_ahead(len(state.R)))
+        reach = min(self._reach(self.n_samples_seen_ - waiting.n), most_ahead(state))
         if waiting.n >= reach:
             return None
         growth = self._growth_of_a_row()
@@ -142,7 +144,7 @@ class RootSolver(OnlineSolver):
 
     def _reach(self, seen: int) -> int:
         """How many rows after `seen` may wait until something else happens to the state."""
-        return FEW
+        return 1 << 30
 
     def _growth_of_a_row(self) -> float:
         """What a row is multiplied by more than the one before it, if nothing fades meanwhile."""

@@ -363,6 +363,11 @@ class Root(Spread):
         self.R, self.Z = linalg.root_and_targets(linalg.matmul(self.R, self.basis), self.Z)
         self.basis = None
 
+    @property
+    def is_prior_alone(self) -> bool:
+        """Whether it has not seen a row, and R would be the prior."""
+        return self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0
+
     # Reading
 
     def refresh(self) -> None:

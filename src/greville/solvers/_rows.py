@@ -113,7 +113,7 @@ class Waiting:
         store, n = self.store, self.n
         if store is not None and store.used == n and n + more <= len(store.H):
             return store
-        new = _Store(max(2 * FEW, n + more), n_hidden, n_outputs, dtype)
+        new = _Store(max(2 * FEW, 2 * (n + more)), n_hidden, n_outputs, dtype)
         if store is not None:
             new.H[:n], new.Y[:n], new.weight[:n] = store.part(n)
             new.weighted = store.weighted
