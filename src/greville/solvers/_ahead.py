@@ -46,11 +46,12 @@ def most_ahead(root: Root) -> int:
     Each costs 4M operations for every one before it, and its part of a QR factorisation, which
     becomes cheaper with their number. Predict and learn in microseconds, for 64 and 128 of them:
     20 and 23 for M = 100, 46 and 48 for M = 300, 273 and 206 for M = 1000. The first rows of all
-    can be more: what is there before them, the prior, costs nothing to read.
+    can be more: what is there before them, the prior, costs nothing to read. But no more than
+    there are directions, in which the prior soon means nothing.
     """
     n_hidden = root.n_hidden
     usual = 64 if n_hidden < 500 else FEW
-    return usual if root.basis is None else max(usual, min(n_hidden // 8, 1024))
+    return usual if root.basis is None else min(max(usual, min(n_hidden // 8, 1024)), n_hidden)
 
 
 # A row that was predicted, and what was found on the way: its bytes, the number of rows waiting,
