@@ -91,7 +91,9 @@ class Ahead:
         self._kernels = DOT[dtype], GEMV[dtype]
         if root.basis is None:
             self._Z, self._into = root.Z, _coordinates(root.R)
-        else:
+            self._longest_of_all = inf
+        else:  # and the prior must not drown
+            self._longest_of_all = (LARGEST_LOSS[dtype.char] / float(np.finfo(dtype).eps)) ** 2
             per_prior = dtype.type(1 / root.prior)
             self._Z, self._into = np.zeros((n_hidden, n_outputs), dtype), per_prior.__mul__
         self._single = self._Z[:, 0] if n_outputs == 1 else None
@@ -102,7 +104,6 @@ class Ahead:
         self._last: Asked | None = None
         self._lock = Lock()
         self._limit = linalg.longest_rows(dtype)
-        self._longest_of_all = (LARGEST_LOSS[dtype.char] / float(np.finfo(dtype).eps)) ** 2
         self._safe = SHARED // n_hidden  # rows that are no work for several threads
 
     @property
