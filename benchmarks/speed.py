@@ -34,7 +34,8 @@ def bulk(machine: Machine, *, full: bool = False) -> list[Match]:
             needed = n * M**2 + 2 * n * 784 * M + M**3 / 3 + 2 * n * M * 10
             job = f"M = {M}, n = {n:,}, {dtype}"
             limit = machine.product(needed, dtype)
-            matches.append(hold("bulk", job, "s", contestants, rounds, limit))
+            fewer = 1 if M > 4000 and dtype == "float64" else rounds  # a quarter of an hour else
+            matches.append(hold("bulk", job, "s", contestants, fewer, limit))
     return matches
 
 
@@ -64,7 +65,7 @@ def chunks(machine: Machine, *, full: bool = False) -> list[Match]:
 def single(machine: Machine, *, full: bool = False) -> list[Match]:
     """Predict one row, then learn it: recursive least squares."""
     matches = []
-    for M, length, rounds in ((10, 500, 9), (100, 500, 9), (1000, 128, 9), (4000, 32, 7)):
+    for M, length, rounds in ((10, 2000, 9), (100, 2000, 9), (1000, 256, 9), (4000, 64, 7)):
         args = (M, length, rounds)
         contestants = [
             Contestant(OURS, players.greville_single, (*args, Opium(1e-3))),
@@ -87,7 +88,7 @@ def single(machine: Machine, *, full: bool = False) -> list[Match]:
 def light(machine: Machine, *, full: bool = False) -> list[Match]:
     """The same for OPIUM light: least mean squares."""
     matches = []
-    for M, length, rounds in ((10, 500, 9), (100, 500, 9), (1000, 500, 9), (4000, 200, 9)):
+    for M, length, rounds in ((10, 2000, 9), (100, 2000, 9), (1000, 1000, 9), (4000, 500, 9)):
         args = (M, length, rounds)
         contestants = [
             Contestant(OURS, players.greville_single, (*args, OpiumLight(1.0))),
@@ -104,7 +105,7 @@ def light(machine: Machine, *, full: bool = False) -> list[Match]:
 def dynamic(machine: Machine, *, full: bool = False) -> list[Match]:
     """The same for dynamic OPIUM: recursive least squares that forgets."""
     matches = []
-    for M, length, rounds in ((10, 500, 9), (100, 500, 9), (1000, 128, 9), (4000, 32, 7)):
+    for M, length, rounds in ((10, 2000, 9), (100, 2000, 9), (1000, 256, 9), (4000, 64, 7)):
         args = (M, length, rounds)
         forgets = DynamicOpium(2 - FORGETTING, 1e-3)
         contestants = [

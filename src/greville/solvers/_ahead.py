@@ -193,7 +193,7 @@ class Ahead:
     def predict(self, h: Array, key: bytes, wide: Array | None) -> Any:
         """The prediction for one row; a number if there is one output.
 
-        None where R is too close to singular to say it.
+        None where R is too close to singular to say it, or the row is not made of finite numbers.
         """
         n, known, last = self._now, self._weights, self._last
         row = h if wide is None else wide
@@ -204,19 +204,18 @@ class Ahead:
             else:
                 with one_thread:
                     t, predicted = self._looked_up(f, n)
-            if self._single is None:
-                finite = np.isfinite(predicted).all()
-            else:
-                finite = -inf < predicted < inf
-            if not finite:
+            last = (key, n, wide, f, t, predicted)
+        else:
+            W = self.weights(n)  # asked for the second time: there will be others
+            if W is None:
                 return None
-            self._last = (key, n, wide, f, t, predicted)
-            return predicted
-        W = self.weights(n)  # asked for the second time: there will be others
-        if W is None:
+            dot, gemv = self._kernels
+            predicted = dot(row, W[:, 0]) if self._single is not None else gemv(1.0, W.T, row)
+        single = self._single is not None
+        if not (-inf < predicted < inf if single else np.isfinite(predicted).all()):
             return None
-        dot, gemv = self._kernels
-        return dot(row, W[:, 0]) if self._single is not None else gemv(1.0, W.T, row)
+        self._last = last
+        return predicted
 
     def _looked_up(self, f: Array, n: int) -> tuple[Array, Any]:
         """Kf, or T'Uf, and the prediction for a row after the first n waiting ones."""

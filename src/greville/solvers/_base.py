@@ -99,10 +99,13 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
         ):
             h = self._checked_one(h)
-        predicted = self._predict_one(h)
+        return self._one(self._predict_one(h))
+
+    def _one(self, predicted: Any) -> Any:
+        """One prediction in the shape of one target."""
         if self._flat:
             return self._dtype.type(predicted)
-        return np.asarray(predicted, self._dtype).reshape(self._n_outputs)
+        return np.array(predicted, self._dtype).reshape(self._n_outputs)
 
     @property
     def coef_(self) -> Array:

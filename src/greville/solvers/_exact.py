@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -84,26 +84,63 @@ class RootSolver(OnlineSolver):
 
     # While rows wait
 
+    def predict_one(self, h: Any) -> Any:
+        # The usual row, waited for: a prediction that is finite says that the row is.
+        ahead = self._ahead
+        if (
+            ahead is not None
+            and ahead.held is self._held
+            and type(h) is np.ndarray
+            and h.shape == self._shape
+            and h.dtype is self._dtype
+        ):
+            predicted = ahead.predict(h, h.tobytes(), self._wide(h))
+            if predicted is not None:
+                return self._one(predicted)
+        return super().predict_one(h)
+
+    def learn_one(self, h: Any, y: Any) -> Self:
+        # The usual row, just predicted, and so checked.
+        ahead = self._ahead
+        if (
+            ahead is not None
+            and ahead.held is self._held
+            and isinstance(y, float)
+            and self._flat
+            and type(h) is np.ndarray
+            and h.dtype is self._dtype
+            and y * y < self._limit
+            and self._learned_ahead(ahead, h, y)
+        ):
+            return self
+        return super().learn_one(h, y)
+
     def _weights_after(self, state: Any, waiting: Waiting) -> Array | None:
         ahead = self._look_ahead((state, waiting))
         return None if ahead is None else ahead.weights(waiting.n)
 
     def _learn_one(self, h: Array, y: Any) -> None:
-        ahead, held, seen = self._ahead, self._held, self.n_samples_seen_
+        ahead = self._ahead
         if type(y) is np.ndarray and y.shape == (1,):
             y = y[0]
-        if ahead is not None and ahead.held is held:
-            new = ahead.learned(h, h.tobytes(), y)
-            if new is not None:
-                try:
-                    self._held = new
-                    self.n_samples_seen_ = seen + 1
-                except BaseException:  # Ctrl-C between the two
-                    self._held, self.n_samples_seen_ = held, seen
-                    raise
-                return
+        if ahead is not None and ahead.held is self._held and self._learned_ahead(ahead, h, y):
+            return
         wide = self._wide(h)
         super()._learn_one(h if wide is None else wide, y)
+
+    def _learned_ahead(self, ahead: Ahead, h: Array, y: Any) -> bool:
+        """Learn the row that was just predicted; False if this is another."""
+        held, seen = self._held, self.n_samples_seen_
+        new = ahead.learned(h, h.tobytes(), y)
+        if new is None:
+            return False
+        try:
+            self._held = new
+            self.n_samples_seen_ = seen + 1
+        except BaseException:  # Ctrl-C between the two
+            self._held, self.n_samples_seen_ = held, seen
+            raise
+        return True
 
     def _predict_one(self, h: Array) -> Any:
         ahead = self._ahead
