@@ -268,6 +268,7 @@ class Bulk:
         def work() -> None:
             self.predict = self.fit()
 
+        self.predict = np.zeros_like  # the last model is gone before the next comes
         return seconds(work)
 
     def answer(self) -> float:
@@ -277,8 +278,12 @@ class Bulk:
 
 def greville_bulk(M: int, n: int, dtype: str) -> Bulk:
     player = Bulk(M, n, dtype)
-    model = ELMClassifier(RandomLayer(M), Opium(1e-3), random_state=0)
-    player.fit = lambda: model.fit(player.X, player.y).predict
+
+    def fit() -> Callable[[Array], Array]:
+        model = ELMClassifier(RandomLayer(M), Opium(1e-3), random_state=0)
+        return model.fit(player.X, player.y).predict
+
+    player.fit = fit
     return player
 
 
@@ -316,7 +321,7 @@ def ridge_bulk(M: int, n: int, dtype: str, intel: bool) -> Bulk:
     return player
 
 
-def pyoselm_bulk(M: int, n: int, dtype: str) -> Bulk:
+def pyoselm_bulk(M: int, n: int, dtype: str, chunk: int) -> Bulk:
     from pyoselm import OSELMRegressor
 
     player = Bulk(M, n, dtype)
@@ -324,7 +329,9 @@ def pyoselm_bulk(M: int, n: int, dtype: str) -> Bulk:
     def fit() -> Callable[[Array], Array]:
         model = OSELMRegressor(n_hidden=M, activation_func="tanh")
         model._create_random_layer = lambda: _AsLayer(player.layer)
-        model.fit(player.X, player.targets)
+        for start in [0, *range(max(M, chunk), n, chunk)]:  # the first must be as many as units
+            stop = start + (chunk if start else max(M, chunk))
+            model.fit(player.X[start:stop], player.targets[start:stop])
         return lambda X: model.predict(X).argmax(axis=1)
 
     player.fit = fit

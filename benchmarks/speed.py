@@ -30,7 +30,10 @@ def bulk(machine: Machine, *, full: bool = False) -> list[Match]:
                 Contestant("scikit-learn-intelex Ridge", players.ridge_bulk, (*args, True)),
             ]
             if M <= 2000 or full:
-                contestants.append(Contestant("pyoselm", players.pyoselm_bulk, args, rounds=1))
+                contestants += [
+                    Contestant("pyoselm, at once", players.pyoselm_bulk, (*args, n), rounds=1),
+                    Contestant("pyoselm, by 1000", players.pyoselm_bulk, (*args, 1000), rounds=1),
+                ]
             needed = n * M**2 + 2 * n * 784 * M + M**3 / 3 + 2 * n * M * 10
             job = f"M = {M}, n = {n:,}, {dtype}"
             limit = machine.product(needed, dtype)

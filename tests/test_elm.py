@@ -111,7 +111,7 @@ def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
     for start in range(0, 700, 90):
         cut.partial_fit(X[start : start + 90], Y[start : start + 90])
     assert relative_error(cut.solver_.coef_, whole.solver_.coef_) < 1e-9
-    monkeypatch.setattr(_rows, "BLOCK_BYTES", 1)  # blocks of 256 rows
+    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)  # blocks of 256 rows
     blocks = ELMRegressor(25, solver, random_state=0).fit(X, Y)
     assert relative_error(blocks.solver_.coef_, whole.solver_.coef_) < 1e-9
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), atol=1e-8)
@@ -119,7 +119,7 @@ def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
 def test_fit_holds_no_more_than_blocks_of_activations(rng, monkeypatch, dtype):
-    monkeypatch.setattr(_rows, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
     X, y = rng.integers(0, 255, size=(20_000, 5)).astype(dtype), rng.normal(size=20_000)
     model = ELMRegressor(100, random_state=0)
     model.fit(X[:300], y[:300])

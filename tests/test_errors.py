@@ -283,7 +283,7 @@ def test_a_layer_that_breaks_in_a_later_block(monkeypatch, elm, solver):
     """All blocks or none: the layer overflows on the last of 2000 rows."""
     from greville.solvers import _rows
 
-    monkeypatch.setattr(_rows, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
     X = np.tile(GOOD_X, (67, 1))[:2000]
     y = np.arange(2000) % 3
     model = elm(FunctionTransformer(np.square), solver).partial_fit(X, y)
@@ -309,7 +309,7 @@ def test_an_interrupted_chunk_is_not_learned(monkeypatch):
 
     from greville.solvers import _rows
 
-    monkeypatch.setattr(_rows, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
     model = ELMRegressor(FunctionTransformer(interrupted), "opium")
     model.fit(GOOD_X, GOOD_Y.astype(float))
     before, calls[:] = model.solver_.coef_, [0, 0]

@@ -322,3 +322,17 @@ def test_bad_rows_of_an_estimator(rng):
     with pytest.raises(ValueError, match="y: Input y contains NaN"):
         model.learn_one(X[0], np.nan)
     assert pickle.dumps(model) == before
+
+
+def test_predictions_are_the_callers_own(rng):
+    X, y = stream(rng, 40)
+    model = ELMRegressor(10, Opium(1e-2), random_state=0, standardize=False)
+    model.fit(X / [1, 10, 1000], np.column_stack([y, -y]))
+    row, target = X[0] / [1, 10, 1000], np.array([1.0, 2.0])
+    twin = copy.deepcopy(model)
+    for each in (model, model.solver_):
+        each.predict_one(row if each is model else np.zeros(10))[:] = np.nan
+    model.predict_one(row)[:] = np.nan
+    model.learn_one(row, target)
+    twin.learn_one(row, target)
+    assert relative_error(model.predict(X), twin.predict(X)) < 1e-10

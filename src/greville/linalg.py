@@ -38,7 +38,7 @@ _DIAGONAL = 128
 # for longer, and are refined before they go to float64, which takes twice as long.
 _SAFE = {"dd": 5e-9, "fd": 1e-4, "ff": 0.03}
 _SAFE_IF_LARGE = 0.3
-_LARGE = 4096
+_LARGE = 2048
 
 # How much must be left in a direction after rows are removed, next to rounding, to be believed.
 _LEAST_LEFT = 100

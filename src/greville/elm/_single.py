@@ -58,7 +58,7 @@ class SingleRows(ABC):
         >>> model = ELMRegressor(20, random_state=0)
         >>> for x in np.random.default_rng(0).normal(size=(200, 2)):
         ...     _ = model.learn_one(x, x[0] * x[1])
-        >>> round(float(model.predict_one(np.array([1.0, -0.5]))), 2)
+        >>> round(float(model.predict_one(np.array([1.0, -0.5]))), 1)
         -0.5
         """
         if self._started:

@@ -288,7 +288,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             predicted = predicted[0] if self._n_targets == 1 else predicted
         if self._flat:
             return self._dtype.type(predicted)
-        return np.asarray(predicted, self._dtype).reshape(self._n_targets)
+        return np.array(predicted, self._dtype).reshape(self._n_targets)
 
     def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:
         return Scaling.of_targets(y, weight)

@@ -10,6 +10,7 @@ from .. import linalg
 from ..linalg import Array
 from ..threads import one_thread
 from ..validation import check_number, check_squares
+from ._base import OnlineSolver
 from ._exact import RootSolver
 from ._root import Root
 from ._rows import Rows, Waiting
@@ -158,6 +159,9 @@ class SlidingOpium(RootSolver):
 
     def _look_ahead(self, held: Any) -> None:
         return None  # rows also go
+
+    def _predict_one(self, h: Array) -> Any:
+        return OnlineSolver._predict_one(self, h)
 
     def _growth(self, weight: Array) -> None:
         return None  # rows also go
