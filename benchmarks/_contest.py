@@ -36,13 +36,15 @@ class Player(Protocol):
 class Contestant:
     """`start(*args)`, a function of a module of this package, makes the player.
 
-    `rounds` limits those that take too long.
+    `rounds` limits those that take too long. `another` says what is different about one that is
+    not meant to give our answer.
     """
 
     name: str
     start: Callable[..., Player]
     args: tuple[Any, ...] = ()
     rounds: int | None = None
+    another: str = ""
 
 
 @dataclass
@@ -135,7 +137,9 @@ def hold(
         answer = seat.ask("answer") if seat.alive else None
         score.apart = _apart(answer, said.get(min(n, rounds)))
         score.note = seat.error
-        if score.times and not score.apart <= SAME:
+        if seat.alive and seat.contestant.another:
+            score.note = seat.contestant.another
+        elif score.times and not score.apart <= SAME:
             score.note = f"another answer ({score.apart:.1g} apart)"
         seat.close()
     print(flush=True)

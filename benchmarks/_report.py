@@ -29,7 +29,7 @@ def save(
     }
     (folder / "speed.json").write_text(json.dumps(_plain(found), indent=1) + "\n")
     (folder / "speed.md").write_text(markdown(matches, machine, environment, growth, startup))
-    if matches:
+    if any(score.ratios for match in matches for score in match.scores[1:]):
         draw(matches, folder / "speed.png")
     print(f"written: {folder / 'speed.json'}, speed.md, speed.png")
 

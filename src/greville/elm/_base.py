@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..layers import RandomLayer
+from ..layers._base import is_own
 from ..linalg import Array
 from ..solvers import Opium
 from ..solvers._additive import AdditiveSolver
@@ -28,6 +29,7 @@ from ..solvers._exact import RootSolver
 from ..solvers._rows import FEW, Rows, block_length
 from ..threads import one_thread
 from ..validation import (
+    FLOATS,
     check_magnitude,
     check_number,
     check_rows,
@@ -216,6 +218,8 @@ class ELM(SingleRows, BaseEstimator, ABC):
     # From X to H
 
     def _transformed(self, X: Any) -> Any:
+        if is_own(self.hidden_):  # X is checked already
+            return self.hidden_._transformed(X if X.dtype in FLOATS else X.astype(np.float64))
         H = self.hidden_.transform(X)
         return H.toarray() if sparse.issparse(H) else np.asarray(H)
 

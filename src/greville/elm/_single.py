@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..layers._base import Layer
+from ..layers._base import is_own
 from ..linalg import DOT, Array
 from ..validation import FLOATS, check_magnitude, check_one
 from ._scaling import Scaling
@@ -128,10 +128,7 @@ class SingleRows(ABC):
         if last is not None and last[0] == key and last[1] is layer and last[2] is scaling:
             return last[3]
         row = x if scaling.unit is None else scaling.apply(x[None], self._dtype)[0]
-        if isinstance(layer, Layer) and type(layer).transform is Layer.transform:
-            h = layer._transformed_one(row)
-        else:
-            h = self._transformed(row[None])[0]
+        h = layer._transformed_one(row) if is_own(layer) else self._transformed(row[None])[0]
         h = np.ascontiguousarray(h, dtype=self._dtype)
         if not DOT[self._dtype](h, h) < self.solver_._limit:
             check_magnitude("hidden.transform(x)", h)

@@ -104,6 +104,10 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         X = check_rows(
             self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
         )
+        return self._transformed(X)
+
+    def _transformed(self, X: Any) -> Array:
+        """The activations for rows that are checked."""
         return self._activated(self._projected(X))
 
     def _transformed_one(self, x: Array) -> Array:
@@ -165,6 +169,11 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def is_own(transformer: Any) -> bool:
+    """Whether it is one of these layers, and nobody has changed what its `transform` does."""
+    return isinstance(transformer, Layer) and type(transformer).transform is Layer.transform
 
 
 def working_dtype(X: Any) -> Any:
