@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
@@ -336,3 +337,115 @@ def test_predictions_are_the_callers_own(rng):
     model.learn_one(row, target)
     twin.learn_one(row, target)
     assert relative_error(model.predict(X), twin.predict(X)) < 1e-10
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_was_predicted_may_still_be_too_large_to_learn(rng, dtype):
+    H, Y = problem(rng, 30, 4)
+    model = Opium(0.1).fit(H.astype(dtype), Y[:, 0])
+    model.predict_one(H[0].astype(dtype))
+    model.learn_one(H[0].astype(dtype), 1.0)
+    large = np.full(4, 1e30 if dtype == np.float32 else 1e200, dtype)
+    model.predict_one(large)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="h: got numbers from"):
+        model.learn_one(large, 1.0)
+    h = H[1].astype(dtype)
+    model.predict_one(h)
+    with pytest.raises(ValueError, match="h: expected one row"):
+        model.learn_one(h[None], 1.0)
+    assert pickle.dumps(model) == before
+
+
+def test_a_transformer_that_returns_what_it_was_given(rng):
+    X, y = stream(rng, 60)
+    X = X / [1, 10, 1000]
+    model, other = (ELMRegressor(FunctionTransformer(), Opium(0.1)) for _ in range(2))
+    model.fit(X[:30], y[:30])
+    buffer = X[40].copy()
+    model.predict_one(buffer)
+    buffer[:] = X[41]
+    model.learn_one(X[40], y[40])
+    other.fit(X[:30], y[:30]).partial_fit(X[40:41], y[40:41])
+    assert relative_error(model.predict(X), other.predict(X)) < 1e-12
+
+
+def test_targets_that_float32_cannot_hold(rng):
+    X, y = stream(rng, 60)
+    X = (X / [1, 10, 1000]).astype(np.float32)
+    model = ELMRegressor(10, Opium(0.1), random_state=0, standardize=False).fit(X, y)
+    with pytest.raises(ValueError, match="y: got numbers from"):
+        model.learn_one(X[0], 1e20)
+    tiny = ELMRegressor(10, random_state=0).fit(X, 1e-30 * y)
+    with pytest.raises(ValueError, match="y: "):
+        tiny.learn_one(X[0], 1e10)
+    light = ELMRegressor(10, "light", random_state=0).fit(X, np.column_stack([y, y]) / 50)
+    assert light.learn_one(X[0], [1.0, 2.0]).solver_.coef_.dtype == np.float32
+    for solver in (Opium(), OpiumLight()):
+        with pytest.raises(ValueError, match="y: "):
+            solver.fit(X, y).learn_one(X[0], 10**400)
+
+
+def test_sparse_rows_first(rng):
+    X = sparse.random_array((40, 6), density=0.5, format="csr", rng=rng)
+    y = rng.normal(size=40)
+    model = ELMRegressor(10, random_state=0).partial_fit(X[:20], y[:20])
+    follow(model, X[20:].toarray(), y[20:])
+    other = ELMRegressor(10, random_state=0).partial_fit(X, y)
+    assert relative_error(model.predict(X), other.predict(X)) < 1e-10
+
+
+def test_parameters_set_on_the_way_are_checked(rng):
+    H, Y = problem(rng, 300, 4)
+    model = OpiumLight().fit(H, Y[:, 0])
+    with pytest.raises(ValueError, match="gain=-1"):
+        model.set_params(gain=-1).learn_one(H[0], 1.0)
+    for model, change in (
+        (DynamicOpium(), {"alpha": "auto"}),
+        (Opium(), {"epsilon": "auto"}),
+        (Opium(), {"intercept": True}),
+        (DynamicOpium(), {"floor": -1.0}),
+    ):
+        model.fit(H, Y[:, 0]).set_params(**change)
+        with pytest.raises(ValueError, match=next(iter(change))):
+            follow(model, H, Y[:, 0], ask=False)
+
+
+def test_nothing_is_kept_beside_a_state_that_is_gone(rng):
+    H, Y = problem(rng, 300, 4)
+    model = Opium()
+    follow(model, H[:50], Y[:50])
+    assert model._ahead is not None
+    model.partial_fit(H, Y)
+    assert model._ahead is None
+    copied = pickle.loads(pickle.dumps(model))
+    follow(copied, H[:10], Y[:10])
+    assert copied._ahead._n == 10  # the short way, though its dtype is another object
+
+
+@pytest.mark.parametrize(
+    "solver", [Opium(), Opium("auto", intercept=True), DynamicOpium(), OpiumLight()], ids=str
+)
+def test_one_thread_learns_while_others_ask(rng, solver):
+    H, Y = problem(rng, 1500, 8)
+    Y = Y[:, 0]
+    model = clone(solver).fit(H[:100], Y[:100])
+    done = False
+
+    def ask(number):
+        answers = 0
+        while not done:
+            assert np.isfinite(model.predict_one(H[number]))
+            answers += 1
+        return answers
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(ask, number) for number in range(3)]
+        try:
+            follow(model, H[100:], Y[100:])
+        finally:
+            done = True
+        assert all(future.result() > 0 for future in asked)
+    alone = clone(solver).fit(H[:100], Y[:100]).partial_fit(H[100:], Y[100:])
+    assert model.n_samples_seen_ == 1500
+    assert relative_error(model.coef_, alone.coef_) < 1e-8

@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from .linalg import Array
 
 FLOATS = (np.float64, np.float32)  # the first is what anything else becomes
-NUMBERS = (float, int, np.floating, np.integer)
+NUMBERS = (float, int, np.floating, np.integer)  # what learn_one takes for one
 
 
 @contextmanager
@@ -115,6 +115,13 @@ def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
 
 def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
     """y as a number or, for several outputs, as an array of them."""
+    if flat and isinstance(y, NUMBERS):
+        try:
+            number = float(y)
+        except OverflowError:
+            number = float("inf")
+        if number * number < largest_square(dtype):
+            return number
     usual = type(y) is np.ndarray and y.dtype == dtype and y.shape == (n,) and not flat
     if usual and y.dot(y) < largest_square(dtype):
         return y
@@ -124,7 +131,10 @@ def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
         raise ValueError(
             f"{name}: expected one number for each of {n} outputs, got shape {np.shape(y)}."
         )
-    checked = check_targets([y] if flat else np.asarray(y)[None], name, 1, dtype)
+    if isinstance(y, int):
+        y = float(min(max(y, -(10**308)), 10**308))  # what is larger does not fit into any array
+    with np.errstate(over="ignore"):
+        checked = check_targets([y] if flat else np.asarray(y)[None], name, 1, dtype)
     check_magnitude(name, checked)
     return checked[0]
 

@@ -152,7 +152,10 @@ def joined(first: Early, more: Early) -> Early:
     """Two pieces of a stream as one."""
     pairs = list(zip(first, more, strict=True))
     blocks = [block for block in pairs[0] if block.shape[0]]
-    X: Any = sparse.vstack(blocks).tocsr() if sparse.issparse(more[0]) else np.concatenate(blocks)
+    if any(map(sparse.issparse, blocks)):
+        X: Any = sparse.vstack([sparse.csr_array(block) for block in blocks]).tocsr()
+    else:
+        X = np.concatenate(blocks)
     y = np.concatenate([part for part in pairs[1] if len(part)])
     if first[2] is None and more[2] is None:
         return X, y, None

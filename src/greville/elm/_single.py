@@ -119,7 +119,7 @@ class SingleRows(ABC):
         if (
             type(x) is not np.ndarray
             or x.shape != (self.n_features_in_,)
-            or x.dtype is not self._dtype
+            or x.dtype != self._dtype
             or not -inf < DOT[self._dtype](x, x) < inf
         ):
             x = check_one(x, "x", self.n_features_in_, FLOATS)
@@ -128,8 +128,10 @@ class SingleRows(ABC):
         if last is not None and last[0] == key and last[1] is layer and last[2] is scaling:
             return last[3]
         row = x if scaling.unit is None else scaling.apply(x[None], self._dtype)[0]
-        h = layer._transformed_one(row) if is_own(layer) else self._transformed(row[None])[0]
-        h = np.ascontiguousarray(h, dtype=self._dtype)
+        if is_own(layer):
+            h = np.ascontiguousarray(layer._transformed_one(row), dtype=self._dtype)
+        else:  # which may return a part of x, or the same array every time
+            h = np.array(self._transformed(row[None])[0], dtype=self._dtype, order="C")
         if not DOT[self._dtype](h, h) < self.solver_._limit:
             check_magnitude("hidden.transform(x)", h)
         self._last_one = (key, layer, scaling, h)

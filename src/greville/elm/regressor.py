@@ -15,7 +15,6 @@ from ..solvers import Opium
 from ..solvers._base import OnlineSolver
 from ..solvers._rows import Rows
 from ..validation import (
-    NUMBERS,
     check_magnitude,
     check_one_target,
     check_representable,
@@ -266,16 +265,15 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         return lambda rows: scaled[rows]
 
     def _one_target(self, y: Any) -> Any:
-        usual = self._flat and isinstance(y, NUMBERS)
-        if usual:
-            y = float(y)
-        if not usual or not y * y < self.solver_._limit:
-            y = check_one_target(y, "y", self._n_targets, self._flat, np.float64)
-            check_representable("y", np.atleast_1d(y), self._dtype)
         units = self._target_scaling
-        if units.unit is None:
+        usual = units.unit is None and self._flat and isinstance(y, float)
+        if usual and y * y < self.solver_._limit:
             return y
-        scaled = units.apply(np.reshape(y, (1, -1)), self._dtype)[0]
+        y = check_one_target(y, "y", self._n_targets, self._flat, np.float64)
+        check_representable("y", np.atleast_1d(y), self._dtype)
+        with np.errstate(over="ignore"):
+            scaled = units.apply(np.reshape(y, (1, -1)), self._dtype).astype(self._dtype)[0]
+        check_magnitude("y", scaled)
         return scaled[0] if self._flat else scaled
 
     def _one_early(self, y: Any) -> Array:

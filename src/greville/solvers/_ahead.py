@@ -28,10 +28,7 @@ from .. import linalg, unlocked
 from ..linalg import DOT, GEMV, SHARED, TRSV, Array
 from ..threads import one_thread
 from ._root import LARGEST_LOSS, Root
-from ._rows import FEW, Waiting
-
-Held = tuple[Any, Waiting]
-
+from ._rows import FEW, Held, Waiting
 
 # Rows to catch up with at once. More are better learned: that is what a QR factorisation is for.
 _MOST_AT_ONCE = 32
@@ -82,11 +79,10 @@ class Ahead:
         self.root = root
         self.reach = reach
         self.growth = growth
-        self.held: Held | None = None
+        self.held: Held = (root, Waiting())  # of what waits here, `predict` speaks
         self.longest = 0.0
         self.reflects = reflect
         self._n = 0
-        self._now = 0  # of these `predict` speaks
         self._store: Any = None
         self._kernels = DOT[dtype], GEMV[dtype]
         if root.basis is None:
@@ -130,16 +126,16 @@ class Ahead:
                     y = store.Y[i] if self._single is None else store.Y[i, 0]
                     if not self._add(i, f, t, y - predicted, float(store.weight[i])):
                         return False
-        self.held, self._now = held, waiting.n
+        self.held = held
         return True
 
     def learned(self, h: Array, key: bytes, y: Any) -> Held | None:
         """What is held after one more row, if that was the last to be predicted."""
-        last, i = self._last, self._now
+        last, (state, waiting) = self._last, self.held
+        i = waiting.n
         if last is None or last[1] != i or last[0] != key or self._n != i:
             return None
         _, _, wide, f, along, predicted = last
-        state, waiting = self.held  # type: ignore[misc]
         waiting = waiting.with_one(h if wide is None else wide, y)
         new = (state, waiting)
         if i + 1 < self.reach:
@@ -153,7 +149,7 @@ class Ahead:
                     with one_thread:
                         added = self._add(i, f, along, y - predicted, 1.0)
                 if added:
-                    self.held, self._now = new, i + 1
+                    self.held = new
         return new
 
     def _add(self, i: int, f: Array, t: Array, error: Any, weight: float) -> bool:
@@ -195,7 +191,7 @@ class Ahead:
 
         None where R is too close to singular to say it, or the row is not made of finite numbers.
         """
-        n, known, last = self._now, self._weights, self._last
+        n, known, last = self.held[1].n, self._weights, self._last
         row = h if wide is None else wide
         if (known is None or known[0] != n) and (last is None or last[1] != n):
             f = self._into(row)

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..linalg import DOT, Array, matmul
 from ..validation import (
     FLOATS,
-    NUMBERS,
     check_magnitude,
     check_one,
     check_one_target,
@@ -25,7 +24,7 @@ from ..validation import (
     largest_square,
     unchanged_on_error,
 )
-from ._rows import FEW, Rows, Waiting
+from ._rows import FEW, Held, Rows, Waiting
 
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
 # one round of calls is shared by all of them.
@@ -43,7 +42,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     n_features_in_: int
     n_samples_seen_: int
-    _held: tuple[Any, Waiting]
+    _held: Held
     _shape: tuple[int] | None = None
 
     def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
@@ -95,7 +94,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         if (
             type(h) is not np.ndarray
             or h.shape != self._shape
-            or h.dtype is not self._dtype
+            or h.dtype != self._dtype
             or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
         ):
             h = self._checked_one(h)
@@ -164,6 +163,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             state = self._absorb(self._flush(), rows, self.n_samples_seen_)
             self._held = (state, Waiting())
             self.n_samples_seen_ += rows.n
+            self._look_no_further()
 
     def _fit(self, rows: Rows) -> None:
         """Learn the first rows, which may be all there will ever be."""
@@ -176,10 +176,15 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         state, waiting = held
         if waiting.n:
             state = self._absorb(state, waiting.rows(), self.n_samples_seen_ - waiting.n)
+            self._look_no_further()
+            learned = (state, Waiting())
             with _KEEPING:  # predictions flush too, maybe in another thread, and must lose no rows
                 if self._held is held:
-                    self._held = (state, Waiting())
+                    self._held = learned
         return state
+
+    def _look_no_further(self) -> None:
+        """Let go of what was kept beside a state that is no more."""
 
     def _predict_one(self, h: Array) -> Any:
         """The prediction for one row, of shape (n_outputs,); it may be a number if that is one."""
@@ -188,14 +193,14 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _weights(self) -> Array:
         """W after every row learned so far, of shape (n_hidden, n_outputs)."""
-        state, waiting = self._held
-        if waiting.n:
-            W = self._weights_after(state, waiting)
+        held = self._held
+        if held[1].n:
+            W = self._weights_after(held)
             if W is not None:
                 return W
         return self._weights_of(self._flush())
 
-    def _weights_after(self, state: Any, waiting: Waiting) -> Array | None:
+    def _weights_after(self, held: Held) -> Array | None:
         """W after the rows that wait, without learning them, where there is a cheap way."""
         return None
 
@@ -227,6 +232,10 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         else:
             self._check_outputs("Y", Y)
         return Rows.of(H, Y, weight)
+
+    def _check_going_on(self) -> None:
+        """Raise a ValueError if somebody has set parameters with which it cannot."""
+        self._check_outputs("y", np.empty((0, self._n_outputs)))
 
     def _check_outputs(self, name: str, Y: Array) -> None:
         self._check_parameters()  # somebody may have set others since
@@ -293,15 +302,11 @@ class OnlineSolver(Solver):
         if (
             type(h) is not np.ndarray
             or h.shape != self._shape
-            or h.dtype is not self._dtype
+            or h.dtype != self._dtype
             or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
         ):
             h = self._checked_one(h)
-        if self._flat and isinstance(y, NUMBERS):
-            y = float(y)
-            if not y * y < self._limit:
-                y = check_one_target(y, "y", 1, True, self._dtype)
-        else:
+        if not self._flat or not isinstance(y, float) or not y * y < self._limit:
             y = check_one_target(y, "y", self._n_outputs, self._flat, self._dtype)
         self._learn_one(h, y)
         return self
@@ -314,7 +319,7 @@ class OnlineSolver(Solver):
             self._held = (held[0], waiting)
             self.n_samples_seen_ = seen + 1
             if waiting.n >= FEW:
-                self._check_parameters()  # somebody may have set others since
+                self._check_going_on()
                 self._flush()
         except BaseException:
             self._held, self.n_samples_seen_ = held, seen
@@ -368,6 +373,7 @@ class OnlineSolver(Solver):
         """
         rows = self._widened(rows)
         state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, look)
+        self._look_no_further()
         self._held = (state, Waiting())
         self.n_samples_seen_ += rows.n
         return predicted

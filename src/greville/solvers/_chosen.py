@@ -400,7 +400,8 @@ def _add_rows(G: Array, C: Array, blocks: Blocks) -> tuple[Array, float]:
         linalg.add_gram(G, H)
         C += linalg.matmul(H.T, Y)
         squares += column_squares(targets)
-        largest = max(largest, float(np.abs(rows).max(initial=0.0)))
+        largest = max(largest, float(max(rows.max(initial=0.0), -rows.min(initial=0.0))))
+        del rows, targets, H, Y  # one block at a time
     return squares, largest
 
 

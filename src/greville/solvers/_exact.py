@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array, matmul
+from ..linalg import DOT, Array, matmul
 from ..validation import check_rows, unchanged_on_error
 from . import _recording
-from ._ahead import Ahead, Held, most_ahead
+from ._ahead import Ahead, most_ahead
 from ._base import OnlineSolver
 from ._root import Root
-from ._rows import Rows, Waiting, block_length
+from ._rows import Held, Rows, Waiting, block_length
 from ._spread import spreads_ahead
 
 
@@ -23,6 +23,7 @@ class RootSolver(OnlineSolver):
     """A solver whose state is a `Root`; rows count in full and nothing is forgotten."""
 
     _ahead: Ahead | None = None
+    _long_rows = False  # whether the last ones were, in the coordinates of the root
 
     def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
         factor = None if rows.weight is None else np.sqrt(rows.weight)
@@ -92,7 +93,7 @@ class RootSolver(OnlineSolver):
             and ahead.held is self._held
             and type(h) is np.ndarray
             and h.shape == self._shape
-            and h.dtype is self._dtype
+            and h.dtype == self._dtype
         ):
             predicted = ahead.predict(h, h.tobytes(), self._wide(h))
             if predicted is not None:
@@ -100,7 +101,7 @@ class RootSolver(OnlineSolver):
         return super().predict_one(h)
 
     def learn_one(self, h: Any, y: Any) -> Self:
-        # The usual row, just predicted, and so checked.
+        # The usual row, just predicted.
         ahead = self._ahead
         if (
             ahead is not None
@@ -108,16 +109,18 @@ class RootSolver(OnlineSolver):
             and isinstance(y, float)
             and self._flat
             and type(h) is np.ndarray
-            and h.dtype is self._dtype
+            and h.shape == self._shape
+            and h.dtype == self._dtype
+            and DOT[self._dtype](h, h) < self._limit
             and y * y < self._limit
             and self._learned_ahead(ahead, h, y)
         ):
             return self
         return super().learn_one(h, y)
 
-    def _weights_after(self, state: Any, waiting: Waiting) -> Array | None:
-        ahead = self._look_ahead((state, waiting))
-        return None if ahead is None else ahead.weights(waiting.n)
+    def _weights_after(self, held: Held) -> Array | None:
+        ahead = self._look_ahead(held)
+        return None if ahead is None else ahead.weights(held[1].n)
 
     def _learn_one(self, h: Array, y: Any) -> None:
         ahead = self._ahead
@@ -147,8 +150,11 @@ class RootSolver(OnlineSolver):
         if ahead is None or ahead.held is not self._held:
             ahead = self._look_ahead(self._held)
             if ahead is None:
-                self._check_parameters()  # somebody may have set others since
-                ahead = self._look_ahead((self._flush(), Waiting()))
+                self._check_going_on()
+                state, held = self._flush(), self._held
+                if held[0] is not state or held[1].n:  # another thread has learned more
+                    held = (state, Waiting())
+                ahead = self._look_ahead(held)
             if ahead is None:
                 return super()._predict_one(h)
         predicted = ahead.predict(h, h.tobytes(), self._wide(h))
@@ -161,8 +167,10 @@ class RootSolver(OnlineSolver):
     def _look_ahead(self, held: Held) -> Ahead | None:
         """What the waiting rows will do, or None where they must be learned to know it."""
         ahead, (state, waiting) = self._ahead, held
-        if ahead is not None and ahead.root is state and ahead.follow(held):
-            return ahead
+        if ahead is not None:
+            if ahead.root is state and ahead.follow(held):
+                return ahead
+            self._long_rows = ahead.long_rows
         if not isinstance(state, Root):
             return None
         state.refresh()
@@ -172,12 +180,17 @@ class RootSolver(OnlineSolver):
         if waiting.n >= reach:
             return None
         growth = self._growth_of_a_row()
-        for reflect in (False, True) if ahead is None or not ahead.long_rows else (True,):
+        for reflect in (False, True) if not self._long_rows else (True,):
             ahead = Ahead(state, reach, growth, reflect=reflect)
             if ahead.follow(held):
                 self._ahead = ahead
                 return ahead
         return None
+
+    def _look_no_further(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self._long_rows = ahead.long_rows
 
     def _reach(self, seen: int) -> int:
         """How many rows after `seen` may wait until something else happens to the state."""
@@ -188,7 +201,8 @@ class RootSolver(OnlineSolver):
         return 1.0
 
     def __getstate__(self) -> Any:
-        return {name: value for name, value in super().__getstate__().items() if name != "_ahead"}
+        beside = ("_ahead", "_long_rows")
+        return {name: v for name, v in super().__getstate__().items() if name not in beside}
 
     def _weights_of(self, state: Root) -> Array:
         return state.weights()

@@ -291,6 +291,7 @@ class Root(Spread):
                 return False
             C += linalg.matmul(H.T, Y)
             squares = squares + column_squares(Y)
+            del rows, targets, H, Y  # one block at a time
         root = linalg.root_of_gram(G)
         if root is None:
             return False
@@ -325,6 +326,7 @@ class Root(Spread):
             gradient += W.dtype.type(decay) * linalg.matmul(self.R.T, left)
         for H, Y in blocks():
             gradient += linalg.matmul(H.T, Y - linalg.matmul(H, W))
+            del H, Y
         step = linalg.solve_root(root, gradient, transposed=True)
         change = linalg.solve_root(root, step)
         small = column_squares(change) <= _LONGEST_STEP**2 * column_squares(W)  # nan compares false

@@ -70,13 +70,14 @@ class Rows:
                 f = factor[rows, None].astype(H.dtype, copy=False)
                 H, Y = f * H, f * Y
             yield H, Y
+            del H, Y  # before the next are made
 
 
 class Waiting:
     """Rows that wait to be learned together: a value, which never changes.
 
-    The rows of several such values may lie in one store. Who has the last of them adds more behind
-    it, where nobody else looks; whoever has fewer makes a store of its own.
+    The rows of several such values may lie in one store. Who has the last of them claims the place
+    behind it, where nobody else looks, and fills it; whoever has fewer makes a store of its own.
     """
 
     __slots__ = ("n", "store")
@@ -88,23 +89,24 @@ class Waiting:
     def with_one(self, h: Array, y: Any) -> Waiting:
         """And one more row."""
         store, n = self.store, self.n
-        if store is None or store.used != n or n == len(store.H):
-            store = self._room(1, len(h), np.size(y), h.dtype)
+        if store is None or n == store.length or store.used != n:
+            store = self._copied(n + 1, len(h), np.size(y), h.dtype)
+        store.used = n + 1  # claimed, in one breath with the question above
         store.H[n] = h
         store.Y[n] = y
-        store.used = n + 1
         return Waiting(store, n + 1)
 
     def with_rows(self, rows: Rows) -> Waiting:
         """And some more rows."""
         H, Y = rows.make(0, rows.n)
-        n, stop = self.n, self.n + rows.n
-        store = self._room(rows.n, H.shape[1], Y.shape[1], H.dtype)
+        store, n, stop = self.store, self.n, self.n + rows.n
+        if store is None or stop > store.length or store.used != n:
+            store = self._copied(stop, H.shape[1], Y.shape[1], H.dtype)
+        store.used = stop
         store.H[n:stop], store.Y[n:stop] = H, Y
         if rows.weight is not None:
             store.weight[n:stop] = rows.weight
             store.weighted = True
-        store.used = stop
         return Waiting(store, stop)
 
     def rows(self) -> Rows:
@@ -113,14 +115,12 @@ class Waiting:
         H, Y, weight = self.store.part(self.n)
         return Rows.of(H, Y, weight if self.store.weighted else None)
 
-    def _room(self, more: int, n_hidden: int, n_outputs: int, dtype: Any) -> _Store:
-        store, n = self.store, self.n
-        if store is not None and store.used == n and n + more <= len(store.H):
-            return store
-        new = _Store(max(2 * FEW, 2 * (n + more)), n_hidden, n_outputs, dtype)
-        if store is not None:
-            new.H[:n], new.Y[:n], new.weight[:n] = store.part(n)
-            new.weighted = store.weighted
+    def _copied(self, n_rows: int, n_hidden: int, n_outputs: int, dtype: Any) -> _Store:
+        """A store of its own, with room for so many rows and more."""
+        new, n = _Store(max(2 * FEW, 2 * n_rows), n_hidden, n_outputs, dtype), self.n
+        if self.store is not None:
+            new.H[:n], new.Y[:n], new.weight[:n] = self.store.part(n)
+            new.weighted = self.store.weighted
         return new
 
     def __reduce__(self) -> Any:
@@ -128,9 +128,10 @@ class Waiting:
 
 
 class _Store:
-    __slots__ = ("H", "Y", "used", "weight", "weighted")
+    __slots__ = ("H", "Y", "length", "used", "weight", "weighted")
 
     def __init__(self, length: int, n_hidden: int, n_outputs: int, dtype: Any) -> None:
+        self.length = length
         self.H = np.empty((length, n_hidden), dtype)
         self.Y = np.empty((length, n_outputs), dtype)
         self.weight = np.ones(length, dtype)
@@ -146,3 +147,7 @@ def _restored(kept: tuple[Array, Array, Array, bool] | None) -> Waiting:
         return Waiting()
     H, Y, weight, weighted = kept
     return Waiting().with_rows(Rows.of(H, Y, weight if weighted else None))
+
+
+# What a solver holds: its state, and the rows that wait.
+Held = tuple[Any, Waiting]

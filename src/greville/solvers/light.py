@@ -75,6 +75,8 @@ class OpiumLight(OnlineSolver):
     def _learn_one(self, h: Array, y: Any) -> None:
         held, seen = self._held, self.n_samples_seen_
         try:
+            if type(self.gain) is not float or not 0 < self.gain < 1e15:
+                self._check_parameters()  # somebody may have set others since
             W = self._flush() if held[1].n else held[0]
             dot = DOT[self._dtype]
             per_d = 1 / (1 / self.gain + dot(h, h))  # eq. (27)

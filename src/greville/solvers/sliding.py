@@ -13,7 +13,7 @@ from ..validation import check_number, check_squares
 from ._base import OnlineSolver
 from ._exact import RootSolver
 from ._root import Root
-from ._rows import Rows, Waiting
+from ._rows import Held, Rows, Waiting
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is made afresh instead.
@@ -144,7 +144,8 @@ class SlidingOpium(RootSolver):
             state = self._absorb(state, rows.part(i, i + 1), seen + i)
         return state, errors
 
-    def _weights_after(self, state: WindowRoot, waiting: Waiting) -> Array | None:
+    def _weights_after(self, held: Held) -> Array | None:
+        state, waiting = held
         if state.basis is not None or waiting.n > self.window or waiting.n > _MOST_WAITING:
             return None
         known = state.after
@@ -157,7 +158,7 @@ class SlidingOpium(RootSolver):
             state.after = known = (waiting, after)
         return known[1]
 
-    def _look_ahead(self, held: Any) -> None:
+    def _look_ahead(self, held: Held) -> None:
         return None  # rows also go
 
     def _predict_one(self, h: Array) -> Any:
