@@ -93,6 +93,12 @@ def markdown(
     return "\n".join(lines) + "\n"
 
 
+def _library(name: str) -> str:
+    """Whose it is; all ways of writing down the paper's rules are one."""
+    first = name.split(maxsplit=1)[0].rstrip(",")
+    return "the paper's rules in NumPy" if first in ("the", "eqs.") else first
+
+
 def draw(matches: list[Match], path: Path) -> None:
     """A dot for every job and peer: how many times as long as ours it takes."""
     from matplotlib.figure import Figure
@@ -104,13 +110,13 @@ def draw(matches: list[Match], path: Path) -> None:
         if score.ratios and not score.name.startswith(OURS)
     ]
     jobs = list(dict.fromkeys((match.case, match.job) for match, _ in rows))
-    peers = list(dict.fromkeys(score.name.split(" (")[0] for _, score in rows))
+    peers = list(dict.fromkeys(_library(score.name) for _, score in rows))
     colours = ["#c8452c", "#1f5fa8", "#3a8a4d", "#8a5fa8", "#c98a1a", "#4f9aa8", "#777777",
                "#a84f6f", "#5f6b1f", "#2f2f7f"]  # fmt: skip
     figure = Figure(figsize=(9, 1.2 + 0.24 * len(jobs)), layout="constrained")
     ax = figure.subplots()
     for i, peer in enumerate(peers):
-        mine = [(match, score) for match, score in rows if score.name.split(" (")[0] == peer]
+        mine = [(match, score) for match, score in rows if _library(score.name) == peer]
         ax.plot(
             [1 / score.ratio for _, score in mine],
             [jobs.index((match.case, match.job)) for match, _ in mine],

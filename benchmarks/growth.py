@@ -12,7 +12,7 @@ from greville.paper._measure import PeakMemory
 
 from ._measure import Array, in_a_fresh_process, seconds
 
-UNITS, CHUNK = 500, 10_000
+UNITS, CHUNK = 500, 1_000
 
 
 def run(repeats: int = 1) -> dict[str, Any]:
