@@ -91,12 +91,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         y : number, or ndarray of shape (n_outputs,)
             What ``predict([h])[0]`` gives, to rounding.
         """
-        if (
-            type(h) is not np.ndarray
-            or h.shape != self._shape
-            or h.dtype != self._dtype
-            or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
-        ):
+        if not self._is_usual(h):
             h = self._checked_one(h)
         return self._one(self._predict_one(h))
 
@@ -206,6 +201,15 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     # Checks
 
+    def _is_usual(self, h: Any) -> bool:
+        """Whether there is nothing to check about a row: the answer for nearly all of them."""
+        return (
+            type(h) is np.ndarray
+            and h.shape == self._shape
+            and h.dtype == self._dtype
+            and DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
+        )
+
     def _checked_one(self, h: Any) -> Array:
         """One row, if there is anything to make of it."""
         check_is_fitted(self)
@@ -216,6 +220,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     @property
     def _started(self) -> bool:
         return hasattr(self, "n_samples_seen_")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._started
 
     def _checked(self, H: Any, Y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         dtype = FLOATS if reset else self._dtype
@@ -299,12 +306,7 @@ class OnlineSolver(Solver):
         if not self._started:
             h = check_one(h, "h", None, FLOATS)
             return self.partial_fit(h[None], np.asarray(y)[None])
-        if (
-            type(h) is not np.ndarray
-            or h.shape != self._shape
-            or h.dtype != self._dtype
-            or not DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
-        ):
+        if not self._is_usual(h):
             h = self._checked_one(h)
         if not self._flat or not isinstance(y, float) or not y * y < self._limit:
             y = check_one_target(y, "y", self._n_outputs, self._flat, self._dtype)

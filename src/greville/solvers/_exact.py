@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import DOT, Array, matmul
+from ..linalg import Array, matmul
 from ..validation import check_rows, unchanged_on_error
 from . import _recording
 from ._ahead import Ahead, most_ahead
@@ -86,15 +86,8 @@ class RootSolver(OnlineSolver):
     # While rows wait
 
     def predict_one(self, h: Any) -> Any:
-        # The usual row, waited for: a prediction that is finite says that the row is.
         ahead = self._ahead
-        if (
-            ahead is not None
-            and ahead.held is self._held
-            and type(h) is np.ndarray
-            and h.shape == self._shape
-            and h.dtype == self._dtype
-        ):
+        if ahead is not None and ahead.held is self._held and self._is_usual(h):
             predicted = ahead.predict(h, h.tobytes(), self._wide(h))
             if predicted is not None:
                 return self._one(predicted)
@@ -108,10 +101,7 @@ class RootSolver(OnlineSolver):
             and ahead.held is self._held
             and isinstance(y, float)
             and self._flat
-            and type(h) is np.ndarray
-            and h.shape == self._shape
-            and h.dtype == self._dtype
-            and DOT[self._dtype](h, h) < self._limit
+            and self._is_usual(h)
             and y * y < self._limit
             and self._learned_ahead(ahead, h, y)
         ):
