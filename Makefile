@@ -9,8 +9,9 @@ INSTALL := .venv/$(PIP)
 demo: .venv/demo
 	$(BIN)/greville paper sine ecg
 
+# One process per core, and one BLAS thread in each: more would wait for each other.
 test: .venv/dev
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TESTS)
 
 check: .venv/dev
 	$(BIN)/ruff check .

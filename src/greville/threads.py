@@ -8,6 +8,7 @@ factorisation at M = 2000.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,13 @@ from threading import Lock, local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
+
+
+def cores() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @cache

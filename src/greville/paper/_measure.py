@@ -53,7 +53,7 @@ def environment() -> dict[str, Any]:
     import threadpoolctl
 
     from .. import __version__
-    from ._workers import cores
+    from ..threads import cores
 
     blas = sorted(
         {

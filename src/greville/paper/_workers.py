@@ -19,6 +19,7 @@ from inspect import signature
 from typing import Any
 
 from ..progress import Advance
+from ..threads import cores
 from ..validation import check_number
 
 Job = dict[str, Any]
@@ -46,12 +47,6 @@ _JOBS = {
     "light_errors": "_mnist",
     "gain_errors": "_mnist",
 }
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_jobs(

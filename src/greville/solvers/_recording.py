@@ -8,7 +8,6 @@ Cholesky factor, than from a QR factorisation, where that loses no digits that m
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from .. import linalg, unlocked
 from ..linalg import DOT, Array, column_squares
-from ..threads import one_thread
+from ..threads import cores, one_thread
 from ._root import Root
 
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
@@ -67,7 +66,7 @@ def record(root: Root, blocks: Iterator[tuple[Array, Array]]) -> tuple[Root, Arr
     """
     predicted = []
     with one_thread, _side_by_side() as submit:
-        G, R = np.asfortranarray(np.triu(linalg.gram_of_root(root.R))), root.R
+        G, R = linalg.gram_of_root(root.R), root.R
         spare = [np.zeros_like(G) for _ in range(2)]  # roots lie in them by turns
         room = np.empty(0)
         C, squares = linalg.matmul(R.T, root.Z), root.loss + column_squares(root.Z)
@@ -111,11 +110,6 @@ def _innovations(R: Array, C: Array, H: Array, Y: Array, room: Array) -> Array |
     W = linalg.solve_root(R, linalg.solve_root(R, C, transposed=True))
     V = linalg.solve_root(Lt, Y - linalg.matmul(H, np.ascontiguousarray(W)), transposed=True)
     return np.diagonal(Lt)[:, None] * V
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _side_by_side:
