@@ -20,6 +20,7 @@ from . import (
     mnist,
     soak,
     startup,
+    tables,
 )
 from . import speed as speed_cases
 
@@ -42,6 +43,7 @@ OTHERS = {
     "accuracy": accuracy.run,
     "criteria": accuracy.criteria,
     "augmentation": accuracy.augmentation,
+    "tables": tables.run,
 }
 
 

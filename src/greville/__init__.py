@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import augment, datasets
     from .elm import ELMClassifier, ELMRegressor
+    from .files import load, save
     from .layers import (
         ClassLayer,
         ContrastLayer,
@@ -35,12 +36,16 @@ __all__ = [
     "SlidingOpium",
     "augment",
     "datasets",
+    "load",
+    "save",
 ]
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
 _ROOMS = {
     "ELMClassifier": "elm",
     "ELMRegressor": "elm",
+    "load": "files",
+    "save": "files",
     **dict.fromkeys(
         ("ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"),
         "layers",

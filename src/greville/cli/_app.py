@@ -7,12 +7,16 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ._forecast import forecast
+from ._models import info, merge, unlearn
 from ._paper import paper
+from ._predict import predict, score
+from ._stream import stream
+from ._train import train
 
 app = typer.Typer(
     name="greville",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -36,4 +40,5 @@ def greville(
     """Learns from data as it arrives: exact after every sample, in memory that does not grow."""
 
 
-app.command()(paper)
+for command in (train, predict, score, forecast, stream, info, merge, unlearn, paper):
+    app.command()(command)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -54,3 +56,42 @@ def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
 
     with bars:
         yield bar, lambda line: console.print(line, markup=False, highlight=False)
+
+
+@contextmanager
+def rows_bar(quiet: bool, what: str, sources: Any) -> Iterator[Callable[[Any, int], None]]:
+    """A bar for reading files: rows, rows a second, time left.
+
+    The function it gives takes the last batch that was done and the number of rows so far.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda batch, rows: None
+        return
+    sizes = {source.name: source.size for source in sources}
+    total, order = sum(sizes.values()), list(sizes)
+    bars = RichProgress(
+        TextColumn(what),
+        BarColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TextColumn("{task.fields[rate]:,.0f} rows/s"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bars.add_task(what, total=total or None, rows=0, rate=0.0)
+    start, before = time.monotonic(), None
+
+    def advance(batch: Any, rows: int) -> None:
+        nonlocal before
+        if before is None:
+            before = rows - len(batch)
+        earlier = sum(sizes[name] for name in order[: order.index(batch.source)])
+        rate = (rows - before) / max(time.monotonic() - start, 1e-9)
+        bars.update(
+            task, completed=earlier + batch.done * sizes[batch.source], rows=rows, rate=rate
+        )
+
+    with bars:
+        yield advance

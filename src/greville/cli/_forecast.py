@@ -1,0 +1,226 @@
+"""``greville forecast``: a series predicted from its own past while it is learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ._common import (
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    NoHeaderOption,
+    OnError,
+    OnErrorOption,
+    QuietOption,
+    check_writable,
+    names,
+    number_or_auto,
+    reading,
+    report_troubles,
+    reported,
+    say,
+    show_json,
+    units,
+)
+from ._progress import rows_bar
+
+
+@reported
+def forecast(
+    data: Annotated[
+        list[str],
+        typer.Argument(help="A file (or several, one after the other), or -.", show_default=False),
+    ],
+    column: Annotated[str, typer.Option("--column", "-c", help="The series to forecast.")],
+    lags: Annotated[int, typer.Option(min=1, max=10_000, help="Past values to predict from.")] = 10,
+    horizon: Annotated[int, typer.Option(min=1, max=100_000, help="Samples ahead.")] = 1,
+    alpha: Annotated[
+        str, typer.Option(help="How fast old samples are forgotten: auto, 1 (never), 1.003, ...")
+    ] = "auto",
+    hidden: Annotated[str, typer.Option(help="Hidden units: a number, or auto.")] = "auto",
+    inputs: Annotated[
+        list[str] | None, typer.Option(help="Other columns of numbers to predict from.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="A column to carry over into the output, such as a date.")
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(min=0.01, max=0.999, help="The share of targets that intervals hold.")
+    ] = 0.9,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where predictions go (FILE-forecast.csv)."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Where the picture goes (FILE-forecast.png).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0,
+    on_error: OnErrorOption = OnError.stop,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    no_header: NoHeaderOption = False,
+    encoding: EncodingOption = "utf8",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Predict the next samples of a series while learning from it, in one pass.
+
+    Every prediction is made before its target is known: what is learned with a horizon of h samples
+    is learned h samples late. The errors are compared with those of repeating the last value and of
+    a linear predictor, so that you see whether it is worth it. The last rows of the output are the
+    future.
+
+    Examples:
+
+        greville forecast load.csv --column load
+
+        greville forecast load.csv --column load --lags 48 --horizon 24 --inputs temperature
+
+        greville forecast ecg.npz --column signal --plot ecg.png --json
+    """
+    from ..forecasting import Forecaster
+    from ..tables import TableError, Troubles, find_sources
+
+    how = reading(format, delimiter, no_header, encoding)
+    sources = find_sources(data)
+    stem = "forecast" if data[0] == "-" else f"{sources[0].name.split('.')[0]}-forecast"
+    output = output or Path(Path(stem).name + ".csv")
+    plot = plot or Path(Path(stem).name + ".png")
+    for path in (output, plot):
+        check_writable(path)
+    others, troubles = names(inputs), Troubles(skip=on_error == OnError.skip)
+    series, labels = _read(sources, how, troubles, column, others, time, quiet)
+    if len(series) < lags + horizon + 1:
+        raise TableError(
+            f"{sources[0].name}: {len(series):,} samples are too few for {lags} lags and a horizon "
+            f"of {horizon}; at least {lags + horizon + 1} are needed."
+        )
+    try:
+        maker = Forecaster(
+            lags,
+            horizon,
+            alpha=number_or_auto("alpha", alpha),
+            hidden=units(hidden),
+            interval=interval,
+            random_state=seed,
+        )
+        found = _forecast(maker, series, bool(others), quiet)
+    except TableError:
+        raise
+    except ValueError as error:
+        raise TableError(f"{sources[0].name}: {error}") from error
+    _write(found, output, time, labels)
+    summary = {
+        "column": column,
+        **found.summary(),
+        "predictions": str(output),
+        "picture": str(plot),
+    }
+    _draw(found, plot)
+    if as_json:
+        show_json(summary)
+    elif not quiet:
+        _show(column, summary, found)
+    if not quiet:
+        report_troubles(troubles)
+        say(f"Predictions are in {output}, the picture is in {plot}.")
+
+
+def _read(
+    sources: Any,
+    how: Any,
+    troubles: Any,
+    column: str,
+    others: list[str],
+    time: str | None,
+    quiet: bool,
+) -> tuple[Any, list[Any]]:
+    """The series and the other columns as one array, and what the time column says."""
+    from ..tables import TableError, numbers, read
+
+    wanted = list(dict.fromkeys([column, *others]))
+    parts, labels, rows = [], [], 0
+    with rows_bar(quiet, "reading", sources) as advance:
+        for batch in read(sources, how, troubles, wanted if time is None else [*wanted, time]):
+            for name in [*wanted, *([] if time is None else [time])]:
+                if name not in batch.table.schema.names:
+                    known = ", ".join(map(repr, batch.table.schema.names[:8]))
+                    raise TableError(
+                        f"{batch.source}: there is no column {name!r}; it has {known}."
+                    )
+            block = np.empty((len(batch), len(wanted)))
+            for i, name in enumerate(wanted):
+                block[:, i], wrong = numbers(batch, name)
+                troubles.meet_rows(batch, wrong)
+            parts.append(block)
+            if time is not None:
+                labels += batch.table.column(time).to_pylist()
+            rows += len(batch)
+            advance(batch, rows)
+    return np.concatenate(parts), labels
+
+
+def _forecast(maker: Any, series: Any, has_inputs: bool, quiet: bool) -> Any:
+    from ..forecasting import Forecast
+    from ._progress import progress_bars
+
+    parts, step = [], 4096
+    with progress_bars(quiet) as (progress, _), progress("forecasting", len(series)) as advance:
+        for start in range(0, len(series), step):
+            block = series[start : start + step]
+            parts.append(maker.update(block[:, 0], block[:, 1:] if has_inputs else None))
+            advance(len(block))
+        parts.append(maker.future())
+    return Forecast.joined(parts)
+
+
+def _write(found: Any, output: Path, time: str | None, labels: list[Any]) -> None:
+    import pyarrow as pa
+
+    from ..tables import written
+
+    columns: dict[str, Any] = {"sample": pa.array(found.index + 1)}
+    if time is not None:
+        known = [labels[i] if i < len(labels) else None for i in found.index]
+        columns[time] = pa.array(known)
+    for name in ("target", "prediction", "lower", "upper", "persistence", "linear"):
+        columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan is nothing
+    with written(output) as writer:
+        writer.write(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+
+
+def _draw(found: Any, plot: Path) -> None:
+    from ..tables import TableError, whole_file
+
+    kind = plot.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise TableError(f"--plot {plot}: end its name in .png, .svg or .pdf.")
+    figure = found.plot()
+    with whole_file(plot) as file:
+        figure.savefig(file, format=kind, dpi=150)
+
+
+def _show(column: str, summary: dict[str, Any], found: Any) -> None:
+    console = Console(markup=False, highlight=False)
+    table = Table(
+        "",
+        "RMS error",
+        "mean absolute error",
+        title=f"{column}: errors of predictions",
+        title_justify="left",
+        title_style="bold",
+    )
+    for name in ("greville", "persistence", "linear"):
+        table.add_row(name, f"{summary['rms'][name]:.5g}", f"{summary['mean_absolute'][name]:.5g}")
+    console.print(table)
+    console.print(summary["verdict"])
+    console.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
+    ahead = ", ".join(f"{value:.6g}" for value in found.prediction[-found.horizon :][:8])
+    console.print(f"What comes next: {ahead}{', ...' if found.horizon > 8 else ''}")

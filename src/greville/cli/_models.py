@@ -1,0 +1,187 @@
+"""``greville info``, ``greville merge`` and ``greville unlearn``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ._common import (
+    Data,
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    Model,
+    NoHeaderOption,
+    OnError,
+    OnErrorOption,
+    QuietOption,
+    check_writable,
+    load_table_model,
+    reading,
+    report_troubles,
+    reported,
+    say,
+    show_json,
+)
+from ._progress import rows_bar
+
+
+@reported
+def info(model: Model, as_json: JsonOption = False) -> None:
+    """Show what a model file holds: what it predicts, from which columns, and how much it has seen.
+
+    Examples:
+
+        greville info model.greville
+
+        greville info model.greville --json
+    """
+    from ..files import read
+    from ..tables import TableModel
+
+    found, extra, header = read(model)
+    summary: dict[str, Any] = {"file": str(model), **header, "holds": type(found).__name__}
+    columns: list[Any] = []
+    if isinstance(found, TableModel):
+        columns = found.encoding.columns if found.columns is not None else []
+        summary |= _about(found)
+        summary["columns"] = [column.as_dict() for column in columns]
+    elif hasattr(found, "get_params"):
+        summary["parameters"] = {k: repr(v) for k, v in found.get_params(deep=False).items()}
+        summary["rows"] = getattr(found, "n_samples_seen_", 0)
+    if extra:
+        summary["position"] = extra.get("lines", extra.get("rows"))
+    if as_json:
+        show_json(summary)
+        return
+    console = Console(markup=False, highlight=False)
+    table = Table(show_header=False, title=str(model), title_justify="left", title_style="bold")
+    for key, value in summary.items():
+        if key not in ("file", "columns", "parameters") and value is not None:
+            table.add_row(
+                key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)
+            )
+    for key, value in summary.get("parameters", {}).items():
+        table.add_row(key, value)
+    console.print(table)
+    if columns:
+        each = Table("column", "what it is")
+        for column in columns:
+            each.add_row(column.name, column.description())
+        console.print(each)
+
+
+def _about(model: Any) -> dict[str, Any]:
+    estimator = model.estimator
+    about = {
+        "target": model.target,
+        "task": model.task,
+        "classes": ", ".join(map(str, model.classes[:20])) or None,
+        "rows": model.n_rows,
+        "rows_without_target": model.n_without_target,
+        "columns_may_still_change": model.first is not None,
+        "solver": model.settings["solver"],
+        "seed": model.settings["seed"],
+    }
+    if estimator is not None:
+        about["inputs"] = len(model.encoding.inputs)
+        about["units"] = int(estimator.solver_.n_features_in_)
+        epsilon = getattr(estimator, "epsilon_", None)
+        about["epsilon"] = None if epsilon is None else float(f"{epsilon:.4g}")
+    return about
+
+
+@reported
+def merge(
+    models: Annotated[
+        list[Path], typer.Argument(help="Two or more model files.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of the merged model.")],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make one model of several: as if one had seen all of their rows.
+
+    The models must agree on columns and hidden layer: train the others with --like the first.
+
+    Examples:
+
+        greville train part1.csv --target y -o one.greville
+
+        greville train part2.csv --like one.greville -o two.greville
+
+        greville merge one.greville two.greville -o both.greville
+    """
+    from ..files import save
+    from ..tables import TableError
+
+    if len(models) < 2:
+        raise TableError("merge: name at least two models.")
+    check_writable(output)
+    first, *others = (load_table_model(path) for path in models)
+    for path, other in zip(models[1:], others, strict=True):
+        try:
+            first.merge(other)
+        except ValueError as error:
+            raise TableError(f"{path}: it cannot be merged with {models[0]}: {error}") from error
+    save(first, output)
+    if as_json:
+        show_json({"model": str(output), "rows": first.n_rows})
+    if not quiet:
+        say(f"{output} has learned {first.n_rows:,} rows.")
+
+
+@reported
+def unlearn(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Another file than the model's own.")
+    ] = None,
+    on_error: OnErrorOption = OnError.stop,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    no_header: NoHeaderOption = False,
+    encoding: EncodingOption = "utf8",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove rows that were learned: as if they had never been there.
+
+    Examples:
+
+        greville unlearn model.greville withdrawn.csv
+    """
+    from ..files import save
+    from ..tables import TableError, Troubles, find_sources, read
+
+    output = output or model
+    check_writable(output)
+    how = reading(format, delimiter, no_header, encoding)
+    known = load_table_model(model)
+    sources = find_sources(data)
+    troubles = Troubles(skip=on_error == OnError.skip)
+    removed = rows = 0
+    with rows_bar(quiet, "unlearning", sources) as advance:
+        for batch in read(sources, how, troubles, known.needed):
+            try:
+                removed += known.unlearn(batch, troubles)
+            except TableError:
+                raise
+            except ValueError as error:
+                raise TableError(
+                    f"{batch.where(0)} and after: these rows cannot be removed: {error}"
+                ) from error
+            rows += len(batch)
+            advance(batch, rows)
+    save(known, output)
+    if as_json:
+        show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
+    if not quiet:
+        report_troubles(troubles)
+        say(f"Removed {removed:,} rows; {output} now knows {known.n_rows:,}.")

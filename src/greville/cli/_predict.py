@@ -1,0 +1,278 @@
+"""``greville predict`` and ``greville score``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ._common import (
+    Data,
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    Model,
+    NoHeaderOption,
+    OnError,
+    OnErrorOption,
+    QuietOption,
+    check_writable,
+    load_table_model,
+    quiet_when_nobody_reads,
+    reading,
+    report_troubles,
+    reported,
+    say,
+    show_json,
+)
+from ._progress import rows_bar
+
+
+@reported
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help=".csv, .tsv, .jsonl, .parquet or .arrow; else CSV to stdout."
+        ),
+    ] = None,
+    std: Annotated[
+        bool, typer.Option("--std", help="Add a column std: how far off each number may be.")
+    ] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add a column with the probability of each class.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--as", help="The name of the column of predictions.")
+    ] = "prediction",
+    on_error: OnErrorOption = OnError.stop,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    no_header: NoHeaderOption = False,
+    encoding: EncodingOption = "utf8",
+    quiet: QuietOption = False,
+) -> None:
+    """Predict the target for every row, beside all columns that were there.
+
+    Rows that cannot be used are kept with an empty prediction if --on-error is skip.
+
+    Examples:
+
+        greville predict model.greville new.csv -o predicted.csv
+
+        greville predict model.greville new.parquet --std
+
+        cat new.jsonl | greville predict model.greville - --proba -o out.jsonl
+    """
+    from ..tables import TableError, Troubles, find_sources, read, written
+
+    how = reading(format, delimiter, no_header, encoding)
+    known = load_table_model(model)
+    if std and known.task != "regression":
+        raise TableError("--std: the model predicts classes; pass --proba for their probabilities.")
+    if proba and known.task != "classification":
+        raise TableError(
+            "--proba: the model predicts a number; pass --std to see how far off it may be."
+        )
+    if output is not None:
+        check_writable(output)
+    sources = find_sources(data)
+    troubles = Troubles(skip=on_error == OnError.skip)
+    with quiet_when_nobody_reads(), rows_bar(quiet, "predicting", sources) as advance:
+        rows = 0
+        with written(output) as writer:
+            for batch in read(sources, how, troubles):
+                writer.write(_with_predictions(known, batch, troubles, name, std, proba))
+                rows += len(batch)
+                advance(batch, rows)
+    if not quiet:
+        report_troubles(troubles)
+        if output is not None:
+            say(f"{rows:,} predictions are in {output}.")
+
+
+def _with_predictions(
+    model: Any, batch: Any, troubles: Any, name: str, std: bool, proba: bool
+) -> Any:
+    import pyarrow as pa
+
+    from ..tables import TableError
+
+    answers = model.answers(batch, std=std, proba=proba)
+    troubles.meet_rows(batch, answers.wrong)
+    unusable = np.zeros(len(batch), bool)
+    unusable[list(answers.wrong)] = True
+    new = {name: answers.prediction}
+    if std:
+        new["std"] = answers.std
+    if proba:
+        new |= {f"p({label})": answers.proba[:, i] for i, label in enumerate(model.classes)}
+    table = batch.table
+    for column, values in new.items():
+        if column in table.schema.names:
+            raise TableError(
+                f"{batch.source}: it has a column {column!r} already; pass another name with --as."
+            )
+        table = table.append_column(column, pa.array(values, mask=unusable))
+    return table
+
+
+@reported
+def score(
+    model: Model,
+    data: Data,
+    prequential: Annotated[
+        bool,
+        typer.Option(
+            "--prequential", help="Learn every row after it was predicted; the file stays."
+        ),
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .svg or .pdf.")] = None,
+    on_error: OnErrorOption = OnError.stop,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    no_header: NoHeaderOption = False,
+    encoding: EncodingOption = "utf8",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare predictions with what is known.
+
+    For numbers: RMSE, MAE, bias, R². For classes: accuracy, log loss, Brier score, ROC AUC of two
+    classes, and for each class precision and recall.
+
+    Examples:
+
+        greville score model.greville test.csv
+
+        greville score model.greville test.csv --plot test.png
+
+        greville score model.greville stream.csv --prequential --json
+    """
+    from ..tables import (
+        ClassificationScore,
+        RegressionScore,
+        TableError,
+        Troubles,
+        find_sources,
+        read,
+    )
+
+    how = reading(format, delimiter, no_header, encoding)
+    known = load_table_model(model)
+    if plot is not None:
+        check_writable(plot)
+    sources = find_sources(data)
+    troubles = Troubles(skip=on_error == OnError.skip)
+    classes = known.task == "classification"
+    found: Any = ClassificationScore(known.classes) if classes else RegressionScore()
+    rows = left_out = 0
+    with rows_bar(quiet, "scoring", sources) as advance:
+        for batch in read(sources, how, troubles, None if prequential else known.needed):
+            if prequential:
+                for answers in known.record(batch, troubles):
+                    use = _usable(answers)
+                    left_out += len(use) - int(use.sum())
+                    found.add(answers.target[use], answers.prediction[use])
+            else:
+                left_out += _add(found, known, batch, troubles, classes)
+            rows += len(batch)
+            advance(batch, rows)
+    if not found.n:
+        raise TableError(
+            f"no row has a value of {known.target!r}; there is nothing to compare with."
+        )
+    summary = {"model": str(model), "target": known.target, "task": known.task, **found.summary()}
+    summary |= {
+        "rows_without_target": left_out,
+        "rows_skipped": troubles.count,
+        "prequential": prequential,
+    }
+    if plot is not None:
+        from ._pictures import draw_score
+
+        draw_score(found, summary, plot)
+    if as_json:
+        show_json(summary)
+    elif not quiet:
+        _show(summary)
+    if not quiet:
+        report_troubles(troubles)
+        if plot is not None:
+            say(f"The picture is in {plot}.")
+
+
+def _usable(answers: Any) -> Any:
+    if answers.target is None or answers.known is None:  # before anything was learned
+        return np.zeros(len(answers.prediction), bool)
+    use = answers.known.copy()
+    use[list(answers.wrong)] = False
+    return use & np.array([p is not None and p == p for p in answers.prediction])  # noqa: PLR0124
+
+
+def _add(found: Any, model: Any, batch: Any, troubles: Any, classes: bool) -> int:
+    """Count a batch; how many of its rows have no target."""
+    y, there, wrong = model.targets(batch)
+    answers = model.answers(batch, proba=classes, std=not classes and model.says_how_sure)
+    wrong = answers.wrong | wrong
+    troubles.meet_rows(batch, wrong)
+    use = there.copy()
+    use[list(wrong)] = False
+    more = answers.proba if classes else answers.std
+    found.add(y[use], answers.prediction[use], None if more is None else more[use])
+    return int((~there).sum())
+
+
+_NAMES = {
+    "rows": "rows",
+    "rmse": "RMSE",
+    "mae": "mean absolute error",
+    "bias": "mean error",
+    "r2": "R²",
+    "target_std": "standard deviation of the target",
+    "within_90_percent_interval": "targets within the 90 % interval",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "most_frequent_class": "always the most frequent class",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "roc_auc": "ROC AUC",
+}
+
+
+def _show(summary: dict[str, Any]) -> None:
+    console = Console(markup=False, highlight=False)
+    title = f"{summary['target']}, predicted by {summary['model']}"
+    if summary["prequential"]:
+        title += ", each row before it was learned"
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for key, name in _NAMES.items():
+        if summary.get(key) is not None:
+            value = summary[key]
+            table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value:.5g}")
+    console.print(table)
+    if "classes" in summary:
+        each = Table("class", "rows", "precision", "recall", "most often taken for")
+        labels, counts = summary["confusion"]["labels"], np.array(summary["confusion"]["counts"])
+        for i, label in enumerate(labels[:30]):
+            one = summary["classes"][label]
+            others = counts[i].copy()
+            others[i] = 0
+            taken = f"{labels[others.argmax()]} ({others.max()})" if others.any() else ""
+            each.add_row(
+                label, f"{one['rows']:,}", _share(one["precision"]), _share(one["recall"]), taken
+            )
+        console.print(each)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

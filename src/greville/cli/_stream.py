@@ -1,0 +1,325 @@
+"""``greville stream``: answers to lines as they come."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ._common import (
+    AlphaOption,
+    CategoricalOption,
+    DelimiterOption,
+    EpsilonOption,
+    FeaturesOption,
+    HiddenOption,
+    IgnoreOption,
+    OnError,
+    OnErrorOption,
+    QuietOption,
+    SeedOption,
+    SolverName,
+    SolverOption,
+    TargetOption,
+    Task,
+    WindowOption,
+    check_writable,
+    load_table_model,
+    quiet_when_nobody_reads,
+    report_troubles,
+    reported,
+    say,
+    settings_of_a_model,
+)
+
+# Bytes read at once, and lines answered at once.
+_BYTES, _LINES = 1 << 18, 4096
+
+
+@reported
+def stream(
+    target: TargetOption = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A model to start from, made by greville train.")
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(help="A field that names a row: its target may come in a later line."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep the state in this file; go on from it if it is there.")
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Lines between two checkpoints.")] = 1000,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay", help="The input starts again at its first line: pass over known ones."
+        ),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show rate, error and drift alarms on the terminal.")
+    ] = False,
+    task: Annotated[
+        Task, typer.Option(help="auto: numbers are regression, all else is classification.")
+    ] = Task.auto,
+    hidden: HiddenOption = "auto",
+    solver: SolverOption = SolverName.opium,
+    alpha: AlphaOption = None,
+    epsilon: EpsilonOption = None,
+    window: WindowOption = None,
+    seed: SeedOption = 0,
+    features: FeaturesOption = None,
+    ignore: IgnoreOption = None,
+    categorical: CategoricalOption = None,
+    delimiter: DelimiterOption = None,
+    on_error: OnErrorOption = OnError.stop,
+    quiet: QuietOption = False,
+) -> None:
+    """Answer every line of standard input at once, and learn from it when its target is there.
+
+    Lines are JSON objects, or CSV after a line of names; answers are the same. A line without the
+    target is only predicted; with --id its target may come later, in a line with the same id. A row
+    is learned exactly once, also if the process is killed: start it again with the same
+    --checkpoint, and send the lines after the one it names (or all, with --replay).
+
+    Examples:
+
+        cat events.jsonl | greville stream --target y > answers.jsonl
+
+        tail -f sensor.jsonl | greville stream --target t --checkpoint t.greville --watch
+
+        greville stream --target y --id order --model trained.greville < orders.jsonl
+    """
+    from ..files import save
+    from ..monitor import DriftMonitor
+    from ..tables import Troubles
+
+    settings = settings_of_a_model(
+        "numbers" if task == Task.auto else task,
+        *(hidden, solver, alpha, epsilon, window, seed, features, ignore, categorical),
+    )
+    state = _opened(checkpoint, model, target, id, settings)
+    if watch and state.monitor is None:
+        state.monitor = DriftMonitor()
+    if state.lines and not quiet:
+        what = "those are passed over" if replay else f"send line {state.lines + 1:,} next"
+        say(f"Going on after line {state.lines:,}: {what}.")
+    troubles = Troubles(skip=on_error == OnError.skip)
+    saved = state.lines
+
+    def keep() -> None:
+        nonlocal saved
+        if checkpoint is not None and state.lines > saved:
+            save(state, checkpoint)
+            saved = state.lines
+
+    code = 0
+    with _stopping() as stop, quiet_when_nobody_reads(), _watching(watch, state) as look:
+        talk = _Talk(delimiter, state.lines if replay else 0, state.lines)
+        try:
+            for lines, first in talk.bursts(stop):
+                answers = state.answer(lines, first, troubles)
+                talk.say(answers)
+                look(answers, lines)
+                if state.lines - saved >= every:
+                    keep()
+        finally:
+            keep()
+        code = stop.code
+    if not quiet:
+        report_troubles(troubles)
+        if state.forgotten:
+            say(f"{state.forgotten:,} rows never got a target and were forgotten.")
+        if checkpoint is not None:
+            say(f"{state.lines:,} lines; the state is in {checkpoint}.")
+    raise typer.Exit(code)
+
+
+def _opened(
+    checkpoint: Path | None,
+    model: Path | None,
+    target: str | None,
+    id: str | None,
+    settings: dict[str, Any],
+) -> Any:
+    """The stream to go on with, or a new one."""
+    from ..files import load
+    from ..tables import Stream, TableError, TableModel
+
+    if checkpoint is not None:
+        check_writable(checkpoint)
+        if checkpoint.exists():
+            state = load(checkpoint)
+            if not isinstance(state, Stream):
+                raise TableError(
+                    f"{checkpoint}: it was not written by greville stream; name another file."
+                )
+            if target not in (None, state.model.target) or id != state.id:
+                raise TableError(
+                    f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
+                    "the same, or name another file."
+                )
+            return state
+    if model is not None:
+        known = load_table_model(model)
+        if target not in (None, known.target):
+            raise TableError(f"--target {target}: {model} learns {known.target!r}.")
+        return Stream(known, id)
+    if target is None:
+        raise TableError("--target is missing: name the field to predict.")
+    return Stream(TableModel(target, **settings), id)
+
+
+class _Talk:
+    """Lines in, answers out, in the format of the first line."""
+
+    def __init__(self, delimiter: str | None, skip: int, before: int) -> None:
+        self._delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+        self._skip = skip
+        self._number = before - skip
+        self._names: list[str] | None = None
+        self._is_csv: bool | None = None
+        self._header_said = False
+
+    def bursts(self, stop: Any) -> Iterator[tuple[list[Any], int]]:
+        """Rows, and the number of the first; as many together as are there."""
+        rest, lines = b"", []
+        source = sys.stdin.fileno()
+        while True:
+            data = stop.read(source)
+            if stop.asked:
+                return
+            *whole, rest = (rest + data).split(b"\n")
+            if not data and rest:
+                whole, rest = [*whole, rest], b""
+            lines += whole
+            ready = data and select.select([source], [], [], 0)[0]
+            while len(lines) >= _LINES or (lines and not ready):
+                some, lines = lines[:_LINES], lines[_LINES:]
+                yield from self._rows(some)
+                if stop.asked:
+                    return
+            if not data:
+                return
+
+    def _rows(self, lines: list[bytes]) -> Iterator[tuple[list[Any], int]]:
+        if self._is_csv is None:
+            while lines and not lines[0].strip():
+                lines.pop(0)
+            if not lines:
+                return
+            lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+            self._is_csv = not lines[0].lstrip().startswith(b"{")
+            if self._is_csv:
+                head = lines.pop(0).decode("utf8", "replace")
+                if self._delimiter is None:
+                    self._delimiter = max(",\t;|", key=head.count)
+                self._names = [name.strip() for name in self._fields(head)]
+        lines = [line for line in lines if line.strip()]
+        if self._skip:
+            passed = min(self._skip, len(lines))
+            self._skip -= passed
+            self._number += passed
+            lines = lines[passed:]
+        if lines:
+            read = self._from_csv if self._is_csv else _from_json
+            rows = [read(line) for line in lines]
+            first = self._number + 1
+            self._number += len(rows)
+            yield rows, first
+
+    def _fields(self, line: str) -> list[str]:
+        return next(csv.reader([line.rstrip("\r")], delimiter=self._delimiter or ","), [])
+
+    def _from_csv(self, line: bytes) -> Any:
+        assert self._names is not None
+        fields = self._fields(line.decode("utf8", "replace"))
+        if len(fields) != len(self._names):
+            return f"it has {len(fields)} fields instead of {len(self._names)}"
+        return {name: field or None for name, field in zip(self._names, fields, strict=True)}
+
+    def say(self, answers: list[dict[str, Any]]) -> None:
+        if self._is_csv:
+            columns = ["line", "id"] if any("id" in answer for answer in answers) else ["line"]
+            columns += ["prediction", "error"]
+            out = csv.writer(sys.stdout, lineterminator="\n")
+            if not self._header_said:
+                out.writerow(columns)
+                self._header_said = True
+            out.writerows([answer.get(column) for column in columns] for answer in answers)
+        else:
+            sys.stdout.write("".join(_line(answer) for answer in answers))
+        sys.stdout.flush()
+
+
+def _from_json(line: bytes) -> Any:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"it is not JSON ({error})"
+    return row if isinstance(row, dict) else "it is not a JSON object"
+
+
+def _line(answer: dict[str, Any]) -> str:
+    if (
+        len(answer) == 2 and type(answer.get("prediction")) is float
+    ):  # the usual one, four times faster
+        return f'{{"line": {answer["line"]}, "prediction": {answer["prediction"]!r}}}\n'
+    return json.dumps(answer) + "\n"
+
+
+class _Stop:
+    """SIGTERM and SIGINT end the stream between two lines, and waiting for a line at once."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self.asked = False
+        self._waiting = False
+
+    def hear(self, number: int, frame: Any) -> None:
+        self.asked = True
+        self.code = 128 + number if number == signal.SIGINT else 0
+        if self._waiting:
+            raise InterruptedError
+
+    def read(self, source: int) -> bytes:
+        """What has come, when something has; nothing at the end, or when asked to stop."""
+        try:
+            self._waiting = True
+            return b"" if self.asked else os.read(source, _BYTES)
+        except InterruptedError:
+            return b""
+        finally:
+            self._waiting = False
+
+
+@contextmanager
+def _stopping() -> Iterator[_Stop]:
+    stop = _Stop()
+    before = {n: signal.signal(n, stop.hear) for n in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watching(wanted: bool, state: Any) -> Iterator[Any]:
+    """A view of the stream on the terminal, four times a second."""
+    if not wanted:
+        yield lambda answers, rows: None
+        return
+    from ._watch import View
+
+    with View(state) as view:
+        yield view.see

@@ -1,0 +1,266 @@
+"""``greville train``: a model from files of any size."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ._common import (
+    AlphaOption,
+    CategoricalOption,
+    Data,
+    DelimiterOption,
+    EncodingOption,
+    EpsilonOption,
+    FeaturesOption,
+    FormatOption,
+    HiddenOption,
+    IgnoreOption,
+    JsonOption,
+    NoHeaderOption,
+    OnError,
+    OnErrorOption,
+    QuietOption,
+    SeedOption,
+    SolverName,
+    SolverOption,
+    TargetOption,
+    Task,
+    WindowOption,
+    check_writable,
+    load_table_model,
+    reading,
+    report_troubles,
+    reported,
+    say,
+    settings_of_a_model,
+    show_json,
+)
+from ._progress import rows_bar
+
+# Rows that are learned together. Always as many, counted from the first, so that a run that was
+# stopped and goes on does what one that was not does, to the bit.
+_CHUNK = 16_384
+
+STOPPED = 143  # as a process that SIGTERM has ended
+
+
+@reported
+def train(
+    data: Data,
+    target: TargetOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The model file (model.greville, or the resumed one)."),
+    ] = None,
+    task: Annotated[
+        Task, typer.Option(help="auto: labels are text, true or false, or a few whole numbers.")
+    ] = Task.auto,
+    hidden: HiddenOption = "auto",
+    solver: SolverOption = SolverName.opium,
+    alpha: AlphaOption = None,
+    epsilon: EpsilonOption = None,
+    window: WindowOption = None,
+    seed: SeedOption = 0,
+    features: FeaturesOption = None,
+    ignore: IgnoreOption = None,
+    categorical: CategoricalOption = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with this model, as if all had been one run.")
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(help="Take columns, units and layer from this model: so both can be merged."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Save the state here while it runs; the same command then goes on."),
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Rows between two checkpoints, at least.")
+    ] = 1_000_000,
+    on_error: OnErrorOption = OnError.stop,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    no_header: NoHeaderOption = False,
+    encoding: EncodingOption = "utf8",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Learn a column of a table from the others, in memory that does not grow with the table.
+
+    Reads CSV, TSV, JSON lines, Parquet, Arrow, .npy and .npz, also compressed (.gz, .zst). Numbers,
+    true or false, text, dates and missing values are all used; what each column is, is learned from
+    the first 4096 rows and then kept. Rows without a target are left out.
+
+    Examples:
+
+        greville train houses.csv --target price
+
+        greville train 'logs/*.parquet' --target label -o labels.greville --hidden 500
+
+        greville train more.csv --resume model.greville
+
+        zcat big.csv.gz | greville train - --target y --on-error skip
+    """
+    from ..files import save
+    from ..tables import Troubles, find_sources, in_chunks, read
+
+    how = reading(format, delimiter, no_header, encoding)
+    settings = settings_of_a_model(
+        task, hidden, solver, alpha, epsilon, window, seed, features, ignore, categorical
+    )
+    output = output or resume or Path("model.greville")
+    for path in (output, checkpoint):
+        if path is not None:
+            check_writable(path)
+    model = _model_to_train(target, resume, like, settings)
+    sources = find_sources(data)
+    troubles = Troubles(skip=on_error == OnError.skip)
+    run = _fingerprint(data, sources, model, settings, str(on_error))
+    done = 0
+    if checkpoint is not None and checkpoint.exists():
+        model, done, troubles = _restored(checkpoint, run, troubles)
+        say(f"Going on after row {done:,}, where {checkpoint} was written.")
+    start, before = time.perf_counter(), done
+    saved = done
+    with _stop_after_a_chunk() as stopped, rows_bar(quiet, "training", sources) as advance:
+        batches = read(sources, how, troubles, model.needed)
+        for chunk in in_chunks(batches, _CHUNK, skip=done):
+            model.learn(chunk, troubles)
+            done += sum(map(len, chunk))
+            advance(chunk[-1], done)
+            if checkpoint is not None and (done - saved >= every or stopped()):
+                _save(model, checkpoint, run, done, troubles)
+                saved = done
+            if stopped():
+                say(f"Stopped after row {done:,}." + _then(checkpoint))
+                raise typer.Exit(STOPPED)
+    seconds = time.perf_counter() - start
+    _check_learned(model)
+    save(model, output)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    _report(model, output, done - before, seconds, troubles, as_json, quiet)
+
+
+def _model_to_train(
+    target: str | None, resume: Path | None, like: Path | None, settings: dict[str, Any]
+) -> Any:
+    from ..tables import TableError, TableModel
+
+    if resume is not None and like is not None:
+        raise TableError("--resume and --like: pass one of them.")
+    base = resume or like
+    if base is None:
+        if target is None:
+            raise TableError("--target is missing: name the column to predict.")
+        return TableModel(target, **settings)
+    model = load_table_model(base)
+    if target not in (None, model.target):
+        raise TableError(f"--target {target}: {base} learns {model.target!r}; leave --target out.")
+    return model if like is None else model.forgotten()
+
+
+def _fingerprint(data: list[str], sources: Any, model: Any, settings: Any, on_error: str) -> str:
+    """What a checkpoint must agree with to be one of this run."""
+    files = [(source.name, source.size) for source in sources]
+    tree = [data, files, model.settings, model.n_rows, settings, on_error]
+    return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
+
+
+def _save(model: Any, checkpoint: Path, run: str, done: int, troubles: Any) -> None:
+    from ..files import save
+
+    kept = {"run": run, "rows": done, "skipped": troubles.count, "reasons": troubles.first}
+    save(model, checkpoint, extra=kept)
+
+
+def _restored(checkpoint: Path, run: str, troubles: Any) -> tuple[Any, int, Any]:
+    from ..files import read
+    from ..tables import TableError, TableModel
+
+    model, extra, _ = read(checkpoint)
+    if not isinstance(model, TableModel) or not extra or extra.get("run") != run:
+        raise TableError(
+            f"{checkpoint}: it was not written by this command with these data and settings; "
+            "remove it to start again, or name another."
+        )
+    troubles.count, troubles.first = int(extra["skipped"]), list(extra["reasons"])
+    return model, int(extra["rows"]), troubles
+
+
+@contextmanager
+def _stop_after_a_chunk() -> Iterator[Callable[[], bool]]:
+    """SIGTERM lets the rows at hand be learned, and is then seen by the function."""
+    asked = []
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _then(checkpoint: Path | None) -> str:
+    return "" if checkpoint is None else f" The same command goes on from {checkpoint}."
+
+
+def _check_learned(model: Any) -> None:
+    from ..tables import TableError
+
+    if model.n_rows == 0:
+        raise TableError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
+    if model.classes and len(model.classes) < 2:
+        raise TableError(
+            f"the target {model.target!r} is {model.classes[0]!r} in every row; there is nothing "
+            "to tell apart. Is it the right column? For numbers pass --task regression."
+        )
+
+
+def _report(
+    model: Any, output: Path, rows: int, seconds: float, troubles: Any, as_json: bool, quiet: bool
+) -> None:
+    summary = {
+        "model": str(output),
+        "task": model.task,
+        "target": model.target,
+        "classes": len(model.classes) or None,
+        "rows": model.n_rows,
+        "rows_without_target": model.n_without_target,
+        "rows_skipped": troubles.count,
+        "inputs": len(model.encoding.inputs),
+        "columns": [column.as_dict() for column in model.encoding.columns],
+        "units": int(model.estimator.solver_.n_features_in_),
+        "solver": model.settings["solver"],
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(rows / seconds) if seconds > 0 else None,
+    }
+    if as_json:
+        show_json(summary)
+    if quiet:
+        return
+    report_troubles(troubles)
+    if model.n_without_target:
+        say(f"{model.n_without_target:,} rows without a target were left out.")
+    for column in model.encoding.columns:
+        if not column.inputs:
+            say(f"Column {column.name!r} is {column.description()}.")
+    what = (
+        f"{len(model.classes)} classes of {model.target!r}"
+        if model.classes
+        else f"{model.target!r}, a number"
+    )
+    say(
+        f"Learned {what}, from {len(model.encoding.used)} columns and {model.n_rows:,} rows with "
+        f"{summary['units']} hidden units in {seconds:.1f} s "
+        f"({summary['rows_per_second']:,} rows/s)."
+    )
+    say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")

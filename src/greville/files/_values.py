@@ -1,0 +1,224 @@
+"""Values as JSON and tensors, and back.
+
+None, flags, text, whole and finite numbers, and lists are themselves. All else is an object with
+one name, which says what it is: ``{"tuple": [...]}``, ``{"array": ["R", "F"]}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..linalg import Array
+from ._errors import Wrong
+from ._kinds import DEEPEST
+
+# Nothing that is written is deeper: a tree, in a field of an object, in an object, ...
+_DEEPEST = 3 * DEEPEST
+
+_SCALARS = {
+    np.dtype(name).name: np.dtype(name)
+    for name in ("?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d")
+}
+_FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+_MATRICES = {
+    kind.__name__: kind
+    for kind in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matrix)
+}
+_LAST_CHARACTER = 0x10FFFF
+
+# How an object becomes its class and fields, and the other way; `_objects` has both.
+Take = Callable[[Any], tuple[str, dict[str, Any]]]
+Give = Callable[[str, dict[str, Any]], Any]
+
+
+class Encoder:
+    """Turns values into JSON, and puts arrays aside as `tensors`, each under the way to it."""
+
+    def __init__(self, take: Take) -> None:
+        self.tensors: dict[str, Array] = {}
+        self._take = take
+
+    def encode(self, value: Any, name: str) -> Any:
+        """The value as JSON; `name` is the way to it."""
+        if isinstance(value, str):
+            return str(value)
+        if value is None or isinstance(value, (bool, int)):
+            return value
+        if type(value) is float:
+            return value if isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.generic) and value.dtype.name in _SCALARS:
+            return {"numpy": [value.dtype.name, self.encode(value.item(), name)]}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.name}
+        if isinstance(value, list):
+            return [self.encode(v, f"{name}.{i}") for i, v in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": [self.encode(v, f"{name}.{i}") for i, v in enumerate(value)]}
+        if isinstance(value, dict):
+            return {"dict": {k: self.encode(v, f"{name}.{k}") for k, v in value.items()}}
+        if type(value) is np.ndarray:
+            return self._encode_array(value, name)
+        if sparse.issparse(value):
+            return self._encode_matrix(value, name)
+        kind, fields = self._take(value)
+        prefix = f"{name}." if name else ""
+        return {
+            "object": {
+                "class": kind,
+                "fields": {k: self.encode(v, prefix + k) for k, v in fields.items()},
+            }
+        }
+
+    def _encode_array(self, a: Array, name: str) -> Any:
+        if a.dtype.kind == "U":
+            characters = np.ascontiguousarray(a).view(np.uint32).reshape(len(a), -1)
+            return {"words": self._put(characters, name)}
+        if a.dtype.kind == "O":
+            return {"strings": a.tolist()}
+        if a.dtype.name not in _SCALARS or a.ndim == 0:
+            raise Wrong(f"{name}: an array of {a.dtype} has no place in a file")
+        a = a.astype(a.dtype.newbyteorder("="), copy=False)
+        if a.flags.f_contiguous and not a.flags.c_contiguous:
+            return {"array": [self._put(a.T, name), "F"]}
+        return {"array": [self._put(np.ascontiguousarray(a), name), "C"]}
+
+    def _encode_matrix(self, m: Any, name: str) -> Any:
+        kind = type(m).__name__
+        if kind not in _MATRICES:
+            raise Wrong(f"{name}: a {kind} has no place in a file")
+        parts = (m.data, m.indices, m.indptr)
+        names = ("data", "indices", "indptr")
+        arrays = [self.encode(p, f"{name}.{n}") for p, n in zip(parts, names, strict=True)]
+        return {"sparse": [kind, list(map(int, m.shape)), *arrays]}
+
+    def _put(self, tensor: Array, name: str) -> str:
+        if name in self.tensors:
+            raise Wrong(f"two arrays would have the name {name}")
+        self.tensors[name] = tensor
+        return name
+
+
+class Decoder:
+    """Turns JSON and `tensors` into values; each tensor is used once."""
+
+    def __init__(self, tensors: dict[str, Array], give: Give) -> None:
+        self.left = dict(tensors)
+        self._give = give
+        self._tags: dict[str, Callable[[Any, int], Any]] = {
+            "float": self._float,
+            "numpy": self._scalar,
+            "dtype": self._dtype,
+            "tuple": lambda items, depth: tuple(self._items(items, depth)),
+            "dict": self._dict,
+            "array": self._array,
+            "words": self._words,
+            "strings": self._strings,
+            "sparse": self._matrix,
+            "object": self._object,
+        }
+
+    def decode(self, written: Any, depth: int = 0) -> Any:
+        if depth > _DEEPEST:
+            raise Wrong("values are nested too deeply")
+        if isinstance(written, list):
+            return self._items(written, depth)
+        if not isinstance(written, dict):
+            return written
+        if len(written) == 1:
+            [(tag, content)] = written.items()
+            if tag in self._tags:
+                return self._tags[tag](content, depth + 1)
+        raise Wrong(f"there is something it does not know, with the names {sorted(written)[:3]}")
+
+    def _items(self, items: Any, depth: int) -> list[Any]:
+        return [self.decode(item, depth + 1) for item in expect(list, items)]
+
+    def _float(self, name: Any, depth: int) -> float:
+        if type(name) is not str or name not in _FLOATS:
+            raise Wrong("a number is none")
+        return _FLOATS[name]
+
+    def _scalar(self, pair: Any, depth: int) -> Any:
+        name, value = expect(list, pair, 2)
+        value = self.decode(value, depth)
+        if type(name) is not str or name not in _SCALARS or type(value) not in (bool, int, float):
+            raise Wrong("a number is none")
+        return _SCALARS[name].type(value)
+
+    def _dtype(self, name: Any, depth: int) -> Any:
+        if type(name) is not str or name not in _SCALARS:
+            raise Wrong("a dtype is none")
+        return _SCALARS[name]
+
+    def _dict(self, content: Any, depth: int) -> dict[str, Any]:
+        return {k: self.decode(v, depth) for k, v in expect(dict, content).items()}
+
+    def _tensor(self, name: Any) -> Array:
+        if type(name) is not str or name not in self.left:
+            raise Wrong("an array is missing, or used twice")
+        return self.left.pop(name)
+
+    def _array(self, pair: Any, depth: int) -> Array:
+        name, order = expect(list, pair, 2)
+        if order not in ("C", "F"):
+            raise Wrong("an array has an unknown order")
+        tensor = self._tensor(name)
+        return tensor.T if order == "F" else tensor
+
+    def _words(self, name: Any, depth: int) -> Array:
+        tensor = self._tensor(name)
+        usual = tensor.dtype == np.uint32 and tensor.ndim == 2 and tensor.shape[1] > 0
+        if not usual or tensor.max(initial=0) > _LAST_CHARACTER:
+            raise Wrong("some text is none")
+        return tensor.view(f"U{tensor.shape[1]}")[:, 0]
+
+    def _strings(self, values: Any, depth: int) -> Array:
+        if not all(type(value) is str for value in expect(list, values)):
+            raise Wrong("some text is none")
+        strings = np.empty(len(values), object)
+        strings[:] = values
+        return strings
+
+    def _matrix(self, content: Any, depth: int) -> Any:
+        kind, shape, *written = expect(list, content, 5)
+        if type(kind) is not str or kind not in _MATRICES:
+            raise Wrong("a sparse matrix is of an unknown kind")
+        rows, columns = expect(list, shape, 2)
+        if not all(type(n) is int and 0 <= n < 1 << 31 for n in (rows, columns)):
+            raise Wrong("a sparse matrix has an impossible shape")
+        data, indices, indptr = (self.decode(part, depth) for part in written)
+        major, minor = (rows, columns) if kind.startswith("csr") else (columns, rows)
+        _check_indices(data, indices, indptr, major, minor)
+        return _MATRICES[kind]((data, indices, indptr), shape=(rows, columns))
+
+    def _object(self, content: Any, depth: int) -> Any:
+        content = expect(dict, content, 2)
+        kind, written = content.get("class"), content.get("fields")
+        if type(kind) is not str:
+            raise Wrong("an object has no class")
+        fields = expect(dict, written)
+        return self._give(kind, {k: self.decode(v, depth) for k, v in fields.items()})
+
+
+def expect(kind: type[Any], value: Any, length: int | None = None) -> Any:
+    """A list or dict from a document, if it is one."""
+    if type(value) is not kind or length not in (None, len(value)):
+        raise Wrong(f"there is no {kind.__name__} where one belongs")
+    return value
+
+
+def _check_indices(data: Any, indices: Any, indptr: Any, major: int, minor: int) -> None:
+    """Raise where a product with this matrix would look beyond its arrays."""
+    arrays = all(type(a) is np.ndarray and a.ndim == 1 for a in (data, indices, indptr))
+    if not arrays or any(a.dtype.char not in "ilq" for a in (indices, indptr)):
+        raise Wrong("a sparse matrix lacks its arrays")
+    right = len(indptr) == major + 1 and len(data) == len(indices)
+    right = right and indptr[0] == 0 and indptr[-1] == len(indices)
+    right = right and bool((indptr[1:] >= indptr[:-1]).all())
+    if not right or indices.min(initial=0) < 0 or indices.max(initial=-1) >= minor:
+        raise Wrong("a sparse matrix points outside itself")

@@ -1,0 +1,85 @@
+"""A file is replaced whole or not at all, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+
+from ..linalg import Array
+from ._errors import ModelFileError, Wrong
+
+
+def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
+    """Write beside the file, make sure that it has reached the disk, and only then swap.
+
+    A link stays a link: what it points to is replaced. Who had access keeps it.
+    """
+    try:
+        from safetensors.numpy import save_file
+    except ImportError as error:
+        raise ModelFileError(
+            "models are written with safetensors, which is not installed; "
+            "run: pip install 'greville[files]'"
+        ) from error
+    target = os.path.realpath(path)
+    mode = _mode_of(target)
+    folder = os.path.dirname(target)
+    new = os.path.join(folder, f".greville-{secrets.token_hex(8)}.tmp")
+    try:
+        # Made here so that it has the access rights that new files have.
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        usual = stat.S_IMODE(os.fstat(fd).st_mode)
+        os.close(fd)
+        _save(save_file, tensors, new, metadata)
+        _sync(new, usual if mode is None else mode)
+        os.replace(new, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(new)
+        raise
+    _sync_folder(folder)
+
+
+def _mode_of(target: str) -> int | None:
+    """The access rights of a file that is there."""
+    try:
+        found = os.lstat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found):
+        raise Wrong("it is a folder; add the name of a file")
+    if not stat.S_ISREG(found):
+        raise Wrong("something is there that is not a plain file; choose another name")
+    return stat.S_IMODE(found)
+
+
+def _save(save_file: object, tensors: dict[str, Array], new: str, metadata: dict[str, str]) -> None:
+    from safetensors import SafetensorError
+
+    try:
+        save_file(tensors, new, metadata=metadata)  # type: ignore[operator]
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
+
+
+def _sync(new: str, mode: int) -> None:
+    fd = os.open(new, os.O_RDWR)
+    try:
+        if hasattr(os, "fchmod"):
+            os.fchmod(fd, mode)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_folder(folder: str) -> None:
+    """Without this, the swap itself might be forgotten when the power goes."""
+    if hasattr(os, "O_DIRECTORY"):
+        with suppress(OSError):  # some file systems have no such thing; the file itself is safe
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)

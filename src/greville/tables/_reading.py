@@ -1,0 +1,105 @@
+"""Files, folders, patterns and pipes as one sequence of batches."""
+
+from __future__ import annotations
+
+import glob
+import queue
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ._batch import Batch, TableError, Troubles
+from ._formats import Reading, Source, is_known, read_source
+
+# Batches that may be read before they are wanted.
+_AHEAD = 2
+
+
+def find_sources(names: Sequence[str]) -> list[Source]:
+    """What the arguments of a command name: files, folders, patterns, or - for standard input."""
+    sources: list[Source] = []
+    for name in names:
+        if name == "-":
+            sources.append(Source(None, sys.stdin.buffer))
+            continue
+        path = Path(name)
+        try:
+            if path.is_dir():
+                found = sorted(
+                    file for file in path.rglob("*") if file.is_file() and is_known(file)
+                )
+            elif path.exists():
+                found = [path]
+            else:
+                found = sorted(map(Path, glob.glob(name, recursive=True)))
+        except OSError as error:
+            raise TableError(f"{name}: it cannot be read ({error.strerror}).") from error
+        if not found:
+            what = "a folder without any table in it" if path.is_dir() else "there is no such file"
+            raise TableError(f"{name}: {what}; pass files, folders, patterns, or - for a pipe.")
+        sources += [Source(file) for file in found]
+    return sources
+
+
+def read(
+    sources: Sequence[Source],
+    reading: Reading,
+    troubles: Troubles,
+    columns: Sequence[str] | None = None,
+) -> Iterator[Batch]:
+    """All batches of all sources; the next ones are read while these are worked on."""
+    yield from _ahead(_read(sources, reading, troubles, columns))
+
+
+def _read(
+    sources: Sequence[Source],
+    reading: Reading,
+    troubles: Troubles,
+    columns: Sequence[str] | None,
+) -> Iterator[Batch]:
+    for source in sources:
+        some = False
+        for table, numbers, done in read_source(source, reading, troubles, columns):
+            some = True
+            yield Batch(table, source.name, numbers, done)
+        if not some:
+            raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
+
+
+def _ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same from a thread of its own."""
+    ready: queue.Queue[Any] = queue.Queue(_AHEAD)
+    stop = threading.Event()
+
+    def put(item: Any) -> None:
+        while not stop.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for batch in batches:
+                put((batch, None))
+                if stop.is_set():
+                    return
+            put((None, None))
+        except BaseException as error:
+            put((None, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while True:
+            batch, error = ready.get()
+            if error is not None:
+                raise error
+            if batch is None:
+                return
+            yield batch
+    finally:
+        stop.set()

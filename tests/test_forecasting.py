@@ -1,0 +1,406 @@
+"""Forecasts against a plain loop, and against the future: nothing may be known too early."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+
+from greville import DynamicOpium, ELMRegressor, Opium
+from greville.datasets import ecg, sine_switch
+from greville.forecasting import Forecast, Forecaster, forecast
+from greville.forecasting._forecast import COLUMNS
+
+PREDICTED = [name for name in COLUMNS if name not in ("index", "target")]
+
+
+def wavy(n, seed=0, noise=0.3):
+    k = np.arange(n)
+    return 5 + np.sin(k / 4) + 0.01 * k + noise * np.random.default_rng(seed).normal(size=n)
+
+
+def with_gaps(series):
+    series = series.copy()
+    series[[3, 40, 41, 90]] = np.nan
+    series[130:150] = np.nan
+    return series
+
+
+@pytest.fixture(scope="module")
+def by_default():
+    return forecast(wavy(200))
+
+
+def plain_loop(  # noqa: PLR0915
+    y, lags, h, inputs=None, interval=0.9
+):
+    """One time after the other: learn what is due, then predict. A row for each target."""
+    origin = y[np.isfinite(y)][0]
+    unit = next(abs(v - origin) for v in y if np.isfinite(v) and v != origin)
+    unit = 2.0 ** np.frexp(unit)[1]
+    v = (y - origin) / unit
+    extra = np.zeros((len(y), 0)) if inputs is None else inputs
+    size = max(100, 10 * (lags + extra.shape[1]))
+    linear = Opium(epsilon="auto", intercept=True)
+    hidden = [
+        ELMRegressor(size, solver, 0, standardize=True)
+        for solver in (Opium(epsilon="auto", intercept=True), DynamicOpium(1.01, epsilon="auto"))
+    ]
+    level, weight, xs, experts = 0.0, 0.0, {}, {}
+    squares, count, largest = np.zeros(4), 0.0, 0.0
+    miss, errors, learned = 1 - interval, deque(maxlen=500), False
+    rows = {}
+    for t in range(len(y)):
+        if np.isfinite(v[t]):
+            level, weight = 0.999 * level + v[t], 0.999 * weight + 1
+        # y[t] settles the prediction that was made h samples ago ...
+        moved = v[t] - v[t - h] if t >= h else np.nan
+        if np.isfinite(moved):
+            largest = max(largest, abs(moved))
+            if t - h in xs:
+                plain, levelled = xs.pop(t - h)
+                linear.partial_fit([plain], [moved])
+                for model in hidden:
+                    model.partial_fit([levelled], [moved])
+                learned = True
+                squares = 0.98 * squares + (experts[t - h] - moved) ** 2
+                count = 0.98 * count + 1
+                size, half = abs(rows[t]["mixed"] - moved), rows[t]["half"]
+                if np.isfinite(half):
+                    miss += 0.01 * (1 - interval - float(size > half))
+                errors.append(size)
+        # ... and the next is made.
+        row = {"persistence": y[t], "mixed": np.nan, "half": np.nan, "linear": np.nan}
+        lagged = [v[t - k] if t >= k else np.nan for k in range(lags)]
+        x = np.array([*lagged, *extra[t]])
+        if np.isfinite(x).all():
+            x[1:lags] -= v[t]
+            levelled = np.array([v[t] - level / weight, *x[1:]])
+            xs[t] = x, levelled
+            changes = np.zeros(4)
+            if learned:
+                changes[1] = linear.predict([x])[0]
+                changes[2:] = [model.predict([levelled])[0] for model in hidden]
+            changes = experts[t] = np.clip(changes, -2 * largest, 2 * largest)
+            n = max(count, 1.0)
+            logs = -np.log(3) * np.array([0, 0, 1, 2]) - n / 2 * np.log(
+                np.maximum(squares / n, 1e-300)
+            )
+            shares = np.exp(logs - logs.max())
+            row["mixed"] = shares @ changes / shares.sum()
+            row["linear"] = y[t] + unit * changes[1]
+            if len(errors) >= 20:
+                ranked, rank = np.sort(errors), int(np.ceil((len(errors) + 1) * (1 - miss)))
+                beyond = rank > len(errors)
+                row["half"] = 2 * ranked[-1] if beyond else ranked[max(rank, 1) - 1]
+        row["prediction"] = y[t] + unit * row["mixed"]
+        row["lower"] = row["prediction"] - unit * row["half"]
+        row["upper"] = row["prediction"] + unit * row["half"]
+        rows[t + h] = row
+    wanted = range(lags - 1 + h, len(y) + h)
+    return {name: np.array([rows[i][name] for i in wanted]) for name in PREDICTED}
+
+
+@pytest.mark.parametrize(
+    ("horizon", "case"), [(1, "inputs"), (1, "gaps"), (2, "gaps"), (7, "inputs")]
+)
+def test_a_plain_loop_says_the_same(horizon, case):
+    y, inputs = wavy(160), None
+    if case == "gaps":
+        y = with_gaps(y)
+    if case == "inputs":
+        inputs = np.random.default_rng(1).integers(-2, 3, size=(160, 2)) * 1.0
+        inputs[0] = 0, 0
+        inputs[1] = 0.9, 0.9  # the unit is one
+        inputs[77, 1] = np.nan
+        y[2:] += inputs[1:-1, 0] - inputs[:-2, 1]
+        y[79] = y[78]
+    expected = plain_loop(y, 6, horizon, inputs)
+    found = forecast(y, lags=6, horizon=horizon, inputs=inputs)
+    assert np.array_equal(found.index, np.arange(5 + horizon, 160 + horizon))
+    assert np.array_equal(found.target, [*y[5 + horizon :], *[np.nan] * horizon], equal_nan=True)
+    for name in PREDICTED:
+        np.testing.assert_allclose(getattr(found, name), expected[name], rtol=0, atol=1e-7)
+
+
+def one_by_one(y, inputs, horizon):
+    model = Forecaster(10, horizon)
+    parts = [model.update(y[k : k + 1], inputs[k : k + 1]) for k in range(len(y))]
+    return Forecast.joined([*parts, model.future()])
+
+
+def in_one(y, inputs, horizon):
+    return forecast(y, inputs=inputs, horizon=horizon)
+
+
+@pytest.mark.parametrize(("change", "gaps"), [(13, False), (200, True)])
+@pytest.mark.parametrize(
+    ("horizon", "run"), [(1, one_by_one), (1, in_one), (2, in_one), (7, in_one)]
+)
+def test_no_label_is_used_before_it_is_known(horizon, run, gaps, change):
+    y, inputs = wavy(240), np.random.default_rng(2).normal(size=(240, 1))
+    y = with_gaps(y) if gaps else y
+    before = run(y, inputs, horizon)
+    rng = np.random.default_rng(3)
+    y[change:] = 1e3 * rng.normal(size=240 - change)
+    inputs[change:] = 1e3 * rng.normal(size=(240 - change, 1))
+    after = run(y, inputs, horizon)
+    same = before.index < change + horizon
+    assert same.sum() > 3
+    for name in PREDICTED:
+        first, second = getattr(before, name)[same], getattr(after, name)[same]
+        if horizon == 1 and run is in_one:  # blocks of rows, rounded as their largest numbers are
+            np.testing.assert_allclose(first, second, rtol=0, atol=1e-10, err_msg=name)
+        else:
+            assert first.tobytes() == second.tobytes(), name
+    assert not np.array_equal(before.prediction[~same], after.prediction[~same])
+
+
+@pytest.mark.parametrize("horizon", [1, 7])
+def test_what_is_still_to_come_is_what_was_predicted_when_it_had_come(horizon):
+    y = with_gaps(wavy(250))
+    whole = forecast(y, horizon=horizon)
+    for end in (11, 140, 200):
+        for missing in (False, True):
+            seen = y.copy() if missing else y[:end].copy()
+            seen[end:] = np.nan
+            part = forecast(seen, horizon=horizon)
+            n = end + horizon - part.index[0]
+            for name in PREDICTED:
+                np.testing.assert_allclose(
+                    getattr(part, name)[:n], getattr(whole, name)[:n], rtol=0, atol=1e-8
+                )
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_how_the_series_is_cut_changes_nothing(horizon):
+    y, inputs = with_gaps(wavy(300)), np.random.default_rng(2).normal(size=(300, 2))
+    whole = forecast(y, horizon=horizon, inputs=inputs)
+    for ends in ([1, 2, 2, 9, 50, 200], range(1, 300)):
+        model, parts = Forecaster(10, horizon), []
+        for part, other in zip(np.split(y, ends), np.split(inputs, ends), strict=True):
+            parts.append(model.update(part, other))
+            assert len(model.future()) == horizon or model.n_samples_seen_ < 9 + horizon
+        cut = Forecast.joined([*parts, model.future()])
+        assert model.n_samples_seen_ == 300
+        for name in COLUMNS:
+            np.testing.assert_allclose(
+                getattr(cut, name), getattr(whole, name), rtol=0, atol=1e-8, err_msg=name
+            )
+
+
+def test_pieces_of_a_long_series():
+    y = wavy(9000, noise=1.0)
+    model, told = Forecaster(2, alpha=1, hidden=5), []
+
+    class Advance:
+        def __init__(self, what, total):
+            told.append(total)
+
+        def __enter__(self):
+            return told.append
+
+        def __exit__(self, *_):
+            pass
+
+    found = forecast(y, lags=2, alpha=1, hidden=5, progress=Advance)
+    assert told[0] == sum(told[1:]) == 9000
+    assert len(told) > 2
+    np.testing.assert_allclose(model.update(y).prediction, found.prediction[:-1], atol=1e-8)
+
+
+def test_missing_samples():
+    y = with_gaps(wavy(300))
+    found = forecast(y, lags=4, horizon=2)
+    lacks = [np.isnan(y[i - 5 : i - 1]).any() for i in found.index]
+    assert np.array_equal(np.isnan(found.prediction), lacks)
+    assert np.array_equal(np.isnan(found.linear), lacks)
+    assert np.array_equal(found.persistence, y[found.index - 2], equal_nan=True)
+    assert np.isnan(found.target).sum() == 2 + np.isnan(y[5:]).sum()
+    assert (
+        found.summary()["n"]
+        == (np.isfinite(found.target - found.prediction))[found.index >= found.burn_in].sum()
+    )
+    nothing = forecast(np.full(50, np.nan))
+    assert np.isnan(nothing.prediction).all()
+    assert nothing.summary()["verdict"].startswith("Too short")
+
+
+def test_the_electrocardiogram():
+    """The paper's own use: far better than to say that it stays, and better than linear."""
+    summary = forecast(ecg(8000)[1]).summary()
+    assert summary["ratio"]["persistence"] < 0.4
+    assert summary["ratio"]["linear"] < 0.9
+    assert abs(summary["coverage"] - 0.9) < 0.02
+    assert summary["verdict"].startswith("Worth it: greville's error is 0.3")
+
+
+@pytest.mark.parametrize(
+    ("name", "interval"), [("sine", 0.9), ("noise", 0.9), ("noise", 0.5), ("louder", 0.8)]
+)
+def test_the_interval_keeps_its_word(name, interval):
+    rng = np.random.default_rng(0)
+    series = {
+        "sine": sine_switch(2500)[1],
+        "noise": rng.normal(size=1500),
+        "louder": rng.normal(size=1500) * np.linspace(1, 20, 1500),
+    }[name]
+    found = forecast(series, interval=interval, lags=10, hidden=50)
+    assert abs(found.summary()["coverage"] - interval) < 0.03
+    assert np.isnan(found.lower[:20]).all()
+    assert np.isfinite(found.lower[21:]).all()
+
+
+def usual_series(n=800):
+    rng = np.random.default_rng(1)
+    k, noise = np.arange(n), rng.normal(size=n)
+    ar = np.zeros(n)
+    for i in range(2, n):
+        ar[i] = 1.6 * ar[i - 1] - 0.8 * ar[i - 2] + noise[i]
+    return {
+        "trend and season": 0.05 * k + 3 * np.sin(2 * np.pi * k / 24) + 0.5 * noise,
+        "random walk": np.cumsum(noise),
+        "autoregressive": ar,
+        "white noise": noise,
+        "intermittent": np.where(rng.random(n) < 0.05, 5 * rng.exponential(size=n), 0.0),
+        "steps": np.repeat(rng.normal(size=n // 100), 100),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "horizon"),
+    [*((name, 1) for name in usual_series()), ("intermittent", 4), ("random walk", 4)],
+)
+def test_never_much_worse_than_simpler_predictors(name, horizon):
+    summary = forecast(usual_series()[name], horizon=horizon).summary()
+    assert max(summary["ratio"].values()) < 1.05
+
+
+@pytest.mark.parametrize(("offset", "unit"), [(1e6, 1.0), (0.0, 1e-7), (-3e9, 1e4), (0.0, 1e-200)])
+def test_units_do_not_matter(offset, unit):
+    y = usual_series(400)["autoregressive"]
+    expected = forecast(y).summary()
+    found = forecast(offset + unit * y).summary()
+    for name in ("persistence", "linear"):
+        assert found["ratio"][name] == pytest.approx(expected["ratio"][name], rel=0.01)
+    assert found["coverage"] == pytest.approx(expected["coverage"], abs=0.02)
+
+
+def test_a_series_that_does_not_change():
+    found = forecast(np.full(200, 1e6 + 0.1))
+    assert (found.prediction == 1e6 + 0.1).all()
+    assert (found.upper[30:] == found.lower[30:]).all()
+    summary = found.summary()
+    assert summary["coverage"] == 1
+    assert summary["ratio"] == {"persistence": 1, "linear": 1}
+    assert summary["verdict"].startswith("Nothing to predict")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"alpha": 1},
+        {"alpha": 1.003},
+        {"solver": "dynamic"},
+        {"solver": Opium(0.1), "hidden": 30},
+        {"hidden": 40, "random_state": 3},
+        {"lags": 1},
+        {"lags": 30, "horizon": 3},
+    ],
+)
+def test_other_settings(settings, by_default):
+    y = wavy(200)
+    found = forecast(y, **settings)
+    assert found.summary()["ratio"]["persistence"] < 1
+    assert not np.array_equal(found.prediction, by_default.prediction)
+
+
+def test_what_inputs_are_good_for():
+    rng = np.random.default_rng(0)
+    told = rng.normal(size=400)
+    y = np.zeros(400)
+    y[1:] = told[:-1] + 0.1 * rng.normal(size=399)
+    for unit in (1e-9, 1e9):
+        summary = forecast(y, lags=3, inputs=unit * told[:, None]).summary()
+        assert summary["rms"]["linear"] < 0.12
+        assert summary["rms"]["greville"] < 0.13
+
+
+def test_a_summary_by_hand():
+    n = np.arange(100.0)
+    rows = Forecast(n.astype(int), n, n + 1, n - 1, n + 0.5, n - 2, n + 4, 3, 1, 0.9)
+    summary = rows.summary()
+    assert rows.burn_in == 26
+    assert summary["n"] == 74
+    assert summary["rms"] == {"greville": 1, "persistence": 2, "linear": 4}
+    assert summary["mean_absolute"] == summary["rms"]
+    assert summary["ratio"] == {"persistence": 0.5, "linear": 0.25}
+    assert summary["coverage"] == 1
+    verdict = "Worth it: greville's error is 0.5 of persistence's and 0.25 of a linear predictor's."
+    assert summary["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    "series",
+    [wavy(60), with_gaps(wavy(300)), wavy(560), np.ones(60), np.full(40, np.nan), wavy(12)],
+    ids=["short", "gaps", "long", "constant", "nothing", "one row"],
+)
+def test_the_picture(series, tmp_path):
+    figure = forecast(series, lags=10, horizon=2, hidden=20).plot(tmp_path / "forecast.png")
+    assert (tmp_path / "forecast.png").stat().st_size > 10_000
+    assert len(figure.axes) == (3 if len(series) > 500 else 2)
+    names = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
+    assert [name.split(",")[0] for name in names] == ["greville", "linear", "persistence"]
+
+
+def test_no_picture_of_nothing():
+    with pytest.raises(ValueError, match="^plot: there is no row"):
+        Forecaster().update([1.0, 2.0]).plot()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lags": 0}, "^lags=0: "),
+        ({"horizon": 1.5}, "^horizon=1.5: "),
+        ({"interval": 1}, "^interval=1: "),
+        ({"alpha": "fast"}, "^alpha='fast': pass 'auto' or a number"),
+        ({"alpha": 2}, "^alpha=2: "),
+        ({"alpha": 1.1, "solver": "opium"}, "^alpha=1.1, solver='opium': pass one of them"),
+        ({"solver": "batch"}, "^solver='batch': it does not learn online"),
+        ({"solver": "magic"}, "^solver='magic': "),
+        ({"hidden": 0}, "^hidden=0: "),
+        ({"lags": 101}, "^series, lags=101: 100 samples are fewer"),
+        ({"inputs": np.zeros(100)}, r"^inputs: got an array of shape \(100,\)"),
+        ({"inputs": np.zeros((9, 1))}, "^inputs: inconsistent numbers of samples"),
+    ],
+)
+def test_what_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        forecast(wavy(100), **settings)
+
+
+def test_series_that_are_refused():
+    with pytest.raises(ValueError, match=r"^series: got an array of shape \(5, 2\)"):
+        forecast(np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="^series: contains infinity"):
+        forecast([1.0] * 20 + [np.inf])
+    with pytest.raises(ValueError, match="^series: "):
+        forecast(["much", "more"])
+
+
+def test_an_error_leaves_everything_as_it_was():
+    y, model, other = wavy(300), Forecaster(), Forecaster()
+    model.update(y[:150])
+    other.update(y[:150])
+    with pytest.raises(ValueError, match="^inputs: got 1 columns"):
+        model.update(y[:3], np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="^values, inputs: the largest"):
+        model.update([*y[150:200], 1e200])
+    learner, answers = model._learners[2], model._learners[2].answers
+    learner.answers = lambda *_: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        model.update(y[150:200])
+    learner.answers = answers
+    after, expected = model.update(y[150:]), other.update(y[150:])
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))
