@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ SPEED = {
     "prediction": speed_cases.prediction,
 }
 MORE = {"growth": growth.run, "startup": startup.run}
-OTHERS = {
+OTHERS: dict[str, Callable[[], Any]] = {
     "exactness": exactness.run,
     "mnist": mnist.run,
     "soak": soak.run,

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -51,6 +52,7 @@ from greville.files._known import KNOWN
 from greville.monitor import DriftMonitor
 from greville.solvers._ahead import Ahead
 from greville.solvers._rows import Waiting, _Store
+from greville.tables import Stream, TableModel, Troubles
 
 DATA = Path(__file__).parent / "data"
 
@@ -363,7 +365,7 @@ def test_a_file_is_a_safetensors_file(rng, tmp_path):
         (Opium(epsilon=[1]), "Opium.epsilon must be"),
         (np.random.RandomState(0), "a part of a model"),
     ],
-    ids=str,
+    ids=lambda value: str(value).split(" at 0x")[0],
 )
 def test_what_is_foreign_is_refused(model, advice, tmp_path):
     with pytest.raises(ModelFileError, match=advice):
@@ -766,6 +768,14 @@ def _mutate_bytes(rng, content):
 
 def _works(model):
     """Whether all that a loaded model says is finite."""
+    if isinstance(model, Stream):
+        model.answer([{"x": 0.0, "kind": "a", "id": "new"}], model.lines + 1, Troubles(skip=True))
+        model = model.settled()
+    if isinstance(model, TableModel):
+        if model.estimator is None:
+            return True
+        row = pa.table({column.name: [None] for column in model.encoding.used})
+        return all(p is None or np.isfinite(p) for p in model.predict(row))
     if isinstance(model, DriftMonitor):
         model.update(1.0)
         return np.isfinite(model.statistic_)
@@ -806,7 +816,26 @@ def _mutation_sources(rng):
         ELMClassifier(8, random_state=0).partial_fit(H[:40], labels[:40]),
         ELMRegressor(FourierLayer(7), "dynamic").fit(H, y),
         ReceptiveFieldLayer((40, 40), 8, border=16, random_state=0).fit(np.ones((2, 1600))),
+        _table_model(rng),
+        _stream(rng),
     ]
+
+
+def _table(rng, n):
+    kinds = rng.choice(["a", "b"], n)
+    days = np.datetime64("2024-01-01") + rng.integers(0, 99, n)
+    return pa.table({"x": rng.normal(size=n), "kind": kinds, "day": days, "y": rng.normal(size=n)})
+
+
+def _table_model(rng):
+    return TableModel("y", hidden=5).learn(_table(rng, 20))
+
+
+def _stream(rng):
+    stream = Stream(_table_model(rng), "id", DriftMonitor())
+    rows = [{"x": 1.0, "kind": "a", "id": i, "y": None if i % 3 else 2.0} for i in range(9)]
+    stream.answer(rows, 1, Troubles())
+    return stream
 
 
 def mutate(folder, how_many=1000):

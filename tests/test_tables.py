@@ -5,13 +5,12 @@ import io
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import metrics
-
-pa = pytest.importorskip("pyarrow")
 from pyarrow import csv, feather, parquet
+from sklearn import metrics
 
 import greville
 from greville.monitor import DriftMonitor
@@ -75,6 +74,11 @@ def csv_bytes(table, **options):
     return out.getvalue()
 
 
+def write_stream(table, path):
+    with pa.ipc.new_stream(str(path), table.schema) as out:
+        out.write_table(table)
+
+
 WRITERS = {
     "houses.csv": lambda t, p: p.write_bytes(csv_bytes(t)),
     "houses.tsv": lambda t, p: p.write_bytes(csv_bytes(t, delimiter="\t")),
@@ -87,15 +91,10 @@ WRITERS = {
     "houses.jsonl": lambda t, p: p.write_bytes(jsonl(t)),
     "houses.jsonl.gz": lambda t, p: p.write_bytes(gzip.compress(jsonl(t))),
     "no-suffix-json": lambda t, p: p.write_bytes(b"\n" + jsonl(t)),
-    "houses.parquet": lambda t, p: parquet.write_table(t, p),
+    "houses.parquet": parquet.write_table,
     "houses.feather": lambda t, p: feather.write_feather(t, str(p)),
-    "houses.arrow": lambda t, p: _ipc(t, p),
+    "houses.arrow": write_stream,
 }
-
-
-def _ipc(table, path):
-    with pa.ipc.new_stream(str(path), table.schema) as out:
-        out.write_table(table)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -140,7 +139,7 @@ def test_folders_patterns_and_order(tmp_path):
     (tmp_path / "notes.md").write_text("not a table")
     (tmp_path / "_SUCCESS").write_text("")
     for names in ([str(tmp_path)], [str(tmp_path / "part-*.parquet")]):
-        found = [b for b in read(find_sources(names), Reading(), Troubles())]
+        found = list(read(find_sources(names), Reading(), Troubles()))
         assert sum(map(len, found)) == 90
         assert [b.source[-9:-8] for b in found] == ["0", "1", "2"]
 
@@ -345,11 +344,10 @@ def test_the_row_is_named_far_into_a_file(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text("x,y\n" + "\n".join(lines) + "\n")
     model = TableModel("y", task="regression")
-    with pytest.raises(
-        TableError, match=r"long.csv, row 54,321: column 'x' .* got 'oops'; mend it"
-    ):
-        for batch in rows_of(path):
-            model.learn(batch)
+    batches = rows_of(path)
+    message = r"long.csv, row 54,321: column 'x' .* got 'oops'; mend it"
+    with pytest.raises(TableError, match=message):
+        model.learn(batches)
 
 
 def test_rows_with_too_many_fields(tmp_path):
@@ -523,7 +521,7 @@ def test_scores_of_labels_are_scikit_learns(rng, labels):
     if len(labels) == 2:
         area = metrics.roc_auc_score(y, proba[:, 1])
         assert found["roc_auc"] == pytest.approx(area, abs=1e-3)
-    claimed, right, n = np.array(score.calibration()).T
+    _, right, n = np.array(score.calibration()).T
     assert n.sum() == 800
     assert np.average(right, weights=n) == pytest.approx(found["accuracy"])
 
@@ -610,7 +608,9 @@ def test_a_stream_in_a_file_goes_on_to_the_bit(tmp_path):
     greville.save(again.model, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert stream.rows == again.rows
-    assert [entry[:2] for entry in stream.waiting] == [entry[:2] for entry in again.waiting]
+    assert {k: v[0] for k, v in stream.waiting.items()} == {
+        k: v[0] for k, v in again.waiting.items()
+    }
     assert np.array_equal(stream.settled().predict(houses(20)), again.settled().predict(houses(20)))
 
 

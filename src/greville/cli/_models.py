@@ -42,11 +42,14 @@ def info(model: Model, as_json: JsonOption = False) -> None:
         greville info model.greville --json
     """
     from ..files import read
-    from ..tables import TableModel
+    from ..tables import Stream, TableModel
 
     found, extra, header = read(model)
-    summary: dict[str, Any] = {"file": str(model), **header, "holds": type(found).__name__}
+    summary: dict[str, Any] = {"file": str(model), **header}
     columns: list[Any] = []
+    if isinstance(found, Stream):
+        summary |= {"lines": found.lines, "rows_waiting_for_targets": len(found.waiting)}
+        found = found.settled()
     if isinstance(found, TableModel):
         columns = found.encoding.columns if found.columns is not None else []
         summary |= _about(found)
@@ -54,8 +57,8 @@ def info(model: Model, as_json: JsonOption = False) -> None:
     elif hasattr(found, "get_params"):
         summary["parameters"] = {k: repr(v) for k, v in found.get_params(deep=False).items()}
         summary["rows"] = getattr(found, "n_samples_seen_", 0)
-    if extra:
-        summary["position"] = extra.get("lines", extra.get("rows"))
+    if extra and "rows" in extra:
+        summary["rows_of_an_unfinished_run"] = extra["rows"]
     if as_json:
         show_json(summary)
         return
@@ -63,9 +66,7 @@ def info(model: Model, as_json: JsonOption = False) -> None:
     table = Table(show_header=False, title=str(model), title_justify="left", title_style="bold")
     for key, value in summary.items():
         if key not in ("file", "columns", "parameters") and value is not None:
-            table.add_row(
-                key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)
-            )
+            table.add_row(key.replace("_", " "), _shown(value))
     for key, value in summary.get("parameters", {}).items():
         table.add_row(key, value)
     console.print(table)
@@ -74,6 +75,12 @@ def info(model: Model, as_json: JsonOption = False) -> None:
         for column in columns:
             each.add_row(column.name, column.description())
         console.print(each)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _about(model: Any) -> dict[str, Any]:

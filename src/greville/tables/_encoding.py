@@ -280,7 +280,7 @@ class Encoding:
 
     @classmethod
     def from_list(cls, columns: Any) -> Encoding:
-        """What `as_list` gave; a ValueError for anything else."""
+        """What `as_list` gave; an exception for anything else."""
         found = []
         for entry in columns:
             settings = dict(entry)
@@ -293,7 +293,7 @@ class Encoding:
                     raise ValueError(f"{key}={value!r}: not of the right type.")
             if kind == "text" and not all(isinstance(value, str) for value in settings["values"]):
                 raise ValueError("values: not all of them are text.")
-            if kind == "vector" and not 1 <= settings["width"] <= 1_000_000:
+            if kind == "vector" and not 1 <= settings["width"] <= 100_000:
                 raise ValueError(f"width={settings['width']}: too many.")
             found.append(_KINDS[kind](name, **settings))
         return cls(found)

@@ -191,7 +191,8 @@ def _text(
         if kind is None:
             if start.startswith(b"ARROW1") or start.startswith(b"PAR1"):
                 raise TableError(
-                    f"{source.name}: it looks like Arrow or Parquet; pass --format arrow or parquet."
+                    f"{source.name}: it looks like Arrow or Parquet; pass --format arrow or "
+                    "--format parquet."
                 )
             kind = "jsonl" if start[:1] in b"{[" else "csv"
         if kind == "jsonl":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..elm import ELMClassifier, ELMRegressor
 from ..solvers import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
-from ..validation import unchanged_on_error
+from ..validation import check_number, unchanged_on_error
 from ._batch import Batch, TableError, Troubles
 from ._columns import TEXT, joined, plain, restored, stored
 from ._encoding import Encoding
@@ -113,7 +113,21 @@ class TableModel:
         self.n_rows = 0  # learned
         self.n_without_target = 0
         self._encoding: Encoding | None = None
-        self._solver()  # says at once what is wrong with it
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        """Say at once what is wrong with them."""
+        s = self.settings
+        check_text("target", s["target"])
+        if s["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
+            raise TableError(f"--task {s['task']}: choose auto, regression or classification.")
+        if s["hidden"] != "auto":
+            check_number("--hidden", s["hidden"], low=1, high=100_001, whole=True)
+        check_number("--seed", s["seed"], low=0, high=2**32, whole=True)
+        for key in ("features", "ignore", "categorical"):
+            for name in s[key] or ():
+                check_text(key, name)
+        self._solver()
 
     # What is what
 
@@ -476,6 +490,14 @@ class TableModel:
             raise ValueError(f"the task {model.task} is not that of the estimator.")
         if (model.kept == "number") != (model.task == REGRESSION) and columns is not None:
             raise ValueError("the task and the kind of the targets do not go together.")
+        if estimator is not None:
+            nothing = {column.name: pa.nulls(1) for column in model.encoding.used}
+            batch = Batch(
+                pa.RecordBatch.from_pydict(nothing), "a row of nothing", np.ones(1, int), 1.0
+            )
+            answer = model.answers(batch).prediction[0]
+            if model.task == REGRESSION and not np.isfinite(answer):
+                raise ValueError("it does not predict numbers.")
         if first is not None:
             model.first = {name: restored(kind, values) for name, kind, values in first}
             lengths = {len(column) for column in model.first.values()} or {0}
@@ -525,6 +547,11 @@ class TableModel:
     def _nothing(self, n: int) -> NDArray[Any]:
         """So many predictions that are none."""
         return np.full(n, None if self.task != REGRESSION else np.nan)
+
+
+def check_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TableError(f"--{name} {value!r}: pass the name of a column.")
 
 
 @contextmanager

@@ -44,27 +44,24 @@ class Stream:
         self.monitor = monitor
         self.lines = 0  # that were answered
         self.rows: list[Row] = []  # of the block that is not whole
-        self.waiting: list[Any] = []  # id, row and prediction of rows without a target
+        self.waiting: dict[Any, tuple[Row, Any]] = {}  # rows without a target, and their prediction
         self.forgotten = 0
         self._live: TableModel | None = None  # the model and the rows
-        self._places: dict[Any, list[Any]] | None = None
 
     def _file_fields(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        fields = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        return fields | {"waiting": [[key, *entry] for key, entry in self.waiting.items()]}
 
     @classmethod
     def _from_file_fields(cls, fields: dict[str, Any]) -> Self:
-        """The stream again; a ValueError if something in it does not go together."""
+        """The stream again; an exception if something in it does not go together."""
         stream = cls(fields["model"], fields["id"], fields["monitor"])
-        vars(stream).update(fields)
-        rows, waiting = stream.rows, stream.waiting
-        if not isinstance(rows, list) or len(rows) >= BLOCK or not all(map(_is_row, rows)):
-            raise ValueError("rows: not those of a part of a block.")
-        whole = isinstance(waiting, list) and all(
-            isinstance(entry, list) and len(entry) == 3 and _is_row(entry[1]) for entry in waiting
-        )
-        if not whole or any(isinstance(entry[0], (list, dict)) for entry in waiting):
-            raise ValueError("waiting: not rows that wait for their targets.")
+        waiting = {key: (row, prediction) for key, row, prediction in fields["waiting"]}
+        vars(stream).update(fields | {"waiting": waiting})
+        rows = [*stream.rows, *(row for row, _ in waiting.values())]
+        if len(stream.rows) >= BLOCK or not all(isinstance(row, dict) for row in rows):
+            raise ValueError("rows: not those of a part of a block, or that wait for a target.")
+        stream.settled()
         return stream
 
     def settled(self) -> TableModel:
@@ -104,7 +101,7 @@ class Stream:
             return "wrong"
         if row.get(self.model.target) in (None, ""):
             return "ask"
-        if self.id is not None and row.get(self.id) in self._known:
+        if self.id is not None and row.get(self.id) in self.waiting:
             return "late"
         return "learn"
 
@@ -156,11 +153,12 @@ class Stream:
         if self.id is not None:
             answer["id"] = row.get(self.id)
         answer["prediction"] = self._prediction(row, number, answer, troubles)
-        if self.id is not None and row.get(self.id) is not None and "error" not in answer:
-            self._known[row[self.id]] = entry = [row[self.id], row, answer["prediction"]]
-            self.waiting.append(entry)
-            if len(self.waiting) > 2 * MOST_WAITING or len(self._known) > MOST_WAITING:
-                self._forget_oldest()
+        key = None if self.id is None else row.get(self.id)
+        if key is not None and "error" not in answer:
+            self.waiting[key] = row, answer["prediction"]
+            if len(self.waiting) > MOST_WAITING:
+                del self.waiting[next(iter(self.waiting))]  # the oldest
+                self.forgotten += 1
         self.lines += 1
         return answer
 
@@ -179,26 +177,14 @@ class Stream:
     def _learned_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
         """Learn a row whose target has come."""
         key = row[self.id]  # type: ignore[index]
-        _, asked, prediction = self._known[key]
+        asked, prediction = self.waiting[key]
         whole = {**asked, self.model.target: row[self.model.target]}
         answers = self._learned([whole], number, troubles)
-        del self._known[key]
-        self.waiting = [entry for entry in self.waiting if entry[0] != key]
+        del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
             answers[0]["learned"] = True
         return answers
-
-    @property
-    def _known(self) -> dict[Any, list[Any]]:
-        if self._places is None:
-            self._places = {entry[0]: entry for entry in self.waiting}
-        return self._places
-
-    def _forget_oldest(self) -> None:
-        self.waiting = self.waiting[-MOST_WAITING // 2 :]
-        self.forgotten += len(self._known) - len(self.waiting)
-        self._places = None
 
     def _watch(self, predicted: Any, target: Any) -> None:
         if self.monitor is None or predicted is None or predicted != predicted:  # noqa: PLR0124
@@ -217,10 +203,6 @@ class Stream:
         columns = {name: array_of([row.get(name) for row in rows]) for name in names}
         lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
         return Batch(record_batch(columns), "standard input", lines, 0.0)
-
-
-def _is_row(row: Any) -> bool:
-    return isinstance(row, dict)
 
 
 def _said(value: Any) -> Any:
