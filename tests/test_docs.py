@@ -1,11 +1,16 @@
 """What the README and the docs say."""
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from greville.cli._app import app
 from greville.paper._result import power
 
 ROOT = Path(__file__).parent.parent
@@ -37,3 +42,72 @@ def test_the_readme_quotes_the_reproduction():
         assert f"{numbers['mnist'][run]['seconds']:.0f} s" in readme
     for solver in ("opium", "light", "dynamic"):
         assert power(numbers["sine"]["readings"]["long"][solver]["mean"]) in readme
+
+
+# What needs no environment of its own, and does not take minutes
+RUNNABLE = re.compile(r"^(greville (?!paper\b|--)|cat |gzip |head |printf )")
+
+
+def in_a_child(arguments, stdin, stdout):
+    """`greville` in a process of its own, without the seconds that imports take."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(stdin.fileno(), 0)
+            os.dup2(stdout.fileno(), 1)
+            sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+            app(arguments, standalone_mode=True)
+        except SystemExit as stop:
+            code = stop.code or 0
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def run_line(line, said):
+    """A line of the docs: commands with pipes between them, and files at the ends."""
+    with open(os.devnull, "rb") as nothing:
+        given = nothing
+        for stage in line.split(" | "):
+            words = shlex.split(stage, comments=True)
+            out = Path(said) / f"{len(os.listdir(said))}"
+            for mark in ("<", ">"):
+                if mark in words:
+                    at = words.index(mark)
+                    if mark == "<":
+                        given = open(words[at + 1], "rb")  # noqa: SIM115
+                    else:
+                        out = Path(words[at + 1])
+                    del words[at : at + 2]
+            with out.open("wb") as file:
+                if words[0] == "greville":
+                    code = in_a_child(words[1:], given, file)
+                else:
+                    code = subprocess.run(words, stdin=given, stdout=file, check=False).returncode
+            given.close()
+            assert code == 0, (line, code)
+            given = out.open("rb")
+        given.close()
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs/cli.md", ROOT / "README.md"], ids=lambda p: p.name)
+def test_commands_in_the_docs_run(page, tmp_path, monkeypatch):
+    """All of them, one after the other, in a folder that has what a clone has."""
+    for name in ("examples", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "said").mkdir()
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in re.sub(r"\|\n\s*", "| ", block).splitlines()]
+    lines = [line for line in lines if RUNNABLE.match(line)]
+    assert len(lines) >= (5 if page.name == "README.md" else 25)
+    for line in lines:
+        run_line(line, tmp_path / "said")
+
+
+def test_the_docs_name_every_command():
+    text = (ROOT / "docs/cli.md").read_text()
+    for command in app.registered_commands:
+        assert f"`{command.callback.__name__}`" in text
