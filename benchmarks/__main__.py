@@ -21,6 +21,7 @@ from . import (
     mnist,
     soak,
     startup,
+    streaming,
     tables,
 )
 from . import speed as speed_cases
@@ -45,6 +46,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "criteria": accuracy.criteria,
     "augmentation": accuracy.augmentation,
     "tables": tables.run,
+    "streaming": streaming.run,
 }
 
 

@@ -1,6 +1,6 @@
 """Makes the data beside it: invented, and the same every time.
 
-    python examples/make_data.py
+python examples/make_data.py
 """
 
 from __future__ import annotations

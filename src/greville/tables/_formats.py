@@ -410,29 +410,68 @@ def _numbered(batches: Iterator[Any], n_rows: int) -> Iterator[Piece]:
 
 
 def _numpy(source: Source, kind: str) -> Iterator[Piece]:
-    try:
-        if kind == "npy":
-            arrays = {"": np.load(str(source.path), mmap_mode="r", allow_pickle=False)}
-        else:
-            with np.load(str(source.path), allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-    except ValueError as error:
-        raise TableError(
-            f"{source.name}: it cannot be read ({error}); numbers and text are, objects are not."
-        ) from error
-    lengths = {len(a) if a.ndim else -1 for a in arrays.values()}
-    if len(lengths) != 1 or -1 in lengths:
-        raise TableError(f"{source.name}: its arrays have no common number of rows.")
-    n = lengths.pop()
+    with ExitStack() as closing:
+        try:
+            arrays = _arrays(source, kind, closing)
+        except ValueError as error:
+            raise TableError(
+                f"{source.name}: it cannot be read ({error}); numbers and text are, "
+                "objects are not."
+            ) from error
+        lengths = {array.n for array in arrays.values()}
+        if len(lengths) != 1:
+            raise TableError(f"{source.name}: its arrays do not have the same number of rows.")
+        n = lengths.pop()
 
-    def batches() -> Iterator[Any]:
-        for start in range(0, n, _ROWS):
-            columns: dict[str, Any] = {}
-            for name, array in arrays.items():
-                columns |= _columns_of(name, array[start : start + _ROWS], source)
-            yield pa.RecordBatch.from_pydict(columns)
+        def batches() -> Iterator[Any]:
+            for start in range(0, n, _ROWS):
+                columns: dict[str, Any] = {}
+                for name, array in arrays.items():
+                    columns |= _columns_of(name, array.read(min(_ROWS, n - start)), source)
+                yield record_batch(columns)
 
-    yield from _numbered(batches(), max(n, 1))
+        yield from _numbered(batches(), max(n, 1))
+
+
+def _arrays(source: Source, kind: str, closing: ExitStack) -> dict[str, _ArrayRows]:
+    assert source.path is not None
+    if kind == "npy":
+        return {"": _ArrayRows(closing.enter_context(source.path.open("rb")))}
+    archive = closing.enter_context(zipfile.ZipFile(source.path))
+    return {
+        name.removesuffix(".npy"): _ArrayRows(closing.enter_context(archive.open(name)))
+        for name in archive.namelist()
+    }
+
+
+class _ArrayRows:
+    """An array in a file, a few rows at a time."""
+
+    def __init__(self, file: Any) -> None:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0
+        if version != (1, 0):
+            read = np.lib.format.read_array_header_2_0
+        shape, in_columns, self._dtype = read(file)
+        if self._dtype.hasobject:
+            raise ValueError("it holds objects")
+        if not shape:
+            raise ValueError("an array in it is a single number")
+        self.n, self._rest = shape[0], shape[1:]
+        self._row = self._dtype.itemsize * int(np.prod(self._rest, dtype=np.int64))
+        self._file = file
+        if in_columns and len(shape) > 1:  # a row of it lies all over the file
+            whole = self._bytes(self.n * self._row).reshape(shape[::-1]).T
+            self._file = io.BytesIO(np.ascontiguousarray(whole).tobytes())
+
+    def read(self, n: int) -> NDArray[Any]:
+        return self._bytes(n * self._row).reshape(n, *self._rest)
+
+    def _bytes(self, size: int) -> NDArray[Any]:
+        content = self._file.read(size)
+        if len(content) < size:
+            raise EOFError("it ends before its last row")
+        return np.frombuffer(content, self._dtype)
 
 
 def _columns_of(name: str, array: Any, source: Source) -> dict[str, Any]:
