@@ -551,7 +551,7 @@ def test_a_stream_survives_50_kills(here):
                 break
             kills += 1
             if Path("again").exists():
-                assert greville.load("again").lines % 1 == 0  # whole, whatever the moment
+                assert 0 < greville.load("again").lines <= 6_000  # whole, whatever the moment
         else:
             child = stream_in_a_child("all.jsonl", "again.out", *options, "--checkpoint", "again")
             assert os.waitpid(child, 0)[1] == 0
@@ -560,7 +560,7 @@ def test_a_stream_survives_50_kills(here):
         greville.save(want.model, "one")
         greville.save(got.model, "two")
         assert Path("one").read_bytes() == Path("two").read_bytes()
-        assert got.rows == want.rows
+        assert repr(got.rows) == repr(want.rows)  # nan is not equal to itself
     answered = [
         json.loads(line)["line"]
         for line in Path("again.out").read_text().splitlines()
@@ -625,3 +625,130 @@ def test_shell_completion():
         env=environment,
     )  # fmt: skip
     assert "complete" in done.stdout
+
+
+# What a second reader found
+
+
+def test_columns_come_out_as_they_were(here):
+    """Types that change between files, quotes, times and nothings."""
+    run("train", write(houses(60)), "-t", "price", "-q", "--features", "area,rooms")
+    Path("a.jsonl").write_text('{"area": 50, "rooms": 3, "k": 1, "t": "2024-01-01"}\n')
+    Path("b.jsonl").write_text('{"area": 60.5, "rooms": 2, "k": 2.75, "t": "x, y"}\n')
+    run("predict", "model.greville", "a.jsonl", "b.jsonl", "-o", "o.csv", "-q")
+    lines = Path("o.csv").read_text().splitlines()
+    assert lines[1].startswith("50,3,1,2024-01-01,")
+    assert lines[2].startswith('60.5,2,2.75,"x, y",')
+    Path("c.jsonl").write_text('{"area": 60.5, "rooms": 2, "more": null, "extra": 1}\n')
+    message = refused("predict", "model.greville", "a.jsonl", "c.jsonl", "-o", "p.csv", "-q")
+    assert "column 'extra' is not in the first rows; write .jsonl" in message
+    assert not Path("p.csv").exists()
+    run("predict", "model.greville", "a.jsonl", "c.jsonl", "-o", "p.jsonl", "-q")
+    assert json.loads(Path("p.jsonl").read_text().splitlines()[1])["extra"] == 1
+    Path("q.csv").write_text('area,rooms,t\n50,3,"a\rb"\nNA,2,NA\n')
+    run("predict", "model.greville", "q.csv", "-o", "r.csv", "-q")
+    text = Path("r.csv").read_bytes().decode()
+    assert '50,3,"a\rb",' in text
+    assert "\nNA,2,NA," in text
+
+
+def test_a_checkpoint_is_not_the_model(here):
+    write(houses(50))
+    options = ["train", "houses.csv", "-t", "price", "-o", "m", "--checkpoint", "./m"]
+    assert "name two files" in refused(*options)
+
+
+def test_skipped_rows_are_counted_once_over_checkpoints(here, monkeypatch):
+    monkeypatch.setattr(_train, "_CHUNK", 50)
+    monkeypatch.setattr(_model, "FIRST", 64)
+    lines = csv_bytes(houses(400)).decode().splitlines()
+    for i in (20, 130, 131, 399):
+        lines[i] += ",more"
+    Path("houses.csv").write_text("\n".join(lines))
+    options = ["train", "houses.csv", "-t", "price", "--on-error", "skip", "--json"]
+    options += ["--checkpoint", "point", "--every", "50"]
+    learn, calls = TableModel.learn, []
+
+    def fails_later(self, *arguments):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return learn(self, *arguments)
+
+    monkeypatch.setattr(TableModel, "learn", fails_later)
+    run(*options, "-q", code=130)
+    monkeypatch.setattr(TableModel, "learn", learn)
+    summary = json.loads(run(*options, "-q")[0])
+    assert (summary["rows"], summary["rows_skipped"]) == (396, 4)
+
+
+def test_a_run_that_had_ended_is_not_done_again(here, monkeypatch):
+    """Killed between the last two steps, with the model resumed in place."""
+    write(houses(100), "a.csv")
+    write(houses(100, seed=1), "b.csv")
+    run("train", "a.csv", "-t", "price", "-q")
+    unlink = Path.unlink
+    monkeypatch.setattr(_train, "_CHUNK", 50)
+    monkeypatch.setattr(Path, "unlink", lambda self, **options: None)
+    options = ["train", "b.csv", "--resume", "model.greville", "--checkpoint", "p", "--every", "50"]
+    run(*options, "-q")
+    monkeypatch.setattr(Path, "unlink", unlink)
+    assert Path("p").exists()
+    assert "That run has ended" in run(*options)[1]
+    assert greville.load("model.greville").n_rows == 200
+    assert not Path("p").exists()
+
+
+def test_settings_that_a_model_has_already(here):
+    write(houses(100))
+    run("train", "houses.csv", "-t", "price", "-q")
+    for option in (["--hidden", "7"], ["--solver", "light"], ["--ignore", "area"]):
+        message = refused("train", "houses.csv", "--resume", "model.greville", *option, "-q")
+        assert "has settings of its own" in message
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_while_a_pipe_is_open(here, number):
+    process = subprocess.Popen(
+        [*GREVILLE, "train", "-", "-t", "price", "-q"], stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdin.write(csv_bytes(houses(100)))
+    process.stdin.flush()
+    for _ in range(200):  # until it listens
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        if int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGTERM - 1) & 1:
+            break
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(number)
+    said = process.stderr.read().decode()
+    assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], said
+    assert "Fatal" not in said
+    process.stdin.close()
+    process.stderr.close()
+
+
+def test_scoring_files_without_targets(here):
+    table = houses(100)
+    write(table, "a.csv")
+    write(table.set_column(2, "city", pa.nulls(100, pa.string())), "b.csv")
+    run("train", "a.csv", "-t", "city", "-q")
+    summary = json.loads(run("score", "model.greville", "a.csv", "b.csv", "--json", "-q")[0])
+    assert (summary["rows"], summary["rows_without_target"]) == (100, 100)
+
+
+def test_answers_before_a_broken_line_are_said(here):
+    lines = jsonl(houses(5)) + b"{broken\n"
+    answers, said = streamed(lines, "-t", "price", "--checkpoint", "s", code=2)
+    assert len(answers) == 5
+    assert "line 6: it is not JSON" in said
+    assert greville.load("s").lines == 5
+
+
+def test_json_has_no_nan(here):
+    write(pa.table({"v": np.arange(14.0)}), "v.csv")
+    out = run("forecast", "v.csv", "-c", "v", "--json", "-q")[0]
+    assert "NaN" not in out
+    json.loads(out)
+    assert Path("v-forecast.csv").exists()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
@@ -158,7 +159,7 @@ def _of_the_system(error: OSError) -> str:
         errno.EISDIR: "it is a folder, not a file",
         errno.ENOTDIR: "a part of it is a file, not a folder",
     }.get(error.errno or 0, error.strerror or str(error))
-    return f"{where}{advice}. Nothing was changed."
+    return f"{where}{advice}."
 
 
 def fail(message: str, code: int) -> None:
@@ -173,7 +174,16 @@ def say(message: str) -> None:
 
 
 def show_json(tree: Any) -> None:
-    typer.echo(json.dumps(tree, indent=2, default=str))
+    typer.echo(json.dumps(_without_nan(tree), indent=2, default=str))
+
+
+def _without_nan(tree: Any) -> Any:
+    """JSON knows no nan and no infinity."""
+    if isinstance(tree, dict):
+        return {key: _without_nan(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_without_nan(value) for value in tree]
+    return None if isinstance(tree, float) and not isfinite(tree) else tree
 
 
 def load_table_model(path: Path) -> Any:
@@ -189,7 +199,7 @@ def load_table_model(path: Path) -> Any:
             f"{path}: it holds a {type(model).__name__} saved from Python; this command needs a "
             "model made by greville train or greville stream."
         )
-    return model
+    return model.settle()
 
 
 def check_writable(path: Path) -> None:
@@ -198,6 +208,8 @@ def check_writable(path: Path) -> None:
 
     if path.is_dir():
         raise TableError(f"{path}: it is a folder; name a file in it.")
+    if path.exists() and not path.is_file():
+        raise TableError(f"{path}: it is not a plain file; name another.")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise TableError(f"{path}: the folder {folder} is not there; make it first.")
@@ -205,18 +217,41 @@ def check_writable(path: Path) -> None:
         raise TableError(f"{path}: nothing may be written in {folder}; look at its permissions.")
 
 
+def check_picture(path: Path | None) -> None:
+    """The same for a picture."""
+    from ..tables import TableError
+
+    if path is not None:
+        check_writable(path)
+        if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise TableError(f"--plot {path}: end its name in .png, .svg or .pdf.")
+
+
+def save_picture(figure: Any, path: Path) -> None:
+    from ..files import whole_file
+
+    with whole_file(path) as new:
+        figure.savefig(new, format=path.suffix.lower()[1:], dpi=150)
+
+
+def one_delimiter(delimiter: str | None) -> str | None:
+    from ..tables import TableError
+
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    if delimiter is not None and len(delimiter) != 1:
+        raise TableError(f"--delimiter {delimiter!r}: pass one character, or tab.")
+    return delimiter
+
+
 def reading(format: Any, delimiter: str | None, no_header: bool, encoding: str) -> Any:
     from ..tables import Reading, TableError
 
-    if delimiter is not None:
-        delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1:
-            raise TableError(f"--delimiter {delimiter!r}: pass one character, or tab.")
     try:
         "".encode(encoding)
     except LookupError as error:
         raise TableError(f"--encoding {encoding}: there is no such encoding.") from error
-    return Reading(None if format is None else str(format), delimiter, not no_header, encoding)
+    form = None if format is None else str(format)
+    return Reading(form, one_delimiter(delimiter), not no_header, encoding)
 
 
 def names(values: Sequence[str] | None) -> list[str]:
@@ -270,6 +305,16 @@ def settings_of_a_model(
         "ignore": names(ignore),
         "categorical": names(categorical),
     }
+
+
+def check_left_out(settings: dict[str, Any], base: Path) -> None:
+    """A model that is there has its own settings: say so instead of passing over others."""
+    from ..tables import TableError
+
+    usual = {"task": ("auto", "numbers"), "hidden": ("auto",), "solver": ("opium",), "seed": (0,)}
+    for name, value in settings.items():
+        if value and value not in usual.get(name, ()):
+            raise TableError(f"--{name}: {base} has settings of its own; leave it out.")
 
 
 def report_troubles(troubles: Any) -> None:

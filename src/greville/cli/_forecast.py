@@ -19,17 +19,21 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
+    check_picture,
     check_writable,
     names,
     number_or_auto,
     reading,
     report_troubles,
     reported,
+    save_picture,
     say,
     show_json,
     units,
 )
 from ._progress import rows_bar
+
+_COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
 
 
 @reported
@@ -90,11 +94,12 @@ def forecast(
 
     how = reading(format, delimiter, no_header, encoding)
     sources = find_sources(data)
-    stem = "forecast" if data[0] == "-" else f"{sources[0].name.split('.')[0]}-forecast"
-    output = output or Path(Path(stem).name + ".csv")
-    plot = plot or Path(Path(stem).name + ".png")
-    for path in (output, plot):
-        check_writable(path)
+    name = sources[0].path.name.split(".")[0] + "-" if sources[0].path is not None else ""
+    output, plot = output or Path(f"{name}forecast.csv"), plot or Path(f"{name}forecast.png")
+    check_writable(output)
+    check_picture(plot)
+    if time is not None and time in ("sample", *_COLUMNS):
+        raise TableError(f"--time {time}: the output has a column of that name; rename yours.")
     others, troubles = names(inputs), Troubles(skip=on_error == OnError.skip)
     series, labels = _read(sources, how, troubles, column, others, time, quiet)
     if len(series) < lags + horizon + 1:
@@ -123,7 +128,7 @@ def forecast(
         "predictions": str(output),
         "picture": str(plot),
     }
-    _draw(found, plot)
+    save_picture(found.plot(), plot)
     if as_json:
         show_json(summary)
     elif not quiet:
@@ -155,6 +160,7 @@ def _read(
                     raise TableError(
                         f"{batch.source}: there is no column {name!r}; it has {known}."
                     )
+            troubles.count_skipped(batch)
             block = np.empty((len(batch), len(wanted)))
             for i, name in enumerate(wanted):
                 block[:, i], wrong = numbers(batch, name)
@@ -190,21 +196,10 @@ def _write(found: Any, output: Path, time: str | None, labels: list[Any]) -> Non
     if time is not None:
         known = [labels[i] if i < len(labels) else None for i in found.index]
         columns[time] = pa.array(known)
-    for name in ("target", "prediction", "lower", "upper", "persistence", "linear"):
+    for name in _COLUMNS:
         columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan is nothing
     with written(output) as writer:
         writer.write(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
-
-
-def _draw(found: Any, plot: Path) -> None:
-    from ..tables import TableError, whole_file
-
-    kind = plot.suffix.lower().lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise TableError(f"--plot {plot}: end its name in .png, .svg or .pdf.")
-    figure = found.plot()
-    with whole_file(plot) as file:
-        figure.savefig(file, format=kind, dpi=150)
 
 
 def _show(column: str, summary: dict[str, Any], found: Any) -> None:

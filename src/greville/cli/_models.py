@@ -165,7 +165,7 @@ def unlearn(
         greville unlearn model.greville withdrawn.csv
     """
     from ..files import save
-    from ..tables import TableError, Troubles, find_sources, read
+    from ..tables import Troubles, find_sources, read
 
     output = output or model
     check_writable(output)
@@ -176,14 +176,7 @@ def unlearn(
     removed = rows = 0
     with rows_bar(quiet, "unlearning", sources) as advance:
         for batch in read(sources, how, troubles, known.needed):
-            try:
-                removed += known.unlearn(batch, troubles)
-            except TableError:
-                raise
-            except ValueError as error:
-                raise TableError(
-                    f"{batch.where(0)} and after: these rows cannot be removed: {error}"
-                ) from error
+            removed += known.unlearn(batch, troubles)
             rows += len(batch)
             advance(batch, rows)
     save(known, output)

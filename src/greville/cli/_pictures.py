@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ._common import save_picture
+
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#9aa3ad"
 
 
@@ -15,11 +17,6 @@ def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from ..tables import TableError, whole_file
-
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise TableError(f"--plot {path}: end its name in .png, .svg or .pdf.")
     look = {
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -35,8 +32,7 @@ def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
             _classes(score, summary, figure, left, right)
         how = ", each row before it was learned" if summary["prequential"] else ""
         figure.suptitle(f"{summary['target']}: {summary['rows']:,} rows{how}", fontsize=11)
-        with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=150)
+        save_picture(figure, path)
 
 
 def _numbers(score: Any, summary: dict[str, Any], left: Any, right: Any) -> None:
@@ -51,6 +47,9 @@ def _numbers(score: Any, summary: dict[str, Any], left: Any, right: Any) -> None
     )
     r2 = "" if summary["r2"] is None else f", R² {summary['r2']:.3g}"
     left.set(xlim=limits, ylim=limits, xlabel="true", ylabel="predicted")
+    for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
+        if high >= 10_000:
+            axis.set_major_formatter("{x:,.0f}")
     left.set_title(f"predictions (RMSE {summary['rmse']:.4g}{r2})", loc="left", fontsize=10)
     errors = predicted - y
     reach = np.percentile(np.abs(errors), 99.5) * 1.1 or 1.0

@@ -21,6 +21,7 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
+    check_picture,
     check_writable,
     load_table_model,
     quiet_when_nobody_reads,
@@ -77,6 +78,8 @@ def predict(
     known = load_table_model(model)
     if std and known.task != "regression":
         raise TableError("--std: the model predicts classes; pass --proba for their probabilities.")
+    if std and not known.says_how_sure:
+        raise TableError("--std: the solver light does not know how sure it is; train another.")
     if proba and known.task != "classification":
         raise TableError(
             "--proba: the model predicts a number; pass --std to see how far off it may be."
@@ -106,6 +109,7 @@ def _with_predictions(
     from ..tables import TableError
 
     answers = model.answers(batch, std=std, proba=proba)
+    troubles.count_skipped(batch)
     troubles.meet_rows(batch, answers.wrong)
     unusable = np.zeros(len(batch), bool)
     unusable[list(answers.wrong)] = True
@@ -118,7 +122,8 @@ def _with_predictions(
     for column, values in new.items():
         if column in table.schema.names:
             raise TableError(
-                f"{batch.source}: it has a column {column!r} already; pass another name with --as."
+                f"{batch.source}: it has a column {column!r} already; rename it, or name that of "
+                "predictions with --as."
             )
         table = table.append_column(column, pa.array(values, mask=unusable))
     return table
@@ -167,8 +172,7 @@ def score(
 
     how = reading(format, delimiter, no_header, encoding)
     known = load_table_model(model)
-    if plot is not None:
-        check_writable(plot)
+    check_picture(plot)
     sources = find_sources(data)
     troubles = Troubles(skip=on_error == OnError.skip)
     classes = known.task == "classification"
@@ -222,6 +226,7 @@ def _add(found: Any, model: Any, batch: Any, troubles: Any, classes: bool) -> in
     y, there, wrong = model.targets(batch)
     answers = model.answers(batch, proba=classes, std=not classes and model.says_how_sure)
     wrong = answers.wrong | wrong
+    troubles.count_skipped(batch)
     troubles.meet_rows(batch, wrong)
     use = there.copy()
     use[list(wrong)] = False

@@ -32,8 +32,10 @@ from ._common import (
     TargetOption,
     Task,
     WindowOption,
+    check_left_out,
     check_writable,
     load_table_model,
+    one_delimiter,
     quiet_when_nobody_reads,
     report_troubles,
     reported,
@@ -111,7 +113,9 @@ def stream(
     if watch and state.monitor is None:
         state.monitor = DriftMonitor()
     if state.lines and not quiet:
-        what = "those are passed over" if replay else f"send line {state.lines + 1:,} next"
+        what = "those are passed over"
+        if not replay:
+            what = f"send line {state.lines + 1:,} next (of CSV, the line of names before it)"
         say(f"Going on after line {state.lines:,}: {what}.")
     troubles = Troubles(skip=on_error == OnError.skip)
     saved = state.lines
@@ -124,15 +128,18 @@ def stream(
 
     code = 0
     with _stopping() as stop, quiet_when_nobody_reads(), _watching(watch, state) as look:
-        talk = _Talk(delimiter, state.lines if replay else 0, state.lines)
+        talk = _Talk(one_delimiter(delimiter), state.lines if replay else 0, state.lines)
         try:
             for lines, first in talk.bursts(stop):
-                answers = state.answer(lines, first, troubles)
-                talk.say(answers)
-                look(answers, lines)
+                for answers in state.answers(lines, first, troubles):
+                    talk.say(answers)
+                    start = answers[0]["line"] - first
+                    look(answers, lines[start : start + len(answers)])
+                talk.flush()
                 if state.lines - saved >= every:
                     keep()
         finally:
+            talk.flush()
             keep()
         code = stop.code
     if not quiet:
@@ -171,6 +178,7 @@ def _opened(
             return state
     if model is not None:
         known = load_table_model(model)
+        check_left_out(settings, model)
         if target not in (None, known.target):
             raise TableError(f"--target {target}: {model} learns {known.target!r}.")
         return Stream(known, id)
@@ -183,7 +191,7 @@ class _Talk:
     """Lines in, answers out, in the format of the first line."""
 
     def __init__(self, delimiter: str | None, skip: int, before: int) -> None:
-        self._delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+        self._delimiter = delimiter
         self._skip = skip
         self._number = before - skip
         self._names: list[str] | None = None
@@ -192,8 +200,13 @@ class _Talk:
 
     def bursts(self, stop: Any) -> Iterator[tuple[list[Any], int]]:
         """Rows, and the number of the first; as many together as are there."""
-        rest, lines = b"", []
-        source = sys.stdin.fileno()
+        from ..tables import TableError
+
+        rest, lines, source = b"", [], 0
+        try:
+            os.fstat(source)
+        except OSError as error:
+            raise TableError("standard input: it is closed; pipe lines into it.") from error
         while True:
             data = stop.read(source)
             if stop.asked:
@@ -212,6 +225,8 @@ class _Talk:
                 return
 
     def _rows(self, lines: list[bytes]) -> Iterator[tuple[list[Any], int]]:
+        from ..tables import parsed_line
+
         if self._is_csv is None:
             while lines and not lines[0].strip():
                 lines.pop(0)
@@ -231,7 +246,7 @@ class _Talk:
             self._number += passed
             lines = lines[passed:]
         if lines:
-            read = self._from_csv if self._is_csv else _from_json
+            read = self._from_csv if self._is_csv else parsed_line
             rows = [read(line) for line in lines]
             first = self._number + 1
             self._number += len(rows)
@@ -242,7 +257,10 @@ class _Talk:
 
     def _from_csv(self, line: bytes) -> Any:
         assert self._names is not None
-        fields = self._fields(line.decode("utf8", "replace"))
+        try:
+            fields = self._fields(line.decode("utf8", "replace"))
+        except csv.Error as error:
+            return f"it is not CSV ({error})"
         if len(fields) != len(self._names):
             return f"it has {len(fields)} fields instead of {len(self._names)}"
         return {name: field or None for name, field in zip(self._names, fields, strict=True)}
@@ -258,15 +276,9 @@ class _Talk:
             out.writerows([answer.get(column) for column in columns] for answer in answers)
         else:
             sys.stdout.write("".join(_line(answer) for answer in answers))
+
+    def flush(self) -> None:
         sys.stdout.flush()
-
-
-def _from_json(line: bytes) -> Any:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return f"it is not JSON ({error})"
-    return row if isinstance(row, dict) else "it is not a JSON object"
 
 
 def _line(answer: dict[str, Any]) -> str:

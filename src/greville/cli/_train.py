@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ from ._common import (
     TargetOption,
     Task,
     WindowOption,
+    check_left_out,
     check_writable,
     load_table_model,
     reading,
@@ -112,7 +114,7 @@ def train(
         zcat big.csv.gz | greville train - --target y --on-error skip
     """
     from ..files import save
-    from ..tables import Troubles, find_sources, in_chunks, read
+    from ..tables import Stopped, TableError, Troubles, find_sources, in_chunks, read
 
     how = reading(format, delimiter, no_header, encoding)
     settings = settings_of_a_model(
@@ -122,31 +124,51 @@ def train(
     for path in (output, checkpoint):
         if path is not None:
             check_writable(path)
-    model = _model_to_train(target, resume, like, settings)
+    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
+        raise TableError(
+            "--checkpoint and --output: name two files; the first goes when all is done."
+        )
+    model, base = _model_to_train(target, resume, like, settings)
     sources = find_sources(data)
     troubles = Troubles(skip=on_error == OnError.skip)
-    run = _fingerprint(data, sources, model, settings, str(on_error))
+    run = _fingerprint(sources, how, base, settings, str(on_error))
     done = 0
     if checkpoint is not None and checkpoint.exists():
-        model, done, troubles = _restored(checkpoint, run, troubles)
+        found = _restored(checkpoint, run, troubles, output)
+        if found is None:
+            return
+        model, done = found
         say(f"Going on after row {done:,}, where {checkpoint} was written.")
     start, before = time.perf_counter(), done
     saved = done
+
+    def keep() -> None:
+        nonlocal saved
+        if checkpoint is not None and done > saved:
+            kept = {"run": run, "rows": done, "skipped": troubles.count, "reasons": troubles.first}
+            save(model, checkpoint, extra=kept)
+            saved = done
+
     with _stop_after_a_chunk() as stopped, rows_bar(quiet, "training", sources) as advance:
-        batches = read(sources, how, troubles, model.needed)
-        for chunk in in_chunks(batches, _CHUNK, skip=done):
-            model.learn(chunk, troubles)
-            done += sum(map(len, chunk))
-            advance(chunk[-1], done)
-            if checkpoint is not None and (done - saved >= every or stopped()):
-                _save(model, checkpoint, run, done, troubles)
-                saved = done
-            if stopped():
-                say(f"Stopped after row {done:,}." + _then(checkpoint))
-                raise typer.Exit(STOPPED)
+        try:
+            batches = read(sources, how, troubles, model.needed, stopped)
+            for chunk in in_chunks(batches, _CHUNK, skip=done):
+                model.learn(chunk, troubles)
+                done += sum(map(len, chunk))
+                advance(chunk[-1], done)
+                if done - saved >= every:
+                    keep()
+                if stopped():
+                    raise Stopped
+        except Stopped:
+            keep()
+            then = f" The same command goes on from {checkpoint}." if checkpoint else ""
+            say(f"Stopped after row {done:,}.{then}")
+            raise typer.Exit(STOPPED) from None
+        model.settle(troubles)
     seconds = time.perf_counter() - start
     _check_learned(model)
-    save(model, output)
+    save(model, output, extra={"finished": run})
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     _report(model, output, done - before, seconds, troubles, as_json, quiet)
@@ -154,7 +176,9 @@ def train(
 
 def _model_to_train(
     target: str | None, resume: Path | None, like: Path | None, settings: dict[str, Any]
-) -> Any:
+) -> tuple[Any, str]:
+    """The model to go on with, and what tells it from others."""
+    from ..files import read
     from ..tables import TableError, TableModel
 
     if resume is not None and like is not None:
@@ -163,39 +187,38 @@ def _model_to_train(
     if base is None:
         if target is None:
             raise TableError("--target is missing: name the column to predict.")
-        return TableModel(target, **settings)
+        return TableModel(target, **settings), target
     model = load_table_model(base)
+    check_left_out(settings, base)
     if target not in (None, model.target):
         raise TableError(f"--target {target}: {base} learns {model.target!r}; leave --target out.")
-    return model if like is None else model.forgotten()
+    return model if like is None else model.forgotten(), read(base)[2]["checksum"]
 
 
-def _fingerprint(data: list[str], sources: Any, model: Any, settings: Any, on_error: str) -> str:
+def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str) -> str:
     """What a checkpoint must agree with to be one of this run."""
-    files = [(source.name, source.size) for source in sources]
-    tree = [data, files, model.settings, model.n_rows, settings, on_error]
+    files = [(s.name, s.size, s.path and s.path.stat().st_mtime_ns) for s in sources]
+    tree = [files, repr(how), base, settings, on_error]
     return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
 
 
-def _save(model: Any, checkpoint: Path, run: str, done: int, troubles: Any) -> None:
-    from ..files import save
-
-    kept = {"run": run, "rows": done, "skipped": troubles.count, "reasons": troubles.first}
-    save(model, checkpoint, extra=kept)
-
-
-def _restored(checkpoint: Path, run: str, troubles: Any) -> tuple[Any, int, Any]:
+def _restored(checkpoint: Path, run: str, troubles: Any, output: Path) -> tuple[Any, int] | None:
+    """The model of a checkpoint and the rows it has seen; None if its run has ended since."""
     from ..files import read
     from ..tables import TableError, TableModel
 
     model, extra, _ = read(checkpoint)
-    if not isinstance(model, TableModel) or not extra or extra.get("run") != run:
-        raise TableError(
-            f"{checkpoint}: it was not written by this command with these data and settings; "
-            "remove it to start again, or name another."
-        )
-    troubles.count, troubles.first = int(extra["skipped"]), list(extra["reasons"])
-    return model, int(extra["rows"]), troubles
+    if isinstance(model, TableModel) and extra and extra.get("run") == run:
+        troubles.count, troubles.first = int(extra["skipped"]), list(extra["reasons"])
+        return model, int(extra["rows"])
+    if extra and output.exists() and (read(output)[1] or {}).get("finished") == extra.get("run"):
+        checkpoint.unlink()
+        say(f"That run has ended, and {output} is complete; {checkpoint} was removed.")
+        return None
+    raise TableError(
+        f"{checkpoint}: it was not written by this command with these data and settings; "
+        "remove it to start again, or name another."
+    )
 
 
 @contextmanager
@@ -207,10 +230,6 @@ def _stop_after_a_chunk() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(asked)
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _then(checkpoint: Path | None) -> str:
-    return "" if checkpoint is None else f" The same command goes on from {checkpoint}."
 
 
 def _check_learned(model: Any) -> None:

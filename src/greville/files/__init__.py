@@ -2,5 +2,6 @@
 
 from ._api import load, read, save
 from ._errors import ModelFileError
+from ._writing import whole_file
 
-__all__ = ["ModelFileError", "load", "read", "save"]
+__all__ = ["ModelFileError", "load", "read", "save", "whole_file"]

@@ -398,6 +398,11 @@ _OTHER_ENTRIES = {
 
 # Models of tables, and streams of rows
 
+_column = row(
+    text, text, array(1, "fi", any_number=True), nothing | array(1, "fu", any_number=True)
+)
+_some_rows = row(count, each(_column))
+
 _TABLE_ENTRIES = {
     "TableModel": Entry(
         "greville.tables._model",
@@ -408,7 +413,8 @@ _TABLE_ENTRIES = {
             "kept": nothing | choice("number", "text", "integer", "flag"),
             "columns": nothing | json,
             "estimator": nothing | known(*ESTIMATORS),
-            "first": nothing | each(row(text, text, array((1, 2), any_number=True) | json), list),
+            "first": nothing | each(_column),
+            "stale": flag,
             "n_first": count,
             "n_rows": count,
             "n_without_target": count,
@@ -424,8 +430,10 @@ _TABLE_ENTRIES = {
             "id": nothing | text,
             "monitor": nothing | known("DriftMonitor"),
             "lines": count,
-            "rows": json,
-            "waiting": json,
+            "rows": _some_rows,
+            "waiting": _some_rows,
+            "ids": each(text),
+            "predictions": each(nothing | text | number | flag),
             "forgotten": count,
         },
         take=live.own_fields,

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from ..linalg import Array
 from ._errors import ModelFileError, Wrong
 
 
 def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
-    """Write beside the file, make sure that it has reached the disk, and only then swap.
-
-    A link stays a link: what it points to is replaced. Who had access keeps it.
-    """
+    """Write tensors into a file, whole or not at all."""
     try:
         from safetensors.numpy import save_file
     except ImportError as error:
@@ -23,6 +21,17 @@ def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str])
             "models are written with safetensors, which is not installed; "
             "run: pip install 'greville[files]'"
         ) from error
+    with whole_file(path) as new:
+        _save(save_file, tensors, new, metadata)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The name of a new file, which takes the place of another when it is complete.
+
+    It is written beside it, and only swapped when it has reached the disk. A link stays a link:
+    what it points to is replaced. Who had access keeps it.
+    """
     target = os.path.realpath(path)
     mode = _mode_of(target)
     folder = os.path.dirname(target)
@@ -32,7 +41,7 @@ def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str])
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         usual = stat.S_IMODE(os.fstat(fd).st_mode)
         os.close(fd)
-        _save(save_file, tensors, new, metadata)
+        yield new
         _sync(new, usual if mode is None else mode)
         os.replace(new, target)
     except BaseException:

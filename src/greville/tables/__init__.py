@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ._batch import Batch, TableError, Troubles, in_chunks
 from ._encoding import numbers
-from ._formats import Reading, from_rows
+from ._formats import Reading, parsed_line
 from ._metrics import ClassificationScore, RegressionScore
-from ._model import SOLVERS, Answers, TableModel
-from ._reading import find_sources, read
+from ._model import Answers, TableModel
+from ._reading import Stopped, find_sources, read
+from ._settings import SOLVERS
 from ._stream import Stream
-from ._writing import whole_file, written
+from ._writing import written
 
 __all__ = [
     "SOLVERS",
@@ -18,15 +19,15 @@ __all__ = [
     "ClassificationScore",
     "Reading",
     "RegressionScore",
+    "Stopped",
     "Stream",
     "TableError",
     "TableModel",
     "Troubles",
     "find_sources",
-    "from_rows",
     "in_chunks",
     "numbers",
+    "parsed_line",
     "read",
-    "whole_file",
     "written",
 ]

@@ -22,20 +22,26 @@ class Batch:
     """Some rows of one source, as an Arrow record batch.
 
     `numbers` are those of the rows in the source, from 1; `done` is the share of the source that
-    was read by the end of them.
+    was read by the end of them. In a `sparse` one, a column that is not there is missing.
+    `skipped` are the rows that were left out before or among these, and why.
     """
 
     table: Any
     source: str
     numbers: NDArray[np.int64]
     done: float
+    sparse: bool = False
+    skipped: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
         return self.table.num_rows
 
     def part(self, start: int, stop: int) -> Self:
-        rows = self.table.slice(start, stop - start)
-        return replace(self, table=rows, numbers=self.numbers[start:stop])
+        rows, numbers = self.table.slice(start, stop - start), self.numbers[start:stop]
+        first = self.numbers[start - 1] if start else -1
+        last = np.inf if stop == len(self) else self.numbers[stop - 1] if stop else -1
+        skipped = tuple(each for each in self.skipped if first < each[0] < last)
+        return replace(self, table=rows, numbers=numbers, skipped=skipped)
 
     def where(self, row: int) -> str:
         """The name of a row in a message."""
@@ -53,12 +59,18 @@ class Troubles:
     def meet(self, what: str) -> None:
         """One row that cannot be used."""
         if not self.skip:
-            raise TableError(
-                f"{what}; mend it, or pass --on-error skip to go on without such rows."
-            )
+            raise TableError(f"{what}; {ADVICE}")
+        self._count(what)
+
+    def _count(self, what: str) -> None:
         self.count += 1
         if len(self.first) < 5:
             self.first.append(what)
+
+    def count_skipped(self, batch: Batch) -> None:
+        """Rows that a reader has left out already."""
+        for _, what in batch.skipped:
+            self._count(what)
 
     def meet_rows(self, batch: Batch, wrong: dict[int, str]) -> None:
         """Rows of a batch that cannot be used, and why."""

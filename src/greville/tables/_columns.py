@@ -6,6 +6,7 @@ becomes one of five plain types, and is then read as the kind that the model has
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +31,26 @@ _SPARED, _ENOUGH = 0.05, 20
 _FLAGS = {"true": 1.0, "false": 0.0}
 _MICROSECONDS_A_DAY = 86_400e6
 
+# Up to here every whole number is a float; beyond there numbers are too large to be squared.
+_EXACT, _LARGEST = 2**53, 1e100
+
+# What stands for nothing among numbers, dates, true and false.
+NOTHING = [
+    "",
+    "NA",
+    "N/A",
+    "#N/A",
+    "n/a",
+    "NaN",
+    "nan",
+    "-nan",
+    "NULL",
+    "null",
+    "None",
+    "none",
+    "?",
+]
+
 
 class UnknownType(ValueError):
     """A column of a type that no model can use."""
@@ -42,6 +63,8 @@ def plain(column: Any) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return plain(column.dictionary_decode())
+    if pa.types.is_integer(kind) and _has_large(column):
+        return pc.cast(column, TEXT)  # as a float it would be another number, and another name
     for is_kind, wanted in (
         (pa.types.is_floating, NUMBER),
         (pa.types.is_integer, NUMBER),
@@ -49,6 +72,7 @@ def plain(column: Any) -> Any:
         (pa.types.is_boolean, FLAG),
         (pa.types.is_string, TEXT),
         (pa.types.is_large_string, TEXT),
+        (pa.types.is_string_view, TEXT),
         (pa.types.is_null, TEXT),
         (pa.types.is_date, TIME),
         (pa.types.is_timestamp, TIME),
@@ -67,6 +91,12 @@ def plain(column: Any) -> Any:
     raise UnknownType(f"its type, {kind}, is none that can be learned from")
 
 
+def _has_large(column: Any) -> bool:
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return most is not None and max(most, -least) > _EXACT
+
+
 def joined(first: Any, more: Any) -> Any:
     """Two plain columns as one; as text if they are of different types."""
     if first.type != more.type:
@@ -78,16 +108,16 @@ def joined(first: Any, more: Any) -> Any:
 
 
 def as_numbers(column: Any) -> tuple[Floats, Mask]:
-    if column.type == NUMBER:
-        values = _with_nan(column)
-    elif column.type == FLAG:
-        values = _with_nan(pc.cast(column, NUMBER))
-    elif column.type == TEXT:
-        values, wrong = _parsed(column, NUMBER, _number)
-        return _without_infinite(values, wrong)
+    if column.type == TEXT:
+        values, wrong = _parsed(column)
+    elif column.type in (NUMBER, FLAG):
+        values, wrong = _with_nan(pc.cast(column, NUMBER)), np.zeros(len(column), bool)
     else:
         return _all_wrong(column)
-    return _without_infinite(values, np.zeros(len(values), bool))
+    large = np.abs(values) > _LARGEST  # infinite ones too
+    if large.any():
+        return np.where(large, math.nan, values), wrong | large
+    return values, wrong
 
 
 def as_flags(column: Any) -> tuple[Floats, Mask]:
@@ -98,7 +128,7 @@ def as_flags(column: Any) -> tuple[Floats, Mask]:
         values = _with_nan(column)
         return values, ~(np.isnan(values) | (values == 0) | (values == 1))
     if column.type == TEXT:
-        known = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        known = pc.utf8_lower(_something(column))
         values = np.array(
             [math.nan if v is None else _FLAGS.get(v, math.inf) for v in known.to_pylist()]
         )
@@ -122,16 +152,26 @@ def as_days(column: Any) -> tuple[Floats, Mask]:
 
 def as_text(column: Any) -> Any:
     """Whole numbers without a point, so that 3 in a CSV and 3.0 in Parquet are the same."""
-    if column.type == TEXT:
-        return column
     if column.type == NUMBER:
-        whole = pc.equal(pc.round(column), column)
-        small = pc.less(pc.abs(column), 2.0**53)
-        short = pc.cast(pc.cast(pc.if_else(pc.and_(whole, small), column, 0.0), pa.int64()), TEXT)
-        return pc.if_else(pc.and_(whole, small), short, pc.cast(column, TEXT))
+        column = pc.if_else(pc.is_nan(column), None, column)
+        short = pc.and_(pc.equal(pc.round(column), column), pc.less(pc.abs(column), float(_EXACT)))
+        whole = pc.cast(pc.cast(pc.if_else(short, column, 0.0), pa.int64()), TEXT)
+        return pc.if_else(short, whole, pc.cast(column, TEXT))
     if column.type == VECTOR:
         return pa.array([None if v is None else str(v) for v in column.to_pylist()], TEXT)
-    return pc.cast(column, TEXT)
+    text = column if column.type == TEXT else pc.cast(column, TEXT)
+    return pc.if_else(pc.equal(text, ""), None, text)
+
+
+def text_of(value: Any) -> str | None:
+    """The same for one value, as JSON has it."""
+    if isinstance(value, str):
+        return value.encode("utf8", "replace").decode() or None
+    if isinstance(value, float):
+        if value != value:  # noqa: PLR0124
+            return None
+        return str(int(value)) if value == round(value) and abs(value) < _EXACT else repr(value)
+    return None if value is None else json.dumps(value)
 
 
 def as_vectors(column: Any, width: int) -> tuple[Floats, Mask]:
@@ -150,11 +190,14 @@ def as_vectors(column: Any, width: int) -> tuple[Floats, Mask]:
 
 def kind_of(column: Any) -> str:
     """What a plain column is: number, flag, time, vector, text, or empty."""
-    if column.null_count == len(column):
-        return "empty"
+    if column.type == NUMBER:
+        return "empty" if np.isnan(as_numbers(column)[0]).all() else "number"
     if column.type != TEXT:
-        return {NUMBER: "number", FLAG: "flag", TIME: "time"}.get(column.type, "vector")
-    known = column.drop_null()
+        kind = {FLAG: "flag", TIME: "time"}.get(column.type, "vector")
+        return "empty" if column.null_count == len(column) else kind
+    known = _something(column).drop_null()
+    if not len(known):
+        return "empty"
     spared = _SPARED * len(known) if len(known) >= _ENOUGH else 0.0
     for kind, read in (("number", as_numbers), ("flag", as_flags), ("time", as_days)):
         if read(known)[1].sum() <= spared:
@@ -162,41 +205,19 @@ def kind_of(column: Any) -> str:
     return "text"
 
 
-# Plain columns in a model's file
-
-_NAMES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": VECTOR}
-
-
-def stored(column: Any) -> tuple[str, Any]:
-    """The type of a plain column, and its values as an array or a list."""
-    kind = next(name for name, type_ in _NAMES.items() if type_ == column.type)
-    if kind == "number":
-        return kind, _with_nan(column)
-    return kind, (pc.cast(column, pa.int64()) if kind == "time" else column).to_pylist()
-
-
-def restored(kind: str, values: Any) -> Any:
-    """The column again; a ValueError if there is none of this type with these values."""
-    if kind not in _NAMES or isinstance(values, np.ndarray) != (kind == "number"):
-        raise ValueError(f"a column of {kind!r}: there is no such type.")
-    try:
-        if kind == "time":
-            return pc.cast(pa.array(values, pa.int64()), TIME)
-        return pa.array(values, _NAMES[kind])
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise ValueError(f"a column of {kind!r}: not all values are.") from error
-
-
 def _with_nan(column: Any) -> Floats:
     values = column.to_numpy(zero_copy_only=False)
     return np.asarray(values, dtype=np.float64)
 
 
-def _without_infinite(values: Floats, wrong: Mask) -> tuple[Floats, Mask]:
-    infinite = np.isinf(values)
-    if infinite.any():
-        return np.where(infinite, math.nan, values), wrong | infinite
-    return values, wrong
+def _as_it_is(column: Any) -> Any:
+    return column
+
+
+def _something(column: Any) -> Any:
+    """Text without spaces around it, and missing where it says nothing."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(NOTHING)), None, trimmed)
 
 
 def _all_wrong(column: Any) -> tuple[Floats, Mask]:
@@ -204,19 +225,14 @@ def _all_wrong(column: Any) -> tuple[Floats, Mask]:
     return np.full(len(column), math.nan), wrong
 
 
-def _parsed(column: Any, wanted: Any, parse: Any) -> tuple[Floats, Mask]:
+def _parsed(column: Any) -> tuple[Floats, Mask]:
     """Text as numbers, all at once if all are; else one by one, to know which are not."""
-    for text in (column, None):
+    for read in (_as_it_is, _something):
         try:
-            return (
-                _with_nan(
-                    pc.cast(pc.utf8_trim_whitespace(column) if text is None else text, wanted)
-                ),
-                np.zeros(len(column), bool),
-            )
+            return _with_nan(pc.cast(read(column), NUMBER)), np.zeros(len(column), bool)
         except pa.ArrowInvalid:
             continue
-    values = [parse(value) for value in column.to_pylist()]
+    values = [_number(value) for value in _something(column).to_pylist()]
     wrong = np.array([value is None for value in values], bool)
     return np.array([math.nan if value is None else value for value in values]), wrong
 
@@ -231,7 +247,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _times(column: Any) -> tuple[Any, Mask]:
-    trimmed = pc.utf8_trim_whitespace(column)
+    trimmed = _something(column)
     for wanted in (TIME, pa.timestamp("us", "UTC")):
         try:
             return pc.cast(pc.cast(trimmed, wanted), TIME), np.zeros(len(column), bool)
@@ -248,6 +264,6 @@ def _time(text: str | None) -> datetime | bool | None:
         return None
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         return False
-    return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._batch import Batch, TableError
 from ._columns import (
     TEXT,
-    VECTOR,
     Floats,
     Mask,
     UnknownType,
@@ -29,6 +29,9 @@ from ._columns import (
 
 # Values of a text column with an input of their own; the others share one.
 MOST_VALUES = 50
+
+# Numbers in one value of a column of lists.
+MOST_NUMBERS = 100_000
 
 # A text column with nearly as many values as rows, such as a name, says nothing about other rows.
 _NEARLY_ALL, _ENOUGH = 0.9, 50
@@ -125,12 +128,15 @@ class Text(Column):
     kind, wanted = "text", "text"
     values: list[str]
     others: bool
+    numbers: bool  # names that are numbers, in whatever way they are written
 
     @classmethod
     def learned(cls, name: str, column: Any) -> Column:
-        counts = Counter(as_text(column).drop_null().to_pylist())
+        numbers = kind_of(column) == "number"
+        counts = Counter(_names(column, numbers).drop_null().to_pylist())
         common = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
-        return cls(name, values=sorted(common), others=len(counts) > MOST_VALUES)
+        others = len(counts) > MOST_VALUES
+        return cls(name, values=sorted(common), others=others, numbers=numbers)
 
     @property
     def inputs(self) -> list[str]:
@@ -139,8 +145,8 @@ class Text(Column):
 
     def fill(self, column: Any, out: Floats) -> Mask:
         out[:] = 0
-        column = as_text(column)
-        places = pc.index_in(column, value_set=_text_array(self.values))
+        column = _names(column, self.numbers)
+        places = pc.index_in(column, value_set=pa.array(self.values, TEXT))
         places = pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
         known = places >= 0
         out[np.flatnonzero(known), places[known]] = 1
@@ -243,7 +249,7 @@ _KINDS: dict[str, type[Column]] = {
 _SETTINGS: dict[str, dict[str, type]] = {
     "number": {"median": float, "missing": bool},
     "flag": {"missing": bool},
-    "text": {"values": list, "others": bool},
+    "text": {"values": list, "others": bool, "numbers": bool},
     "time": {"origin": float, "clock": bool},
     "vector": {"width": int},
     "ignored": {"why": str},
@@ -293,30 +299,36 @@ class Encoding:
                     raise ValueError(f"{key}={value!r}: not of the right type.")
             if kind == "text" and not all(isinstance(value, str) for value in settings["values"]):
                 raise ValueError("values: not all of them are text.")
-            if kind == "vector" and not 1 <= settings["width"] <= 100_000:
+            if kind == "vector" and not 1 <= settings["width"] <= MOST_NUMBERS:
                 raise ValueError(f"width={settings['width']}: too many.")
             found.append(_KINDS[kind](name, **settings))
         return cls(found)
 
-    def check_columns(self, names: Sequence[str], source: str) -> None:
-        """Raise a TableError for columns that a table does not have."""
-        missing = [column.name for column in self.used if column.name not in names]
-        if missing:
+    def check_columns(self, batch: Batch) -> None:
+        """Raise a TableError for columns that a table does not have.
+
+        Lines of JSON may leave out what is missing, but not everything.
+        """
+        names = batch.table.schema.names
+        missing = [column.name for column in self.used if column.name not in set(names)]
+        if missing and (not batch.sparse or len(missing) == len(self.used)):
             raise TableError(
-                f"{source}: it has no column {_listed(missing)}, which the model was trained with; "
-                f"it has {_listed(names)}."
+                f"{batch.source}: it has no column {listed(missing)}, which the model was trained "
+                f"with; it has {listed(names)}."
             )
 
     def encode(self, batch: Batch) -> tuple[Floats, dict[int, str]]:
         """The inputs of all rows, and for rows that have none, what is wrong with them."""
         table = batch.table
-        self.check_columns(table.schema.names, batch.source)
+        self.check_columns(batch)
+        there = set(table.schema.names)
         out = np.empty((len(batch), len(self.inputs)))
         wrong: dict[int, str] = {}
         start = 0
         for column in self.used:
             stop = start + len(column.inputs)
-            raw = table.column(column.name)
+            known = column.name in there
+            raw = table.column(column.name) if known else pa.nulls(len(batch), TEXT)
             try:
                 values = plain(raw)
             except UnknownType as error:
@@ -346,17 +358,18 @@ def numbers(batch: Batch, name: str) -> tuple[Floats, dict[int, str]]:
 def _learned(name: str, column: Any, categorical: bool) -> Column:
     kind = kind_of(column)
     if kind == "empty":
-        return Ignored(name, why="no values in the first rows")
+        return Ignored(name, why="nothing that can be used in the first rows")
     if categorical and kind != "vector":
         return Text.learned(name, column)
-    if kind == "text" and column.type == TEXT:
+    if kind == "text":
         n = len(column) - column.null_count
         distinct = pc.count_distinct(column).as_py()
         if n >= _ENOUGH and distinct > _NEARLY_ALL * n:
             return Ignored(name, why="text with a different value in nearly every row")
-    if kind == "vector" and column.type != VECTOR:
-        return Ignored(name, why=f"its type, {column.type}")
-    return _KINDS[kind].learned(name, column)
+    learned = _KINDS[kind].learned(name, column)
+    if isinstance(learned, Vector) and not 1 <= learned.width <= MOST_NUMBERS:
+        return Ignored(name, why=f"lists of {learned.width:,} numbers")
+    return learned
 
 
 def _fill_with_gaps(values: Floats, instead: float, sign: bool, out: Floats, wrong: Mask) -> Mask:
@@ -367,13 +380,17 @@ def _fill_with_gaps(values: Floats, instead: float, sign: bool, out: Floats, wro
     return wrong
 
 
-def _text_array(values: list[str]) -> Any:
-    import pyarrow as pa
+def _names(column: Any, numbers: bool) -> Any:
+    """What is text; of numbers, the same for 3, 3.0 and "3"."""
+    if not (numbers and column.type == TEXT):
+        return as_text(column)
+    values, _ = as_numbers(column)
+    exact = pa.array(np.abs(values) < 2.0**53)  # not what is too large, or no number
+    return pc.if_else(exact, as_text(pa.array(values, from_pandas=True)), as_text(column))
 
-    return pa.array(values, TEXT)
 
-
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Some names, for a message."""
     shown = ", ".join(repr(name) for name in names[:8])
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 

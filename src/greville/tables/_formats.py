@@ -1,29 +1,29 @@
-"""Readers: a function for each format that yields Arrow record batches in constant memory.
-
-Each gets a `Source` and yields record batches, the numbers of their rows from 1, and the share of
-the source that was read.
-"""
+"""Readers: a function for each format that yields batches of rows in constant memory."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ._batch import ADVICE, TableError, Troubles
+from ._batch import ADVICE, Batch, TableError
+from ._columns import text_of
 
 # Bytes of text that are parsed at a time, and rows of what has rows.
 _BLOCK = 1 << 22
 _ROWS = 1 << 14
+_LONGEST_LINE = 1 << 26
 
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
@@ -42,24 +42,6 @@ _FORMATS = {
     ".npy": "npy",
     ".npz": "npz",
 }
-# What stands for nothing in a CSV.
-_NOTHING = [
-    "",
-    "NA",
-    "N/A",
-    "#N/A",
-    "n/a",
-    "NaN",
-    "nan",
-    "-nan",
-    "NULL",
-    "null",
-    "None",
-    "none",
-    "?",
-]
-
-Piece = tuple[Any, NDArray[np.int64], float]
 
 
 @dataclass(frozen=True)
@@ -75,54 +57,57 @@ class Reading:
 class Source:
     """One file, or standard input as ``-``."""
 
-    def __init__(self, path: Path | None, stdin: IO[bytes] | None = None) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self.name = "standard input" if path is None else str(path)
         self.size = 0 if path is None else path.stat().st_size
-        self._stdin = stdin
 
     @contextmanager
     def open(self) -> Iterator[tuple[Any, Callable[[], float]]]:
         """The bytes, uncompressed, and a function that says how much of the file was read."""
-        size = max(self.size, 1)
         with ExitStack() as closing:
             if self.path is None:
-                assert self._stdin is not None
-                raw: Any = self._stdin
+                # Not Python's own: what a thread is waiting for there cannot be let go of.
+                try:
+                    raw: Any = closing.enter_context(open(os.dup(0), "rb"))
+                except OSError as error:
+                    raise TableError("standard input: it is closed.") from error
                 head = raw.peek(4)[:4]
                 kind = next((k for magic, k in _MAGIC.items() if head.startswith(magic)), None)
             else:
                 raw = closing.enter_context(self.path.open("rb"))
                 kind = _COMPRESSED.get(self.path.suffix.lower())
-            stream = (
-                raw if kind is None else pa.CompressedInputStream(pa.PythonFile(raw, "r"), kind)
-            )
-            yield stream, lambda: 0.0 if self.path is None else min(1.0, raw.tell() / size)
+            stream = raw
+            if kind is not None:
+                stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), kind)
+            size = self.size if raw.seekable() else 0
+            yield stream, lambda: min(1.0, raw.tell() / size) if size else 0.0
 
     def format(self, reading: Reading) -> str | None:
         if reading.format is not None:
             return reading.format
-        suffixes = [s.lower() for s in self.path.suffixes] if self.path is not None else []
-        if suffixes and suffixes[-1] in _COMPRESSED:
-            suffixes.pop()
-        return _FORMATS.get(suffixes[-1]) if suffixes else None
+        return None if self.path is None else format_of(self.path)[0]
+
+
+def format_of(path: Path) -> tuple[str | None, str | None]:
+    """The format and the compression that the name of a file says."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    codec = _COMPRESSED.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSED else None
+    return _FORMATS.get(suffixes[-1]) if suffixes else None, codec
 
 
 def is_known(path: Path) -> bool:
     """Whether a file in a folder is one to read."""
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return bool(suffixes) and suffixes[-1] in _FORMATS and not path.name.startswith((".", "_"))
+    return format_of(path)[0] is not None and not path.name.startswith((".", "_"))
 
 
 def read_source(
-    source: Source, reading: Reading, troubles: Troubles, columns: Sequence[str] | None
-) -> Iterator[Piece]:
+    source: Source, reading: Reading, skip: bool, columns: Sequence[str] | None
+) -> Iterator[Batch]:
     """The batches of one source; only these columns, where that saves work."""
     kind = source.format(reading)
     try:
-        if kind in ("parquet", "arrow", "npy", "npz") and source.path is None and kind != "arrow":
+        if kind in ("parquet", "npy", "npz") and source.path is None:
             raise TableError(
                 f"{source.name}: {kind} cannot be read from a pipe; write it to a file first."
             )
@@ -133,14 +118,16 @@ def read_source(
         elif kind in ("npy", "npz"):
             yield from _numpy(source, kind)
         else:
-            yield from _text(source, reading, troubles, kind)
+            yield from _text(source, reading, skip, kind)
     except TableError:
         raise
     except FileNotFoundError as error:
         raise TableError(f"{source.name}: there is no such file.") from error
     except PermissionError as error:
         raise TableError(f"{source.name}: it may not be read; look at its permissions.") from error
-    except (pa.ArrowInvalid, pa.ArrowException, OSError, EOFError, zipfile.BadZipFile) as error:
+    except UnicodeError as error:
+        raise TableError(f"{source.name}: it is not in {reading.encoding} ({error}).") from error
+    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile) as error:
         raise TableError(f"{source.name}: {_meaning(error, source)}") from error
 
 
@@ -180,9 +167,7 @@ class _PutBack(io.RawIOBase):
         return len(some)
 
 
-def _text(
-    source: Source, reading: Reading, troubles: Troubles, kind: str | None
-) -> Iterator[Piece]:
+def _text(source: Source, reading: Reading, skip: bool, kind: str | None) -> Iterator[Batch]:
     with source.open() as (stream, done):
         head = stream.read(1 << 16)
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -201,13 +186,11 @@ def _text(
                     f"{source.name}: it is one JSON list; one object a line is wanted, which "
                     "jq -c '.[]' makes of it."
                 )
-            yield from _json_lines(
-                source, head.removeprefix(b"\xef\xbb\xbf"), stream, troubles, done
-            )
+            yield from _json_lines(source, head.removeprefix(b"\xef\xbb\xbf"), stream, skip, done)
         else:
             delimiter = reading.delimiter or ("\t" if kind == "tsv" else _delimiter(start))
             whole = io.BufferedReader(_PutBack(head, stream))
-            yield from _csv(source, whole, delimiter, reading, troubles, done)
+            yield from _csv(source, whole, delimiter, reading, skip, done)
 
 
 def _delimiter(start: bytes) -> str:
@@ -221,23 +204,22 @@ def _csv(
     stream: Any,
     delimiter: str,
     reading: Reading,
-    troubles: Troubles,
+    skip: bool,
     done: Callable[[], float],
-) -> Iterator[Piece]:
+) -> Iterator[Batch]:
     """Everything as text, which costs no more: what a column is, the model says."""
     from pyarrow import csv
 
-    skipped: list[int] = []
+    skipped: list[tuple[int, str]] = []
     refused: list[str] = []
 
     def invalid(row: Any) -> str:
         number = row.number - int(reading.header)
         what = f"row {number:,} has {row.actual_columns} fields instead of {row.expected_columns}"
-        if not troubles.skip:
+        if not skip:
             refused.append(what)
             return "error"
-        troubles.meet(f"{source.name}, {what}")
-        skipped.append(number)
+        skipped.append((number, f"{source.name}, {what}"))
         return "skip"
 
     try:
@@ -253,22 +235,29 @@ def _csv(
                 delimiter=delimiter, invalid_row_handler=invalid, newlines_in_values=True
             ),
             convert_options=csv.ConvertOptions(
-                default_column_type=pa.string(), strings_can_be_null=True, null_values=_NOTHING
+                default_column_type=pa.string(), strings_can_be_null=True, null_values=[""]
             ),
         )
         names = [name.strip() for name in reader.schema.names]
         if not reading.header:
             names = [name.removeprefix("f") for name in names]
         _check_names(source, names)
-        number, at = 0, 0
-        for batch in reader:
-            numbers = np.arange(number + 1, number + 1 + batch.num_rows, dtype=np.int64)
-            while at < len(skipped) and len(numbers) and skipped[at] <= numbers[-1]:
-                numbers[numbers >= skipped[at]] += 1
-                at += 1
-            number = int(numbers[-1]) if len(numbers) else number
-            if batch.num_rows:
-                yield pa.RecordBatch.from_arrays(batch.columns, names=names), numbers, done()
+        number, held = 0, None
+        for table in reader:
+            numbers = np.arange(number + 1, number + 1 + table.num_rows, dtype=np.int64)
+            for bad, _ in skipped:
+                numbers[numbers >= bad] += 1 if bad > number else 0
+            if not table.num_rows:
+                continue
+            number = int(numbers[-1])
+            before = tuple(each for each in skipped if each[0] < number)
+            del skipped[: len(before)]
+            if held is not None:
+                yield held
+            renamed = pa.RecordBatch.from_arrays(table.columns, names=names)
+            held = Batch(renamed, source.name, numbers, done(), skipped=before)
+        if held is not None:  # and what was left out after the last row
+            yield replace(held, skipped=(*held.skipped, *skipped))
     except pa.ArrowInvalid as error:
         if refused:
             raise TableError(f"{source.name}, {refused[0]}; {ADVICE}") from error
@@ -276,61 +265,88 @@ def _csv(
 
 
 def _json_lines(
-    source: Source, head: bytes, stream: Any, troubles: Troubles, done: Callable[[], float]
-) -> Iterator[Piece]:
+    source: Source, head: bytes, stream: Any, skip: bool, done: Callable[[], float]
+) -> Iterator[Batch]:
     number, rest, more = 0, head, True
+    texts: dict[str, Any] = {}  # columns that Arrow would take for dates
+    order: dict[str, None] = {}
     while more:
         block = stream.read(_BLOCK)
         more = bool(block)
         rest += block
         whole, _, rest = rest.rpartition(b"\n") if more else (rest, b"", b"")
+        if len(rest) > _LONGEST_LINE:
+            raise TableError(f"{source.name}, row {number + 1:,}: it is longer than 64 MB.")
         if not whole.strip():
             number += whole.count(b"\n") + bool(more and whole)
             continue
         lines = whole.split(b"\n")
-        numbers = (
-            number + 1 + np.array([i for i, line in enumerate(lines) if line.strip()], np.int64)
-        )
+        rows = [i for i, line in enumerate(lines) if line.strip()]
+        numbers = number + 1 + np.array(rows, np.int64)
+        skipped: list[tuple[int, str]] = []
         number += len(lines)
-        batch = _parsed_at_once(whole, len(numbers))
-        if batch is None:
-            batch, numbers = _parsed_one_by_one(source, lines, number - len(lines), troubles)
-        if batch is not None and batch.num_rows:
-            _check_names(source, batch.schema.names)
-            yield batch, numbers, done()
+        table = _parsed_at_once(whole, len(numbers), texts, order)
+        if table is None:
+            before = number - len(lines)
+            table, numbers, skipped = _parsed_one_by_one(source, lines, before, skip)
+        if table is not None and table.num_rows:
+            _check_names(source, table.schema.names)
+            yield Batch(table, source.name, numbers, done(), sparse=True, skipped=tuple(skipped))
 
 
-def _parsed_at_once(block: bytes, n_rows: int) -> Any:
+def _parsed_at_once(
+    block: bytes, n_rows: int, texts: dict[str, Any], order: dict[str, None]
+) -> Any:
     from pyarrow import json as arrow_json
 
-    try:
-        table = arrow_json.read_json(
-            pa.BufferReader(block),
-            read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-        )
-    except (pa.ArrowInvalid, pa.ArrowException):
+    read = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    for _ in range(2):
+        schema = pa.schema(list(texts.items())) if texts else None
+        parse = arrow_json.ParseOptions(explicit_schema=schema)
+        try:
+            table = arrow_json.read_json(pa.BufferReader(block), read, parse)
+        except pa.ArrowException:
+            return None
+        if not texts:
+            order |= dict.fromkeys(table.schema.names)
+        dates = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+        if not dates:
+            break
+        texts |= dict.fromkeys(dates, pa.string())  # once more, and from now on, as they came
+    if table.num_rows != n_rows:
         return None
-    return table.combine_chunks().to_batches()[0] if table.num_rows == n_rows else None
+    # What is in the schema and in no line of this block is not there.
+    order |= dict.fromkeys(table.schema.names)
+    known = set(table.schema.names)
+    there = [n for n in order if n in known and table.column(n).null_count < n_rows]
+    return table.select(there).combine_chunks().to_batches()[0] if there else None
 
 
 def _parsed_one_by_one(
-    source: Source, lines: list[bytes], before: int, troubles: Troubles
-) -> tuple[Any, NDArray[np.int64]]:
-    rows, numbers = [], []
-    for i, line in enumerate(lines):
+    source: Source, lines: list[bytes], before: int, skip: bool
+) -> tuple[Any, NDArray[np.int64], list[tuple[int, str]]]:
+    rows, numbers, skipped = [], [], []
+    for number, line in enumerate(lines, before + 1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            troubles.meet(f"{source.name}, row {before + i + 1:,}: it is not JSON ({error})")
-            continue
-        if not isinstance(row, dict):
-            troubles.meet(f"{source.name}, row {before + i + 1:,}: it is not a JSON object")
-            continue
-        rows.append(row)
-        numbers.append(before + i + 1)
-    return from_rows(rows), np.array(numbers, np.int64)
+        row = parsed_line(line)
+        if isinstance(row, dict):
+            rows.append(row)
+            numbers.append(number)
+        elif skip:
+            skipped.append((number, f"{source.name}, row {number:,}: {row}"))
+        else:
+            raise TableError(f"{source.name}, row {number:,}: {row}; {ADVICE}")
+    return from_rows(rows), np.array(numbers, np.int64), skipped
+
+
+def parsed_line(line: bytes) -> dict[str, Any] | str:
+    """A line of JSON as a row, or what is wrong with it."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"it is not JSON ({error})"
+    return row if isinstance(row, dict) else "it is not a JSON object"
 
 
 def from_rows(rows: Sequence[dict[str, Any]]) -> Any:
@@ -345,34 +361,30 @@ def record_batch(columns: dict[str, Any]) -> Any:
 
 
 def array_of(values: list[Any]) -> Any:
+    """JSON values as a column; as text if they are not of one kind."""
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([_as_text(value) for value in values], pa.string())
-
-
-def _as_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        return pa.array([text_of(value) for value in values], pa.string())
 
 
 # Tables
 
 
-def _parquet(source: Source, columns: Sequence[str] | None) -> Iterator[Piece]:
+def _parquet(source: Source, columns: Sequence[str] | None) -> Iterator[Batch]:
     from pyarrow import parquet
 
     assert source.path is not None
     with parquet.ParquetFile(source.path, memory_map=False, pre_buffer=False) as file:
         names = file.schema_arrow.names
         _check_names(source, names)
-        wanted = None if columns is None else [name for name in names if name in set(columns)]
+        asked = None if columns is None else set(columns)
+        wanted = None if asked is None else [name for name in names if name in asked]
         n = max(file.metadata.num_rows, 1)
-        yield from _numbered(file.iter_batches(batch_size=_ROWS, columns=wanted), n)
+        yield from _numbered(source, file.iter_batches(batch_size=_ROWS, columns=wanted), n)
 
 
-def _arrow(source: Source) -> Iterator[Piece]:
+def _arrow(source: Source) -> Iterator[Batch]:
     with source.open() as (stream, done):
         if source.path is not None and stream.read(6) == b"ARROW1":
             with pa.memory_map(str(source.path)) as file:
@@ -380,16 +392,16 @@ def _arrow(source: Source) -> Iterator[Piece]:
                 count = reader.num_record_batches
                 _check_names(source, reader.schema.names)
                 batches = ((reader.get_batch(i), (i + 1) / count) for i in range(count))
-                yield from _sliced(batches)
+                yield from _sliced(source, batches)
         else:
             if source.path is not None:
                 stream.seek(0)
             reader = pa.ipc.open_stream(pa.PythonFile(stream, "r"))
             _check_names(source, reader.schema.names)
-            yield from _sliced((batch, done()) for batch in reader)
+            yield from _sliced(source, ((batch, done()) for batch in reader))
 
 
-def _sliced(batches: Iterator[tuple[Any, float]]) -> Iterator[Piece]:
+def _sliced(source: Source, batches: Iterator[tuple[Any, float]]) -> Iterator[Batch]:
     """Batches of at most so many rows; a file may be all one."""
     number = 0
     for batch, done in batches:
@@ -397,19 +409,19 @@ def _sliced(batches: Iterator[tuple[Any, float]]) -> Iterator[Piece]:
             piece = batch.slice(start, _ROWS)
             numbers = np.arange(number + 1, number + 1 + piece.num_rows, dtype=np.int64)
             number += piece.num_rows
-            yield piece, numbers, done
+            yield Batch(piece, source.name, numbers, done)
 
 
-def _numbered(batches: Iterator[Any], n_rows: int) -> Iterator[Piece]:
+def _numbered(source: Source, tables: Iterator[Any], n_rows: int) -> Iterator[Batch]:
     number = 0
-    for batch in batches:
-        numbers = np.arange(number + 1, number + 1 + batch.num_rows, dtype=np.int64)
-        number += batch.num_rows
-        if batch.num_rows:
-            yield batch, numbers, number / n_rows
+    for table in tables:
+        numbers = np.arange(number + 1, number + 1 + table.num_rows, dtype=np.int64)
+        number += table.num_rows
+        if table.num_rows:
+            yield Batch(table, source.name, numbers, number / n_rows)
 
 
-def _numpy(source: Source, kind: str) -> Iterator[Piece]:
+def _numpy(source: Source, kind: str) -> Iterator[Batch]:
     with ExitStack() as closing:
         try:
             arrays = _arrays(source, kind, closing)
@@ -430,7 +442,7 @@ def _numpy(source: Source, kind: str) -> Iterator[Piece]:
                     columns |= _columns_of(name, array.read(min(_ROWS, n - start)), source)
                 yield record_batch(columns)
 
-        yield from _numbered(batches(), max(n, 1))
+        yield from _numbered(source, batches(), max(n, 1))
 
 
 def _arrays(source: Source, kind: str, closing: ExitStack) -> dict[str, _ArrayRows]:
@@ -492,9 +504,8 @@ def _columns_of(name: str, array: Any, source: Source) -> dict[str, Any]:
 
 
 def _check_names(source: Source, names: Sequence[str]) -> None:
-    twice = {name for name in names if list(names).count(name) > 1}
-    if twice:
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
         raise TableError(
-            f"{source.name}: several columns are called {sorted(twice)[0]!r}; give each a name of "
-            "its own."
+            f"{source.name}: several columns are called {name!r}; give each a name of its own."
         )

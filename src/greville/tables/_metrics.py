@@ -72,6 +72,8 @@ class ClassificationScore:
     def add(
         self, y: NDArray[Any], predicted: NDArray[Any], proba: NDArray[Any] | None = None
     ) -> None:
+        if not len(y):
+            return
         self.n += len(y)
         pairs, counts = np.unique(
             np.array([str(v) for v in y] + [str(v) for v in predicted]).reshape(2, -1),

@@ -13,20 +13,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..elm import ELMClassifier, ELMRegressor
-from ..solvers import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
-from ..validation import check_number, unchanged_on_error
 from ._batch import Batch, TableError, Troubles
-from ._columns import TEXT, joined, plain, restored, stored
-from ._encoding import Encoding
+from ._columns import plain
+from ._encoding import Encoding, listed
+from ._first import FirstRows
+from ._settings import checked, is_feature, make_estimator
 from ._target import CLASSIFICATION, REGRESSION, kind_of_target, targets, wanted
 
 # Rows from which is learned what columns are. They are kept until so many have come.
 FIRST = 4096
-
-# hidden="auto": ten units for each input, the paper's rule, within these.
-_LEAST_UNITS, _MOST_UNITS = 100, 1000
-
-SOLVERS = ("opium", "dynamic", "sliding", "light", "greville")
 
 
 @dataclass
@@ -45,8 +40,9 @@ class TableModel:
     """Learns a column of a table from the others, batch by batch.
 
     What the columns are (numbers, true or false, text, times) is learned from the first 4096 rows
-    and then frozen. Until so many have come, they are kept, and learned afresh when 1, 2, 4, ... of
-    them say something else: how rows are cut into batches, files or runs changes nothing.
+    and then frozen. Until so many have come they are kept as they came, and all of them are looked
+    at and learned when the model is used: how rows are cut into batches, files or runs changes
+    nothing.
 
     Parameters
     ----------
@@ -91,43 +87,30 @@ class TableModel:
         ignore: Sequence[str] = (),
         categorical: Sequence[str] = (),
     ) -> None:
-        self.settings: dict[str, Any] = {
-            "target": target,
-            "task": task,
-            "hidden": hidden,
-            "solver": solver,
-            "alpha": alpha,
-            "epsilon": epsilon,
-            "window": window,
-            "seed": seed,
-            "features": None if features is None else list(features),
-            "ignore": list(ignore),
-            "categorical": list(categorical),
-        }
+        self.settings: dict[str, Any] = checked(
+            {
+                "target": target,
+                "task": task,
+                "hidden": hidden,
+                "solver": solver,
+                "alpha": alpha,
+                "epsilon": epsilon,
+                "window": window,
+                "seed": seed,
+                "features": None if features is None else list(features),
+                "ignore": list(ignore),
+                "categorical": list(categorical),
+            }
+        )
         self.task: str | None = None  # regression or classification, once it is known
         self.kept: str | None = None  # how targets are kept: number, text, integer or flag
         self.columns: list[dict[str, Any]] | None = None  # of the encoding
         self.estimator: Any = None
-        self.first: dict[str, Any] | None = {}  # the first rows, as long as they may change things
-        self.n_first = 0
+        self.first: FirstRows | None = FirstRows()  # as long as they may change the columns
+        self.stale = False  # whether some of them were not looked at yet
         self.n_rows = 0  # learned
         self.n_without_target = 0
         self._encoding: Encoding | None = None
-        self._check_settings()
-
-    def _check_settings(self) -> None:
-        """Say at once what is wrong with them."""
-        s = self.settings
-        check_text("target", s["target"])
-        if s["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
-            raise TableError(f"--task {s['task']}: choose auto, regression or classification.")
-        if s["hidden"] != "auto":
-            check_number("--hidden", s["hidden"], low=1, high=100_001, whole=True)
-        check_number("--seed", s["seed"], low=0, high=2**32, whole=True)
-        for key in ("features", "ignore", "categorical"):
-            for name in s[key] or ():
-                check_text(key, name)
-        self._solver()
 
     # What is what
 
@@ -148,203 +131,202 @@ class TableModel:
     @property
     def needed(self) -> list[str] | None:
         """The columns that must be read; None for all."""
-        if self.columns is not None and self.first is None:
+        if self.first is None:
             return [column.name for column in self.encoding.used] + [self.target]
         features = self.settings["features"]
         return None if features is None else [*features, self.target]
 
     @property
     def classes(self) -> list[Any]:
-        return self.estimator.classes_.tolist() if self.task == CLASSIFICATION else []
+        known = self.task == CLASSIFICATION and self.estimator is not None
+        return self.estimator.classes_.tolist() if known else []
 
-    def _is_feature(self, name: str) -> bool:
-        features = self.settings["features"]
-        chosen = features is None or name in features
-        return chosen and name != self.target and name not in self.settings["ignore"]
+    @property
+    def says_how_sure(self) -> bool:
+        """Whether predictions come with standard deviations."""
+        return self.task == REGRESSION and self.settings["solver"] != "light"
 
     # Learning
 
     def learn(self, table: Any, troubles: Troubles | None = None) -> Self:
-        """Learn all rows of a table, or of a batch or a list of batches, that have a target."""
+        """Learn all rows of a table, or of a batch or a list of batches, that have a target.
+
+        All of them or, if an exception comes out, none. What is wrong with one of the first rows
+        is said when they are looked at: by `settle`, or when there are enough of them.
+        """
         troubles = troubles or Troubles()
-        batches = list(_batches(table))
-        with unchanged_on_error(self):
-            while batches and self.first is not None:
-                self._see(batches.pop(0), troubles)
-            if batches:
-                self._learn(batches, troubles)
+        new, batches = self.twin(), list(_batches(table))
+        for batch in batches:
+            troubles.count_skipped(batch)
+        while batches and new.first is not None:
+            batch = batches.pop(0)
+            new._check_names(batch)
+            room = min(FIRST - new.first.n, len(batch))
+            new.first = new.first.with_batch(batch.part(0, room), new._is_wanted)
+            new.stale = True
+            if new.first.n >= FIRST:
+                new._look(troubles)
+                new.freeze()
+            if room < len(batch):
+                batches.insert(0, batch.part(room, len(batch)))
+        if batches:
+            new._learn(batches, troubles)
+        return self._become(new)
+
+    def settle(self, troubles: Troubles | None = None) -> Self:
+        """Look at all of the first rows, and learn them, if that is still to be done."""
+        if self.stale:
+            new = self.twin()
+            new._look(troubles or Troubles())
+            self._become(new)
         return self
 
-    def record(self, table: Any, troubles: Troubles | None = None) -> list[Answers]:
-        """Predict every row before it is learned, and learn them all."""
-        troubles = troubles or Troubles()
-        with unchanged_on_error(self, *([] if self.estimator is None else [self.estimator])):
-            return [
-                self._see(piece, troubles, record=True)
-                for batch in _batches(table)
-                for piece in self._pieces(batch)
-            ]
-
-    def _pieces(self, batch: Batch) -> Iterator[Batch]:
-        """Parts of a batch in which the encoding stays as it is."""
-        start = 0
-        while start < len(batch):
-            ahead = len(batch)
-            if self.first is not None:
-                ahead = max(1, 2 * _measured(self.n_first)) - self.n_first
-            yield batch.part(start, min(len(batch), start + ahead))
-            start += ahead
-
-    def _see(self, batch: Batch, troubles: Troubles, *, record: bool = False) -> Answers:
-        """Learn a batch; its predictions before that are only made if wanted."""
-        if self.first is None:
-            if record:
-                return self._record(batch, troubles)
-            self._learn([batch], troubles)
-            return Answers(np.empty(0), {})
-        answers: Answers | None = None
-        trial: TableModel | None = None
-        if record and self.columns is not None:  # what is known so far answers
-            trial = self.twin()
-            answers = trial._record(batch, troubles)
-            batch = _without(batch, answers.wrong)
-        before = _measured(self.n_first)
-        room = min(FIRST - self.n_first, len(batch))
-        head, rest = batch.part(0, room), batch.part(room, len(batch))
-        self._keep(head)
-        if _measured(self.n_first) > before:
-            self._measure()
-            self._drop_wrong(head, troubles)
-            self._learn_first()
-        elif trial is not None:
-            self.estimator, self.n_rows = trial.estimator, trial.n_rows
-            self.n_without_target = trial.n_without_target
-        else:
-            self._learn([head], troubles)
-        if self.n_first >= FIRST:
-            self.freeze()
-            if len(rest):
-                self._learn([rest], troubles)
-        if answers is None:
-            answers = Answers(self._nothing(len(batch)), {})
-        return answers
-
-    def _drop_wrong(self, batch: Batch, troubles: Troubles) -> None:
-        """Take the last of the first rows out again that cannot be used."""
+    def _look(self, troubles: Troubles) -> None:
+        """Learn from all of the first rows what the columns are, and then the rows."""
         assert self.first is not None
-        wrong = self._read(batch)[3]
-        if wrong:
-            troubles.meet_rows(batch, wrong)
-            keep = np.ones(self.n_first, bool)
-            keep[[self.n_first - len(batch) + row for row in wrong]] = False
-            self.first = {k: v.filter(pa.array(keep)) for k, v in self.first.items()}
-            self.n_first = int(keep.sum())
-
-    def _keep(self, batch: Batch) -> None:
-        """Add rows to the first ones."""
-        assert self.first is not None
-        self._check_names(batch)
-        n, kept = len(batch), dict(self.first)
-        for name in batch.table.schema.names:
-            if not (self._is_feature(name) or name == self.target):
-                continue
-            try:
-                column = plain(batch.table.column(name))
-            except ValueError:  # a type that no model can use: nothing of it is
-                column = pa.nulls(n, TEXT)
-            before = kept.get(name)
-            kept[name] = joined(
-                pa.nulls(self.n_first, column.type) if before is None else before, column
-            )
-        for name, column in kept.items():
-            if len(column) == self.n_first:  # the batch does not have it
-                kept[name] = pa.concat_arrays([column, pa.nulls(n, column.type)])
-        self.first, self.n_first = kept, self.n_first + n
-
-    def _check_names(self, batch: Batch) -> None:
-        names = batch.table.schema.names
-        if self.target not in names:
-            raise TableError(
-                f"{batch.source}: there is no column {self.target!r} to learn; it has "
-                f"{_some(names)}. Pass one of them as --target."
-            )
-        for key in ("features", "ignore", "categorical"):
-            for name in self.settings[key] or ():
-                if name not in names:
-                    raise TableError(
-                        f"{batch.source}: there is no column {name!r}, which --{key} names; it has "
-                        f"{_some(names)}."
-                    )
+        self._measure()
+        for row, reason in sorted(self._learn_first().items()):
+            troubles.meet(f"{self.first.where(row)}: {reason}")
 
     def _measure(self) -> None:
-        """Learn what the columns are from the first 1, 2, 4, ... rows."""
         assert self.first is not None
-        n = _measured(self.n_first)
-        features = {k: v.slice(0, n) for k, v in self.first.items() if k != self.target}
-        encoding = Encoding.learned(features, self.settings["categorical"])
-        if not encoding.inputs and n >= min(self.n_first, 16):
-            raise TableError(
-                "there is no column to learn from: "
-                + (
-                    "; ".join(f"{c.name!r} is {c.description()}" for c in encoding.columns)
-                    or "only the target is there"
-                )
-                + "."
-            )
+        columns = dict(self.first.columns)
+        column = columns.pop(self.target, None)
+        if column is None:
+            column = pa.nulls(self.first.n, pa.string())
+        encoding = Encoding.learned(columns, self.settings["categorical"])
+        if not encoding.inputs:
+            what = "; ".join(f"{c.name!r} is {c.description()}" for c in encoding.columns)
+            raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
         self._encoding, self.columns = encoding, encoding.as_list()
-        self.task, self.kept = kind_of_target(
-            self.first[self.target].slice(0, n), self.settings["task"]
-        )
+        self.task, self.kept = kind_of_target(column, self.settings["task"])
 
-    def _learn_first(self) -> None:
-        """Start again, with all of the first rows."""
+    def _learn_first(self) -> dict[int, str]:
+        """Start again with all of the first rows; what is wrong with some."""
         assert self.first is not None
         self.estimator, self.n_rows, self.n_without_target = None, 0, 0
-        table = pa.RecordBatch.from_pydict(self.first)
-        numbers = np.arange(1, self.n_first + 1)
-        self._learn([Batch(table, "the first rows", numbers, 0.0)], Troubles(skip=True))
-
-    def freeze(self) -> None:
-        """Let what was learned about the columns stand as it is."""
-        self.first = None
+        self.stale = False
+        batch = self.first.batch()
+        wrong = self._read(batch)[3]
+        self._learn([batch], Troubles(skip=True))
+        return wrong
 
     def _learn(self, batches: Sequence[Batch], troubles: Troubles) -> None:
         """Learn the rows of batches together."""
         parts = []
         for batch in batches:
-            X, y, known, wrong = self._read(batch)
-            troubles.meet_rows(batch, wrong)
-            use = known.copy()
-            use[list(wrong)] = False
-            self.n_without_target += int((~known).sum())
+            X, y, use, _ = self._usable(batch, troubles)
             parts.append((X, y) if use.all() else (X[use], y[use]))
         X, y = (
             np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
         )
         if len(X):
             with _naming(batches):
-                self._estimator(X.shape[1]).partial_fit(X, y)
+                self._begun(X.shape[1]).partial_fit(X, y)
             self.n_rows += len(X)
 
-    def _record(self, batch: Batch, troubles: Troubles) -> Answers:
-        """Predict rows, each before it is learned."""
+    def _usable(
+        self, batch: Batch, troubles: Troubles
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], Answers]:
+        """Inputs, targets, which rows can be learned, and answers without predictions."""
         X, y, known, wrong = self._read(batch)
         troubles.meet_rows(batch, wrong)
+        self.n_without_target += int((~known).sum())
         use = known.copy()
         use[list(wrong)] = False
-        self.n_without_target += int((~known).sum())
-        answers = Answers(self._nothing(len(batch)), wrong, target=y, known=known)
+        return X, y, use, Answers(self._nothing(len(batch)), wrong, target=y, known=use)
+
+    def _begun(self, n_inputs: int) -> Any:
+        """What learns; it is made when there is something to learn."""
+        if self.estimator is None:
+            self.estimator = make_estimator(self.settings, self.task, n_inputs)
+        return self.estimator
+
+    def freeze(self) -> None:
+        """Let what was learned about the columns stand as it is."""
+        self.settle()
+        self.first = None
+
+    # Predicting every row before it is learned
+
+    def record(self, table: Any, troubles: Troubles | None = None) -> list[Answers]:
+        """Predict every row before it is learned, and learn them all.
+
+        As long as the first rows come, what the columns are is learned afresh from 1, 2, 4, ... of
+        them, and when one does not fit.
+        """
+        troubles = troubles or Troubles()
+        new, answers = self.twin().settle(Troubles(skip=True)), []
+        for batch in _batches(table):
+            troubles.count_skipped(batch)
+            start = 0
+            while start < len(batch) and new.first is not None:
+                ahead = max(1, 2 * _power_of_two(new.first.n)) - new.first.n
+                piece = batch.part(start, min(start + ahead, len(batch)))
+                found = new._record_first(piece, troubles)
+                answers.append(found)
+                start += len(found.prediction)
+            if start < len(batch):
+                answers.append(new._record(batch.part(start, len(batch)), troubles))
+        self._become(new)
+        return answers
+
+    def _record_first(self, piece: Batch, troubles: Troubles) -> Answers:
+        """The same for some of the first rows: those up to one that does not fit, or that one."""
+        assert self.first is not None
+        if self.columns is None:
+            return self._take_in(piece.part(0, 1), "", troubles)
+        wrong = self._read(piece)[3]
+        stop = min(wrong, default=len(piece))
+        if stop == 0:
+            return self._take_in(piece.part(0, 1), wrong[0], troubles)
+        piece = piece.part(0, stop)
+        answers = self._record(piece, troubles)
+        self.first = self.first.with_batch(piece, self._is_wanted)
+        n = self.first.n
+        if n == _power_of_two(n):
+            self._look_again(troubles)
+        return answers
+
+    def _take_in(self, row: Batch, reason: str, troubles: Troubles) -> Answers:
+        """A row that does not fit says what its column is; if it does not fit then, it is wrong."""
+        assert self.first is not None
+        new = self.twin()
+        new.first = self.first.with_batch(row, self._is_wanted)
+        new._measure()
+        _, y, known, wrong = new._read(row)
+        if wrong:
+            troubles.meet_rows(row, {0: reason or wrong[0]})
+            return Answers(self._nothing(1), {0: reason or wrong[0]})
+        new._look_again(troubles)
+        self._become(new)
+        return Answers(self._nothing(1), {}, target=y, known=known)
+
+    def _look_again(self, troubles: Troubles) -> None:
+        """Look at the first rows, and let go of those that now turn out to be wrong."""
+        assert self.first is not None
+        self._measure()
+        wrong = self._learn_first()
+        for row, reason in sorted(wrong.items()):
+            troubles.meet(f"{self.first.where(row)}: {reason}")
+        self.first = self.first.without(list(wrong)) if wrong else self.first
+        if self.first.n >= FIRST:
+            self.first = None
+
+    def _record(self, batch: Batch, troubles: Troubles) -> Answers:
+        X, y, use, answers = self._usable(batch, troubles)
         with _naming([batch]):
             runs = np.flatnonzero(np.diff(use)) + 1  # those without a target are only predicted
             for rows in np.split(np.arange(len(use)), runs):
                 if use[rows[0]]:
-                    answers.prediction[rows] = self._estimator(X.shape[1]).prequential(
-                        X[rows], y[rows]
-                    )
+                    estimator = self._begun(X.shape[1])
+                    answers.prediction[rows] = estimator.prequential(X[rows], y[rows])
                     self.n_rows += len(rows)
                 elif self.estimator is not None:
                     answers.prediction[rows] = self.estimator.predict(X[rows])
         return answers
+
+    # Reading rows
 
     def _read(
         self, batch: Batch
@@ -354,17 +336,51 @@ class TableModel:
         y, known, bad = self.targets(batch)
         return X, y, known, bad | wrong
 
-    def _check_target(self, batch: Batch) -> None:
-        if self.target not in batch.table.schema.names:
-            raise TableError(
-                f"{batch.source}: there is no column {self.target!r}, the target; it has "
-                f"{_some(batch.table.schema.names)}."
-            )
+    def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
+        """The targets of a batch, which are there, and what is wrong with the others."""
+        assert self.kept is not None
+        if self.target in batch.table.schema.names:
+            raw = batch.table.column(self.target)
+        elif batch.sparse:
+            raw = pa.nulls(len(batch), pa.string())
+        else:
+            raise self._no_target(batch)
+        y, missing, bad = targets(plain(raw), self.kept)
+        reason = f"the target {self.target!r} should be {wanted(self.kept)}, got "
+        return (
+            y,
+            ~missing,
+            {int(i): reason + repr(raw[int(i)].as_py()) for i in np.flatnonzero(bad)},
+        )
+
+    def _no_target(self, batch: Batch) -> TableError:
+        return TableError(
+            f"{batch.source}: there is no column {self.target!r}, the target; it has "
+            f"{listed(batch.table.schema.names)}."
+        )
+
+    def _is_wanted(self, name: str) -> bool:
+        return name == self.target or is_feature(self.settings, name)
+
+    def _check_names(self, batch: Batch) -> None:
+        names = set(batch.table.schema.names)
+        if batch.sparse:
+            return
+        if self.target not in names:
+            raise self._no_target(batch)
+        features = self.settings["features"]
+        for key in ("features", "ignore", "categorical"):
+            for name in self.settings[key] or ():
+                if name not in names and (features is None or name in features):
+                    raise TableError(
+                        f"{batch.source}: there is no column {name!r}, which --{key} names; it has "
+                        f"{listed(batch.table.schema.names)}."
+                    )
 
     # Predicting
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """The predictions for all rows of a batch or an Arrow table."""
+        """The predictions for all rows of a batch or a table."""
         parts = []
         for batch in _batches(table):
             answers = self.answers(batch)
@@ -375,6 +391,7 @@ class TableModel:
 
     def answers(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predictions for a batch, and what goes with them."""
+        self.settle()
         X, wrong = self.encoding.encode(batch)
         if self.estimator is None:
             raise TableError("the model has learned nothing yet; give it rows with a target first.")
@@ -388,170 +405,122 @@ class TableModel:
             return Answers(predicted, wrong, std=spread)
         return Answers(self.estimator.predict(X), wrong)
 
-    @property
-    def says_how_sure(self) -> bool:
-        """Whether predictions come with standard deviations."""
-        return self.task == REGRESSION and self.settings["solver"] != "light"
-
-    def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
-        """The targets of a batch, which are there, and what is wrong with the others."""
-        self._check_target(batch)
-        assert self.kept is not None
-        raw = batch.table.column(self.target)
-        y, missing, bad = targets(plain(raw), self.kept)
-        reason = f"the target {self.target!r} should be {wanted(self.kept)}"
-        return (
-            y,
-            ~missing,
-            {int(row): f"{reason}, got {raw[int(row)].as_py()!r}" for row in np.flatnonzero(bad)},
-        )
+    def _nothing(self, n: int) -> NDArray[Any]:
+        """So many predictions that are none."""
+        return np.full(n, None if self.task != REGRESSION else np.nan)
 
     # Models as sums over rows
 
     def unlearn(self, table: Any, troubles: Troubles | None = None) -> int:
-        """Remove rows learned earlier; how many."""
-        self._check_additive("unlearn rows")
-        self.freeze()
-        removed, twin = 0, _twin(self.estimator)
+        """Remove rows learned earlier, all of them or none; how many."""
+        new = self.twin()
+        new._check_additive("unlearn rows")
+        new.freeze()
+        removed = 0
         for batch in _batches(table):
-            X, y, known, wrong = self._read(batch)
-            (troubles or Troubles()).meet_rows(batch, wrong)
-            known[list(wrong)] = False
-            if known.any():
-                twin.unlearn(X[known], y[known])
-                removed += int(known.sum())
-        self.estimator = twin
-        self.n_rows -= removed
+            X, y, use, _ = new._usable(batch, troubles or Troubles())
+            if use.any():
+                with _naming([batch]):
+                    new.estimator.unlearn(X[use], y[use])
+                removed += int(use.sum())
+        new.n_rows, new.n_without_target = self.n_rows - removed, self.n_without_target
+        self._become(new)
         return removed
 
     def merge(self, *others: TableModel) -> Self:
         """Learn all that other models have learned."""
-        self._check_additive("merge models")
-        twin = _twin(self.estimator)
-        for other in others:
-            for what in ("task", "kept", "columns"):
-                if getattr(self, what) != getattr(other, what) or self.target != other.target:
-                    raise TableError(
-                        "the models have learned different things about their columns; train the "
-                        "second with --like the first, then they go together."
-                    )
-            twin.merge(other.estimator)
-        self.estimator = twin
-        self.n_rows += sum(other.n_rows for other in others)
-        self.freeze()
-        return self
-
-    def twin(self) -> Self:
-        """A copy that goes its own way."""
-        other = copy(self)
-        other.estimator = _twin(self.estimator)
-        other.first = None if self.first is None else dict(self.first)
-        return other
+        new = self.twin()
+        new._check_additive("merge models")
+        new.freeze()
+        for each in others:
+            other = each.twin().settle()
+            same = all(
+                getattr(new, what) == getattr(other, what)
+                for what in ("task", "kept", "columns", "target")
+            )
+            if not same or other.estimator is None:
+                raise TableError(
+                    "the models have learned different things about their columns; train the "
+                    "second with --like the first, then they go together."
+                )
+            new.estimator.merge(other.estimator)
+            new.n_rows += other.n_rows
+        return self._become(new)
 
     def forgotten(self) -> Self:
         """The same columns, units and hidden layer, and nothing learned."""
-        other = copy(self)
+        other = self.twin().settle()
+        if other.estimator is None:
+            raise TableError("the model has learned nothing yet that another could be like.")
         other.freeze()
-        other.estimator = copy(self.estimator)
-        other.estimator.solver_ = copy(self.estimator.solver_)
         other.estimator._early = None
         other.estimator._start_again()
         other.n_rows = other.n_without_target = 0
         return other
 
     def _check_additive(self, what: str) -> None:
+        self.settle()
         if self.estimator is None or not hasattr(self.estimator, "unlearn"):
             raise TableError(
                 f"this model cannot {what}; only those with the solver opium or greville can."
             )
 
+    def twin(self) -> Self:
+        """A copy that goes its own way: what it shares is never changed."""
+        other = copy(self)
+        if self.estimator is not None:
+            other.estimator = self.estimator._twin()
+        return other
+
+    def _become(self, other: Self) -> Self:
+        vars(self).update(vars(other))
+        return self
+
     # Files
 
     def _file_fields(self) -> dict[str, Any]:
         fields = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        if self.first is not None:
-            fields["first"] = [(name, *stored(column)) for name, column in self.first.items()]
+        fields["n_first"] = 0 if self.first is None else self.first.n
+        fields["first"] = None if self.first is None else self.first.stored()
         return fields
 
     @classmethod
     def _from_file_fields(cls, fields: dict[str, Any]) -> Self:
-        """The model again; a ValueError if something in it does not go together."""
+        """The model again; an exception if something in it does not go together."""
         model = cls(**fields["settings"])  # checks them, and that there are no others
-        first, columns, estimator = (fields[k] for k in ("first", "columns", "estimator"))
+        first, n_first = fields["first"], fields.pop("n_first")
         vars(model).update(fields)
-        if columns is not None:
-            n_inputs = len(model.encoding.inputs)
-            if estimator is not None and estimator.n_features_in_ != n_inputs:
-                raise ValueError("the estimator does not have as many inputs as the columns make.")
-        if (columns is None) != (model.task is None) or (estimator is not None and columns is None):
-            raise ValueError("an estimator, a task and columns go together.")
-        kind = ELMClassifier if model.task == CLASSIFICATION else ELMRegressor
-        if estimator is not None and not isinstance(estimator, kind):
-            raise ValueError(f"the task {model.task} is not that of the estimator.")
-        if (model.kept == "number") != (model.task == REGRESSION) and columns is not None:
-            raise ValueError("the task and the kind of the targets do not go together.")
-        if estimator is not None:
-            nothing = {column.name: pa.nulls(1) for column in model.encoding.used}
-            batch = Batch(
-                pa.RecordBatch.from_pydict(nothing), "a row of nothing", np.ones(1, int), 1.0
-            )
-            answer = model.answers(batch).prediction[0]
-            if model.task == REGRESSION and not np.isfinite(answer):
-                raise ValueError("it does not predict numbers.")
         if first is not None:
-            model.first = {name: restored(kind, values) for name, kind, values in first}
-            lengths = {len(column) for column in model.first.values()} or {0}
-            if lengths != {model.n_first} or model.n_first >= FIRST:
-                raise ValueError("the first rows are not as many as they should be.")
+            model.first = FirstRows.restored(first, n_first)
+            if n_first >= FIRST:
+                raise ValueError("these are more than the first rows.")
+        model._check_whole()
         return model
 
-    # The estimator
-
-    def _estimator(self, n_inputs: int) -> Any:
-        """What learns; it is made when there is something to learn."""
-        if self.estimator is None:
-            self.estimator = self._started(n_inputs)
-        return self.estimator
-
-    def _started(self, n_inputs: int) -> Any:
-        hidden = self.settings["hidden"]
-        if hidden == "auto":
-            hidden = min(max(10 * n_inputs, _LEAST_UNITS), _MOST_UNITS)
+    def _check_whole(self) -> None:
+        """Raise an exception if it does not work."""
+        columns, estimator = self.columns, self.estimator
+        if (columns is None) != (self.task is None) or (columns is None and estimator is not None):
+            raise ValueError("an estimator, a task and columns go together.")
+        if columns is None:
+            if self.first is None:
+                raise ValueError("it does not know its columns.")
+            return
+        if (self.kept == "number") != (self.task == REGRESSION):
+            raise ValueError("the task and the kind of the targets do not go together.")
+        used = self.encoding.used
+        if estimator is None:
+            return
         kind = ELMClassifier if self.task == CLASSIFICATION else ELMRegressor
-        return kind(hidden, self._solver(), random_state=self.settings["seed"])
-
-    def _solver(self) -> Any:
-        s = self.settings
-        if s["solver"] not in SOLVERS:
-            raise TableError(f"--solver {s['solver']}: choose one of {', '.join(SOLVERS)}.")
-        given = {k: s[k] for k in ("alpha", "epsilon", "window") if s[k] is not None}
-        takes = {
-            "opium": ("epsilon",),
-            "dynamic": ("alpha", "epsilon"),
-            "sliding": ("window", "epsilon"),
-        }
-        for name in given:
-            if name not in takes.get(s["solver"], ()):
-                raise TableError(f"--{name}: the solver {s['solver']} has no such setting.")
-        if s["solver"] == "opium":
-            solver: Any = Opium(given.get("epsilon", "auto"), intercept=True)
-        else:
-            kinds = {"dynamic": DynamicOpium, "sliding": SlidingOpium, "light": OpiumLight}
-            solver = kinds.get(s["solver"], Greville)(**given)
-        try:
-            solver._check_parameters()
-        except ValueError as error:
-            raise TableError(f"--{error}") from error
-        return solver
-
-    def _nothing(self, n: int) -> NDArray[Any]:
-        """So many predictions that are none."""
-        return np.full(n, None if self.task != REGRESSION else np.nan)
-
-
-def check_text(name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise TableError(f"--{name} {value!r}: pass the name of a column.")
+        if not isinstance(estimator, kind):
+            raise ValueError(f"the task {self.task} is not that of the estimator.")
+        if estimator.n_features_in_ != len(self.encoding.inputs):
+            raise ValueError("the estimator does not have as many inputs as the columns make.")
+        empty = pa.RecordBatch.from_arrays([pa.nulls(1)] * len(used), [c.name for c in used])
+        X, _ = self.encoding.encode(Batch(empty, "a row of nothing", np.ones(1, np.int64), 1.0))
+        answer = estimator.predict(X)[0]
+        if self.task == REGRESSION and not np.isfinite(answer):
+            raise ValueError("it does not predict numbers.")
 
 
 @contextmanager
@@ -565,13 +534,9 @@ def _naming(batches: Sequence[Batch]) -> Iterator[None]:
         raise TableError(f"{where}: {error}") from error
 
 
-def _measured(n: int) -> int:
-    """How many of the first rows say what the columns are."""
-    return FIRST if n >= FIRST else (1 << (n.bit_length() - 1) if n else 0)
-
-
-def _twin(estimator: Any) -> Any:
-    return None if estimator is None else estimator._twin()
+def _power_of_two(n: int) -> int:
+    """The largest up to n."""
+    return 1 << (n.bit_length() - 1) if n else 0
 
 
 def _batches(table: Any) -> Iterator[Batch]:
@@ -587,17 +552,3 @@ def _batches(table: Any) -> Iterator[Batch]:
         numbers = np.arange(number + 1, number + 1 + piece.num_rows)
         number += piece.num_rows
         yield Batch(piece, "the table", numbers, 1.0)
-
-
-def _without(batch: Batch, rows: dict[int, str]) -> Batch:
-    if not rows:
-        return batch
-    keep = np.ones(len(batch), bool)
-    keep[list(rows)] = False
-    table = batch.table.filter(pa.array(keep))
-    return Batch(table, batch.source, batch.numbers[keep], batch.done)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:8]))
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import glob
 import queue
-import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ def find_sources(names: Sequence[str]) -> list[Source]:
     sources: list[Source] = []
     for name in names:
         if name == "-":
-            sources.append(Source(None, sys.stdin.buffer))
+            sources.append(Source(None))
             continue
         path = Path(name)
         try:
@@ -43,38 +42,43 @@ def find_sources(names: Sequence[str]) -> list[Source]:
     return sources
 
 
+class Stopped(Exception):
+    """Somebody has asked to stop while rows were waited for."""
+
+
 def read(
     sources: Sequence[Source],
     reading: Reading,
     troubles: Troubles,
     columns: Sequence[str] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Batch]:
-    """All batches of all sources; the next ones are read while these are worked on."""
-    yield from _ahead(_read(sources, reading, troubles, columns))
+    """All batches of all sources; the next ones are read while these are worked on.
+
+    Raises `Stopped` as soon as `stopped` says so.
+    """
+    yield from _ahead(_read(sources, reading, troubles.skip, columns), stopped)
 
 
 def _read(
-    sources: Sequence[Source],
-    reading: Reading,
-    troubles: Troubles,
-    columns: Sequence[str] | None,
+    sources: Sequence[Source], reading: Reading, skip: bool, columns: Sequence[str] | None
 ) -> Iterator[Batch]:
     for source in sources:
         some = False
-        for table, numbers, done in read_source(source, reading, troubles, columns):
+        for batch in read_source(source, reading, skip, columns):
             some = True
-            yield Batch(table, source.name, numbers, done)
+            yield batch
         if not some:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
 
-def _ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+def _ahead(batches: Iterator[Batch], stopped: Callable[[], bool]) -> Iterator[Batch]:
     """The same from a thread of its own."""
     ready: queue.Queue[Any] = queue.Queue(_AHEAD)
-    stop = threading.Event()
+    over = threading.Event()
 
     def put(item: Any) -> None:
-        while not stop.is_set():
+        while not over.is_set():
             try:
                 ready.put(item, timeout=0.1)
                 return
@@ -85,21 +89,25 @@ def _ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
         try:
             for batch in batches:
                 put((batch, None))
-                if stop.is_set():
+                if over.is_set():
                     return
             put((None, None))
         except BaseException as error:
             put((None, error))
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    threading.Thread(target=work, daemon=True).start()
     try:
         while True:
-            batch, error = ready.get()
+            try:
+                batch, error = ready.get(timeout=0.2)
+            except queue.Empty:
+                if stopped():
+                    raise Stopped from None
+                continue
             if error is not None:
                 raise error
             if batch is None:
                 return
             yield batch
     finally:
-        stop.set()
+        over.set()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from ..monitor import DriftMonitor
 from ._batch import Batch, Troubles
+from ._first import FirstRows
 from ._formats import array_of, record_batch
 from ._model import TableModel
 
@@ -44,96 +46,97 @@ class Stream:
         self.monitor = monitor
         self.lines = 0  # that were answered
         self.rows: list[Row] = []  # of the block that is not whole
-        self.waiting: dict[Any, tuple[Row, Any]] = {}  # rows without a target, and their prediction
+        # Rows without a target, and their predictions.
+        self.waiting: dict[Any, tuple[Row | _Restored, Any]] = {}
         self.forgotten = 0
         self._live: TableModel | None = None  # the model and the rows
 
-    def _file_fields(self) -> dict[str, Any]:
-        fields = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        return fields | {"waiting": [[key, *entry] for key, entry in self.waiting.items()]}
-
-    @classmethod
-    def _from_file_fields(cls, fields: dict[str, Any]) -> Self:
-        """The stream again; an exception if something in it does not go together."""
-        stream = cls(fields["model"], fields["id"], fields["monitor"])
-        waiting = {key: (row, prediction) for key, row, prediction in fields["waiting"]}
-        vars(stream).update(fields | {"waiting": waiting})
-        rows = [*stream.rows, *(row for row, _ in waiting.values())]
-        if len(stream.rows) >= BLOCK or not all(isinstance(row, dict) for row in rows):
-            raise ValueError("rows: not those of a part of a block, or that wait for a target.")
-        stream.settled()
-        return stream
-
     def settled(self) -> TableModel:
         """A model of all rows so far."""
+        return self._with_rows().settle(Troubles(skip=True))
+
+    def _with_rows(self) -> TableModel:
         live = self.model.twin()
         if self.rows:
-            live.record(self._batch(self.rows, []), Troubles(skip=True))
+            live.record(self._batch(self.rows), Troubles(skip=True))
         return live
 
     def answer(self, rows: Sequence[Row | str], first: int, troubles: Troubles) -> list[Answer]:
         """An answer for each row; text in the place of a row says what was wrong with it.
 
-        `first` is the number of its line. If an exception comes out, `lines` says how many were
-        answered and learned before it.
+        `first` is the number of its line.
         """
-        answers: list[Answer] = []
+        return [answer for part in self.answers(rows, first, troubles) for answer in part]
+
+    def answers(
+        self, rows: Sequence[Row | str], first: int, troubles: Troubles
+    ) -> Iterator[list[Answer]]:
+        """The same as they are found. If an exception comes out, `lines` says how many were."""
         run: list[Row] = []
         for number, row in enumerate(rows, first):
-            kind = self._kind(row)
+            kind, reason = self._kind(row)
             if kind == "learn" and isinstance(row, dict):
                 run.append(row)
                 continue
-            answers += self._learned(run, number - len(run), troubles)
+            yield from self._learned(run, number - len(run), troubles)
             run = []
-            if isinstance(row, str):
-                troubles.meet(f"standard input, line {number:,}: {row}")
-                answers.append({"line": number, "error": row})
+            if isinstance(row, str) or kind == "wrong":
+                troubles.meet(f"standard input, line {number:,}: {reason}")
+                answers = [{"line": number, "error": reason}]
                 self.lines += 1
             elif kind == "late":
-                answers += self._learned_late(row, number, troubles)
+                answers = self._learned_late(row, number, troubles)
             else:
-                answers.append(self._asked(row, number, troubles))
-        return answers + self._learned(run, first + len(rows) - len(run), troubles)
+                answers = [self._asked(row, number, troubles)]
+            yield answers
+        yield from self._learned(run, first + len(rows) - len(run), troubles)
 
-    def _kind(self, row: Row | str) -> str:
+    def _kind(self, row: Row | str) -> tuple[str, str]:
+        """What to do with a row: learn it, answer it, learn an earlier one; or what is wrong."""
         if isinstance(row, str):
-            return "wrong"
-        if row.get(self.model.target) in (None, ""):
-            return "ask"
-        if self.id is not None and row.get(self.id) in self.waiting:
-            return "late"
-        return "learn"
+            return "wrong", row
+        target = row.get(self.model.target)
+        key = None if self.id is None else row.get(self.id)
+        if isinstance(key, (list, dict)):
+            return "wrong", f"the id {self.id!r} should be text or a number, got {key!r}"
+        if target is None or target == "" or target != target:  # noqa: PLR0124 - nan
+            return "ask", ""
+        if key is None:
+            return "learn", ""
+        if key in self.waiting:
+            return "late", ""
+        if set(row) <= {self.id, self.model.target}:
+            return "wrong", f"no row with the {self.id} {key!r} waits for its target"
+        return "learn", ""
 
-    def _learned(self, rows: list[Row], first: int, troubles: Troubles) -> list[Answer]:
+    def _learned(self, rows: list[Row], first: int, troubles: Troubles) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
-        answers: list[Answer] = []
         while rows:
             room = BLOCK - len(self.rows)
             some, rows = rows[:room], rows[room:]
-            numbers = list(range(first, first + len(some)))
+            numbers = range(first, first + len(some))
             batch = self._batch(some, numbers)
             if len(some) == BLOCK:
                 found = self.model.record(batch, troubles)
                 self._live = None
             else:
-                if self._live is None:
-                    self._live = self.settled()
-                found = self._live.record(batch, troubles)
-                self.rows += some
-                if len(self.rows) == BLOCK:
-                    self.model.record(self._batch(self.rows, []), Troubles(skip=True))
+                live = self._with_rows() if self._live is None else self._live
+                found = live.record(batch, troubles)
+                block = [*self.rows, *some]
+                if len(block) == BLOCK:
+                    self.model.record(self._batch(block), Troubles(skip=True))
                     self.rows, self._live = [], None
-            answers += self._worded(some, numbers, found)
-            first += len(some)
+                else:
+                    self.rows, self._live = block, live
             self.lines += len(some)
-        return answers
+            first += len(some)
+            yield self._worded(some, numbers, found)
 
-    def _worded(self, rows: list[Row], numbers: list[int], found: Sequence[Any]) -> list[Answer]:
-        answers = []
-        i = 0
+    def _worded(self, rows: list[Row], numbers: range, found: Sequence[Any]) -> list[Answer]:
+        answers: list[Answer] = []
         for part in found:
             for k, value in enumerate(part.prediction.tolist()):
+                i = len(answers)
                 answer: Answer = {"line": numbers[i]}
                 if self.id is not None:
                     answer["id"] = rows[i].get(self.id)
@@ -141,10 +144,9 @@ class Stream:
                     answer["error"] = part.wrong[k]
                 else:
                     answer["prediction"] = _said(value)
-                    if part.target is not None:
+                    if part.target is not None and part.known[k]:
                         self._watch(value, part.target[k])
                 answers.append(answer)
-                i += 1
         return answers
 
     def _asked(self, row: Row, number: int, troubles: Troubles) -> Answer:
@@ -152,8 +154,18 @@ class Stream:
         answer: Answer = {"line": number}
         if self.id is not None:
             answer["id"] = row.get(self.id)
-        answer["prediction"] = self._prediction(row, number, answer, troubles)
-        key = None if self.id is None else row.get(self.id)
+        if self._live is None:
+            self._live = self._with_rows()
+        if self._live.settle(Troubles(skip=True)).estimator is None:
+            answer["prediction"] = None
+        else:
+            found = self._live.answers(self._batch([row], [number]))
+            if found.wrong:
+                troubles.meet(f"standard input, line {number:,}: {found.wrong[0]}")
+                answer["error"] = found.wrong[0]
+            else:
+                answer["prediction"] = _said(found.prediction.tolist()[0])
+        key = answer.get("id")
         if key is not None and "error" not in answer:
             self.waiting[key] = row, answer["prediction"]
             if len(self.waiting) > MOST_WAITING:
@@ -162,24 +174,13 @@ class Stream:
         self.lines += 1
         return answer
 
-    def _prediction(self, row: Row, number: int, answer: Answer, troubles: Troubles) -> Any:
-        if self._live is None:
-            self._live = self.settled()
-        if self._live.estimator is None:
-            return None
-        found = self._live.answers(self._batch([row], [number]))
-        if found.wrong:
-            troubles.meet(f"standard input, line {number:,}: {found.wrong[0]}")
-            answer["error"] = found.wrong[0]
-            return None
-        return _said(found.prediction.tolist()[0])
-
     def _learned_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
         """Learn a row whose target has come."""
-        key = row[self.id]  # type: ignore[index]
+        assert self.id is not None
+        key = row[self.id]
         asked, prediction = self.waiting[key]
-        whole = {**asked, self.model.target: row[self.model.target]}
-        answers = self._learned([whole], number, troubles)
+        whole = {**_as_row(asked), self.id: key, self.model.target: row[self.model.target]}
+        (answers,) = self._learned([whole], number, troubles)
         del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
@@ -192,17 +193,61 @@ class Stream:
         error = predicted - target if self.model.task == "regression" else predicted != target
         self.monitor.update(float(error))
 
-    def _batch(self, rows: Sequence[Row], numbers: Sequence[int]) -> Batch:
-        """Rows as a batch. What a row does not have is missing, whatever stands beside it."""
+    def _batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
+        """Rows as a batch. What a row does not have is missing."""
         names = self.model.needed
         if names is None:
-            asked = self.model.settings["ignore"] + self.model.settings["categorical"]
-            given = [name for row in rows for name in row]
-            names = list(dict.fromkeys([*(self.model.first or ()), *asked, *given]))
-            names = [name for name in names if name != self.id]
+            names = [n for n in dict.fromkeys(n for row in rows for n in row) if n != self.id]
         columns = {name: array_of([row.get(name) for row in rows]) for name in names}
         lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
-        return Batch(record_batch(columns), "standard input", lines, 0.0)
+        return Batch(record_batch(columns), "standard input", lines, 0.0, sparse=True)
+
+    # Files
+
+    def _file_fields(self) -> dict[str, Any]:
+        """Rows as columns, which take no more room than their numbers."""
+        waiting = [_as_row(row) for row, _ in self.waiting.values()]
+        return {
+            **{k: v for k, v in vars(self).items() if not k.startswith("_")},
+            "rows": self._stored(self.rows),
+            "waiting": self._stored(waiting),
+            "ids": [json.dumps(key) for key in self.waiting],
+            "predictions": [prediction for _, prediction in self.waiting.values()],
+        }
+
+    def _stored(self, rows: list[Row]) -> tuple[int, list[Any]]:
+        if not rows:
+            return 0, []
+        return len(rows), FirstRows().with_batch(self._batch(rows), lambda name: True).stored()
+
+    @classmethod
+    def _from_file_fields(cls, fields: dict[str, Any]) -> Self:
+        """The stream again; an exception if something in it does not go together."""
+        stream = cls(fields["model"], fields["id"], fields["monitor"])
+        stream.lines, stream.forgotten = fields["lines"], fields["forgotten"]
+        ids = [json.loads(key) for key in fields["ids"]]
+        (n, rows), (n_waiting, waiting) = fields["rows"], fields["waiting"]
+        usable = all(isinstance(key, (str, int, float)) for key in ids)
+        if n >= BLOCK or n_waiting > MOST_WAITING or not usable or len(set(ids)) != n_waiting:
+            raise ValueError("rows: not those of a part of a block, or that wait for a target.")
+        block = FirstRows.restored(rows, n)
+        stream.rows = [_as_row((block, i)) for i in range(n)]
+        kept = FirstRows.restored(waiting, n_waiting)
+        entries = enumerate(zip(ids, fields["predictions"], strict=True))
+        stream.waiting = {key: ((kept, i), prediction) for i, (key, prediction) in entries}
+        stream.settled()
+        return stream
+
+
+# A row that a file has brought: a dict is made of it when it is wanted.
+_Restored = tuple[FirstRows, int]
+
+
+def _as_row(row: Row | _Restored) -> Row:
+    if isinstance(row, dict):
+        return row
+    kept, i = row
+    return {name: column[i].as_py() for name, column in kept.columns.items()}
 
 
 def _said(value: Any) -> Any:

@@ -14,9 +14,6 @@ _MOST_LABELS = 20
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
-# How labels are kept. Numbers are always "number", whatever the task.
-LABELS = ("text", "integer", "flag")
-
 
 def kind_of_target(column: Any, task: str) -> tuple[str, str]:
     """The task, and how targets are kept: number, text, integer or flag.
@@ -40,9 +37,10 @@ def kind_of_target(column: Any, task: str) -> tuple[str, str]:
 
 def targets(column: Any, kept: str) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
     """The targets of some rows, which of them are missing, and which are of the wrong kind."""
-    missing = column.is_null().to_numpy(zero_copy_only=False)
     if kept == "text":
-        filled = [value if value is not None else "" for value in as_text(column).to_pylist()]
+        text = as_text(column)
+        missing = text.is_null().to_numpy(zero_copy_only=False)
+        filled = [value if value is not None else "" for value in text.to_pylist()]
         return np.array(filled, dtype=str), missing, np.zeros(len(missing), bool)
     values, wrong = as_flags(column) if kept == "flag" else as_numbers(column)
     missing = np.isnan(values) & ~wrong

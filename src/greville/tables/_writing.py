@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import os
-import sys
-import tempfile
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..files import whole_file
 from ._batch import TableError
-
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+from ._formats import format_of
 
 
 class Writer:
-    """Writes record batches of one schema to a file, or as CSV or JSON lines to standard output."""
+    """Writes record batches, in one of the formats that can be read."""
 
     def __init__(self, kind: str, stream: Any) -> None:
         self._kind = kind
@@ -43,39 +32,16 @@ class Writer:
         if self._schema is None:
             self._schema = batch.schema
             self._begin()
-        elif batch.schema != self._schema:
-            batch = _as(batch, self._schema)
-        if self._kind in ("csv", "tsv"):
-            self._write_csv(batch)
-        elif self._kind == "jsonl":
-            self._stream.write("".join(_line(row) for row in batch.to_pylist()).encode())
+        if self._kind == "jsonl":
+            self._stream.write(_json_lines(batch))
+        elif self._kind in ("csv", "tsv"):
+            self._stream.write(_csv_lines(self._in_order(batch), self._delimiter))
         else:
-            self._table.write_batch(batch)
-
-    def _write_csv(self, batch: Any) -> None:
-        """All at once where nothing needs quotes; a row with a comma in it takes the long way."""
-        from pyarrow.csv import WriteOptions, write_csv
-
-        options = WriteOptions(
-            include_header=False, delimiter=self._delimiter, quoting_style="none"
-        )
-        part = pa.BufferOutputStream()
-        try:
-            write_csv(batch, part, options)
-            self._stream.write(part.getvalue())
-        except pa.ArrowInvalid:
-            text = io.StringIO()
-            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            csv.writer(text, delimiter=self._delimiter, lineterminator="\n").writerows(rows)
-            self._stream.write(text.getvalue().encode())
+            self._table.write_batch(self._alike(self._in_order(batch)))
 
     def _begin(self) -> None:
         if self._kind in ("csv", "tsv"):
-            head = io.StringIO()
-            csv.writer(head, delimiter=self._delimiter, lineterminator="\n").writerow(
-                self._schema.names
-            )
-            self._stream.write(head.getvalue().encode())
+            self._stream.write(_quoted([self._schema.names], self._delimiter))
         elif self._kind == "parquet":
             from pyarrow.parquet import ParquetWriter
 
@@ -83,34 +49,52 @@ class Writer:
         elif self._kind == "arrow":
             self._table = pa.ipc.new_file(self._stream, self._schema)
 
+    def _in_order(self, batch: Any) -> Any:
+        """The columns of the first batch; what one does not have is missing."""
+        names, known = self._schema.names, set(batch.schema.names)
+        new = known - set(names)
+        if new:
+            raise TableError(
+                f"column {sorted(new)[0]!r} is not in the first rows; write .jsonl, where every "
+                "row may have its own."
+            )
+        columns = [batch.column(n) if n in known else pa.nulls(batch.num_rows) for n in names]
+        return pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _alike(self, batch: Any) -> Any:
+        columns = []
+        for field, column in zip(self._schema, batch.columns, strict=True):
+            try:
+                columns.append(column.cast(field.type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise TableError(
+                    f"column {field.name!r} changes from {field.type} to {column.type}; write .csv "
+                    "or .jsonl instead."
+                ) from error
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
     def close(self) -> None:
         if self._table is not None:
             self._table.close()
 
 
 @contextlib.contextmanager
-def written(path: Path | None, kind: str | None = None) -> Iterator[Writer]:
+def written(path: Path | None) -> Iterator[Writer]:
     """A writer of a file that is there when all went well, and else is as it was before."""
     if path is None:
-        stream = pa.PythonFile(sys.stdout.buffer, "w")
-        writer = Writer(kind or "csv", stream)
-        yield writer
-        writer.close()
-        sys.stdout.buffer.flush()
+        with open(os.dup(1), "wb") as out:
+            yield Writer("csv", out)
         return
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    codec = _COMPRESSED.get(suffixes[-1]) if suffixes else None
-    if codec:
-        suffixes.pop()
-    kind = kind or (_FORMATS.get(suffixes[-1]) if suffixes else None)
-    if kind is None or (codec and kind in ("parquet", "arrow")):
+    kind, codec = format_of(path)
+    if kind not in ("csv", "tsv", "jsonl", "parquet", "arrow") or (
+        codec is not None and (codec == "bz2" or kind in ("parquet", "arrow"))
+    ):
         raise TableError(
             f"{path}: its name does not say in which format to write; end it in .csv, .tsv, "
             ".jsonl, .parquet or .arrow (the first three may go on with .gz or .zst)."
         )
-    with whole_file(path) as raw:
-        sink = pa.PythonFile(raw, "w")
-        stream = pa.CompressedOutputStream(sink, codec) if codec else sink
+    with whole_file(path) as new, pa.OSFile(new, "wb") as file:
+        stream = pa.CompressedOutputStream(file, codec) if codec else file
         writer = Writer(kind, stream)
         yield writer
         writer.close()
@@ -118,60 +102,48 @@ def written(path: Path | None, kind: str | None = None) -> Iterator[Writer]:
             stream.close()
 
 
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Any]:
-    """A file that takes its place when it is complete and on the disk."""
-    path = Path(os.path.realpath(path))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def _csv_lines(batch: Any, delimiter: str) -> bytes:
+    """All at once where nothing needs quotes; a row with a comma in it takes the long way."""
+    from pyarrow.csv import WriteOptions, write_csv
+
+    columns = [_spelled(column) for column in batch.columns]
+    special = f'[{delimiter}"\r\n]'
+    if any(pc.any(pc.match_substring_regex(c, special)).as_py() for c in columns):
+        return _quoted(zip(*(c.to_pylist() for c in columns), strict=True), delimiter)
+    out = pa.BufferOutputStream()
+    options = WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
+    write_csv(pa.RecordBatch.from_arrays(columns, names=batch.schema.names), out, options)
+    return out.getvalue().to_pybytes()
+
+
+def _spelled(column: Any) -> Any:
+    """A column as text: what `str` says of what is not text, numbers, or true and false."""
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
     try:
-        with open(handle, "wb", closefd=True) as file:
-            yield _Uncloseable(file)
-            file.flush()
-            os.fsync(file.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+        return pc.cast(column, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
 
 
-class _Uncloseable:
-    """A file that Arrow may close without effect: it must still be synced."""
+def _quoted(rows: Iterable[Iterable[str | None]], delimiter: str) -> bytes:
+    """Rows of text. Python's own writer leaves carriage returns without quotes."""
+    special = re.compile(f'[{delimiter}"\r\n]')
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
+    def field(text: str | None) -> str:
+        if text and special.search(text):
+            return '"' + text.replace('"', '""') + '"'
+        return text or ""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-    def close(self) -> None:
-        self._file.flush()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    return "".join(delimiter.join(map(field, row)) + "\n" for row in rows).encode()
 
 
-def _as(batch: Any, schema: Any) -> Any:
-    """A batch whose columns have other types, or another order, than those before it."""
-    columns = []
-    for field in schema:
-        if field.name not in batch.schema.names:
-            columns.append(pa.nulls(batch.num_rows, field.type))
-            continue
-        try:
-            columns.append(batch.column(field.name).cast(field.type, safe=False))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TableError(
-                f"column {field.name!r} changes from {field.type} to "
-                f"{batch.schema.field(field.name).type}; write .csv or .jsonl instead."
-            ) from error
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, default=str, allow_nan=True) + "\n"
+def _json_lines(batch: Any) -> bytes:
+    columns = [
+        pc.if_else(pc.is_finite(c), c, None) if pa.types.is_floating(c.type) else c
+        for c in batch.columns
+    ]  # there is no nan in JSON
+    names = batch.schema.names
+    rows = zip(*(c.to_pylist() for c in columns), strict=True)
+    lines = [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
+    return ("\n".join(lines) + "\n").encode()

@@ -1,0 +1,131 @@
+"""The first rows of a table, as they came: what its columns are is learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ._batch import Batch
+from ._columns import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType, joined, plain
+
+# A column in a file: its name and type, and one or two arrays.
+Stored = tuple[str, str, NDArray[Any], NDArray[Any] | None]
+
+_TYPES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": VECTOR}
+_NO_TIME = np.iinfo(np.int64).min
+
+
+class FirstRows:
+    """Some rows in plain columns; a value, which never changes."""
+
+    def __init__(
+        self,
+        columns: dict[str, Any] | None = None,
+        n: int = 0,
+        origins: Sequence[tuple[str, NDArray[np.int64]]] = (),
+    ) -> None:
+        self.columns = columns or {}
+        self.n = n
+        self._origins = tuple(origins)  # sources, and the numbers of the rows there
+
+    def with_batch(self, batch: Batch, wanted: Callable[[str], bool]) -> FirstRows:
+        """And more rows. A column that one of them does not have is missing there."""
+        n, columns = len(batch), dict(self.columns)
+        for name in filter(wanted, batch.table.schema.names):
+            try:
+                column = plain(batch.table.column(name))
+            except UnknownType:  # nothing of it can be used
+                column = pa.nulls(n, TEXT)
+            before = columns.get(name)
+            if before is None:
+                before = pa.nulls(self.n, column.type)
+            columns[name] = joined(before, column)
+        for name, column in columns.items():
+            if len(column) == self.n:
+                columns[name] = pa.concat_arrays([column, pa.nulls(n, column.type)])
+        return FirstRows(columns, self.n + n, [*self._origins, (batch.source, batch.numbers)])
+
+    def without(self, rows: Sequence[int]) -> FirstRows:
+        keep = np.ones(self.n, bool)
+        keep[list(rows)] = False
+        columns = {name: c.filter(pa.array(keep)) for name, c in self.columns.items()}
+        origins, start = [], 0
+        for source, numbers in self._origins:
+            part = keep[start : start + len(numbers)]
+            origins.append((source, numbers[part]))
+            start += len(numbers)
+        return FirstRows(columns, int(keep.sum()), origins)
+
+    def where(self, row: int) -> str:
+        """The name of a row in a message."""
+        for source, numbers in self._origins:
+            if row < len(numbers):
+                return f"{source}, row {numbers[row]:,}"
+            row -= len(numbers)
+        return f"row {row + 1:,} of an earlier run"
+
+    def batch(self) -> Batch:
+        table = pa.RecordBatch.from_arrays(list(self.columns.values()), names=list(self.columns))
+        return Batch(table, "the first rows", np.arange(1, self.n + 1), 0.0)
+
+    # Files
+
+    def stored(self) -> list[Stored]:
+        return [(name, *_as_arrays(column)) for name, column in self.columns.items()]
+
+    @classmethod
+    def restored(cls, stored: Sequence[Stored], n: int) -> FirstRows:
+        """The rows again; a ValueError if there are not so many."""
+        columns = {name: _from_arrays(kind, a, b) for name, kind, a, b in stored}
+        if any(len(column) != n for column in columns.values()):
+            raise ValueError("the first rows are not as many as they should be.")
+        origins = [("an earlier run", np.arange(1, n + 1))] if n else []
+        return cls(columns, n, origins)
+
+
+def _as_arrays(column: Any) -> tuple[str, NDArray[Any], NDArray[Any] | None]:
+    kind = next(name for name, type_ in _TYPES.items() if type_ == column.type)
+    if kind == "number":
+        return kind, np.array(column.to_numpy(zero_copy_only=False), np.float64), None
+    if kind == "flag":
+        return kind, _filled(pc.cast(column, pa.int64()), -1), None
+    if kind == "time":
+        return kind, _filled(pc.cast(column, pa.int64()), _NO_TIME), None
+    if kind == "vector":
+        flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
+        return kind, _filled(pc.list_value_length(column), -1), np.array(flat, np.float64)
+    content = "".join(column.drop_null().to_pylist()).encode()
+    return kind, _filled(pc.binary_length(column), -1), np.frombuffer(content, np.uint8).copy()
+
+
+def _filled(column: Any, instead: int) -> NDArray[np.int64]:
+    return np.array(pc.fill_null(pc.cast(column, pa.int64()), instead), np.int64)
+
+
+def _from_arrays(kind: str, values: NDArray[Any], content: NDArray[Any] | None) -> Any:
+    wanted = {"number": ("f", ""), "vector": ("i", "f"), "text": ("i", "u")}.get(kind, ("i", ""))
+    got = values.dtype.kind, "" if content is None else content.dtype.kind
+    if kind not in _TYPES or got != wanted or values.ndim != 1:
+        raise ValueError(f"a column of {kind!r}: its values are not of that kind.")
+    if kind == "number":
+        return pa.array(values)
+    if kind == "flag":
+        return pa.array(values == 1, mask=values < 0)
+    if kind == "time":
+        return pc.cast(pa.array(values, mask=values == _NO_TIME), TIME)
+    assert content is not None
+    lengths = np.maximum(values, 0)
+    ends = np.cumsum(lengths)
+    if content.ndim != 1 or (ends[-1] if len(ends) else 0) != len(content):
+        raise ValueError(f"a column of {kind!r}: its parts do not make the whole.")
+    parts: list[Any] = [content[end - n : end] for end, n in zip(ends, lengths, strict=True)]
+    if kind == "text":
+        parts = [part.tobytes().decode() for part in parts]
+    return pa.array(
+        [p if n >= 0 else None for p, n in zip(parts, values, strict=True)], _TYPES[kind]
+    )

@@ -1,0 +1,81 @@
+"""What a model of a table is told before it sees a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..elm import ELMClassifier, ELMRegressor
+from ..solvers import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
+from ..validation import check_number
+from ._batch import TableError
+from ._target import CLASSIFICATION, REGRESSION
+
+# hidden="auto": ten units for each input, the paper's rule, within these.
+_LEAST_UNITS, _MOST_UNITS = 100, 1000
+
+_TAKES: dict[str, tuple[str, ...]] = {
+    "opium": ("epsilon",),
+    "dynamic": ("alpha", "epsilon"),
+    "sliding": ("window", "epsilon"),
+    "light": (),
+    "greville": (),
+}
+SOLVERS = tuple(_TAKES)
+
+
+def checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, if there is nothing wrong with them."""
+    _check_text("target", settings["target"])
+    if settings["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
+        raise TableError(f"--task {settings['task']}: choose auto, regression or classification.")
+    try:
+        if settings["hidden"] != "auto":
+            check_number("--hidden", settings["hidden"], low=1, high=100_001, whole=True)
+        check_number("--seed", settings["seed"], low=0, high=2**32, whole=True)
+    except ValueError as error:
+        raise TableError(str(error)) from error
+    for key in ("features", "ignore", "categorical"):
+        for name in settings[key] or ():
+            _check_text(key, name)
+    make_solver(settings)
+    return settings
+
+
+def make_solver(settings: dict[str, Any]) -> Any:
+    name = settings["solver"]
+    if name not in SOLVERS:
+        raise TableError(f"--solver {name}: choose one of {', '.join(SOLVERS)}.")
+    given = {k: settings[k] for k in ("alpha", "epsilon", "window") if settings[k] is not None}
+    for option in given:
+        if option not in _TAKES[name]:
+            raise TableError(f"--{option}: the solver {name} has no such setting.")
+    if name == "opium":
+        solver: Any = Opium(given.get("epsilon", "auto"), intercept=True)
+    else:
+        kinds = {"dynamic": DynamicOpium, "sliding": SlidingOpium, "light": OpiumLight}
+        solver = kinds.get(name, Greville)(**given)
+    try:
+        solver._check_parameters()
+    except ValueError as error:
+        raise TableError(f"--{error}") from error
+    return solver
+
+
+def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int) -> Any:
+    hidden = settings["hidden"]
+    if hidden == "auto":
+        hidden = min(max(10 * n_inputs, _LEAST_UNITS), _MOST_UNITS)
+    kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
+    return kind(hidden, make_solver(settings), random_state=settings["seed"])
+
+
+def is_feature(settings: dict[str, Any], name: str) -> bool:
+    features: Sequence[str] | None = settings["features"]
+    chosen = features is None or name in features
+    return chosen and name != settings["target"] and name not in settings["ignore"]
+
+
+def _check_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TableError(f"--{name} {value!r}: pass the name of a column.")
