@@ -41,7 +41,7 @@ def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
 
     Parameters
     ----------
-    model : estimator, solver, layer or DriftMonitor
+    model : estimator, solver, layer, DriftMonitor, TableModel or Stream
         Fitted or not, with one of greville's layers.
     path : str or path-like
     extra : dict, optional
