@@ -22,13 +22,13 @@ import numpy as np
 from ..linalg import Array
 from ._errors import Wrong
 
-# The document is small: it has names and settings, and no rows.
+# The document is small: it has names and settings; rows are tensors.
 LONGEST_HEADER = 1 << 24
 
 # What JSON may become as Python's objects, in bytes.
 _LARGEST_TREE = 40 << 20
 
-_MOST_TENSORS = 10_000
+_MOST_TENSORS = 100_000
 _MOST_DIMENSIONS = 4
 
 _DTYPES = {
