@@ -20,6 +20,10 @@ from ._learner import Learner
 from ._past import Known, Past
 from ._trust import Band, Trust
 
+# hidden="auto": with more, a sample costs more than it gains. 200 instead of 100 gain little on
+# the electrocardiogram.
+_MOST_UNITS = 300
+
 # alpha="auto": all of the past, and the last hundred samples or so. More memories in between cost
 # as much again each and gain a per cent or two.
 _MEMORIES = (1.0, 1.01)
@@ -62,8 +66,8 @@ class Forecaster:
         How fast the hidden layer forgets, as in `DynamicOpium`; 1 never does. "auto" has two, with
         1 and 1.01.
     hidden : int, transformer or "auto", default="auto"
-        The hidden layer, as in `ELMRegressor`. "auto" is 10 units for every lag and input, and at
-        least 100.
+        The hidden layer, as in `ELMRegressor`. "auto" is 10 units for every lag and input, from
+        100 to 300.
     solver : str or solver object, optional
         What learns the weights of the hidden layer, instead of what `alpha` says.
     interval : float, default=0.9
@@ -171,7 +175,7 @@ class Forecaster:
         self._n_columns = n_columns
         n_rows = self.lags + n_columns - 1
         auto = isinstance(self.hidden, str) and self.hidden == "auto"
-        hidden = max(100, 10 * n_rows) if auto else self.hidden
+        hidden = min(max(100, 10 * n_rows), _MOST_UNITS) if auto else self.hidden
         models = [
             ELMRegressor(hidden, solver, self.random_state, standardize=True)
             for solver in self._solvers
