@@ -75,7 +75,7 @@ def test_from_a_csv_to_predictions(here):
     assert re.search(r"Learned 'price', a number, from 5 columns and 400 rows", said)
     out, said = run("predict", "model.greville", "test.csv", "-o", "out.csv", "--std")
     assert out == ""
-    assert "200 predictions are in out.csv" in said
+    assert "200 rows with predictions: see out.csv" in said
     found = table_of("out.csv")
     assert found.column_names == [*table.column_names, "prediction", "std"]
     model = greville.load("model.greville")
@@ -298,7 +298,7 @@ def test_rows_that_are_skipped_are_counted(here):
     assert "houses.csv, row 101: column 'rooms' should be a number, got 'several'" in said
     said = run("predict", "model.greville", "houses.csv", "--on-error", "skip", "-o", "o.csv")[1]
     assert table_of("o.csv")["prediction"].null_count == 1
-    assert "299 predictions" in said
+    assert "299 rows with predictions" in said
 
 
 def test_a_full_disk(here):
@@ -442,13 +442,13 @@ def test_a_stream_of_csv_with_late_targets_and_slips(here):
     lines.insert(50, "too,few")
     content = "\n".join(lines).encode()
     _, said = streamed(content, "-t", "price", "--id", "id", code=2)
-    assert "line 50: it has 2 fields instead of 7" in said
+    assert "line 51: it has 2 fields instead of 7" in said
     answers, said = streamed(
         content, "-t", "price", "--id", "id", "--on-error", "skip", "--checkpoint", "s"
     )
     assert answers[0] == "line,id,prediction,error"
     assert len(answers) == len(lines)
-    assert "1 rows were skipped" in said
+    assert "1 row was skipped" in said
     stream = greville.load("s")
     assert stream.settled().n_rows == 199
     assert len(stream.waiting) == 1
@@ -752,3 +752,32 @@ def test_json_has_no_nan(here):
     assert "NaN" not in out
     json.loads(out)
     assert Path("v-forecast.csv").exists()
+
+
+def test_the_data_are_not_overwritten(here):
+    write(houses(50))
+    run("train", "houses.csv", "-t", "price", "-q")
+    before = Path("houses.csv").read_bytes()
+    for command in (
+        ["train", "houses.csv", "-t", "price", "-o", "houses.csv"],
+        ["predict", "model.greville", "houses.csv", "-o", "./houses.csv"],
+        ["forecast", "houses.csv", "-c", "price", "-o", "houses.csv"],
+    ):
+        assert "it is one of the files to read" in refused(*command, "-q")
+    assert Path("houses.csv").read_bytes() == before
+
+
+def test_a_csv_stream_goes_on(here):
+    """Lines are counted as a text editor counts them; the line of names is sent again."""
+    lines = csv_bytes(houses(120)).decode().splitlines(keepends=True)
+    lines.insert(50, "\n")
+    options = ["-t", "price", "--checkpoint", "s"]
+    streamed("".join(lines[:80]).encode(), *options)
+    assert greville.load("s").lines == 80
+    _, said = streamed("".join([lines[0], *lines[80:]]).encode(), *options)
+    assert "send line 81 next" in said
+    assert greville.load("s").lines == 122
+    streamed("".join(lines).encode(), *options[:2], "--checkpoint", "t")
+    one, two = greville.load("s"), greville.load("t")
+    assert one.settled().n_rows == two.settled().n_rows == 120
+    assert np.array_equal(one.settled().predict(houses(9)), two.settled().predict(houses(9)))

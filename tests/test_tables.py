@@ -122,7 +122,7 @@ def test_numpy_files(tmp_path, name):
         np.savez(tmp_path / name, X=X, y=y)
         target, kinds = "y", ["vector"]
     batches = rows_of(tmp_path / name)
-    model = TableModel(target).learn(batches).settle()
+    model = TableModel(target, hidden=100).learn(batches).settle()
     assert [column.kind for column in model.encoding.columns] == kinds
     want = greville.ELMRegressor(100, random_state=0).partial_fit(X, y)
     np.testing.assert_allclose(model.predict(batches[0]), want.predict(X), rtol=1e-7)
@@ -227,19 +227,21 @@ def test_codes_can_be_names():
         (["cat", "dog", "cow"] * 30, "classification", "text"),
         ([1, 2, 3] * 30, "classification", "integer"),
         ([True, False, True] * 30, "classification", "flag"),
+        ([2, 4], "regression", "number"),
+        ([0, 1, 1] * 3, "classification", "integer"),
         (["true", "False", "true"] * 30, "classification", "flag"),
         (["1", "2", "3"] * 30, "classification", "integer"),
         (list(range(90)), "regression", "number"),
     ],
 )
 def test_what_the_target_is(values, task, kept):
-    rng = np.random.default_rng(0)
-    model = TableModel("y").learn(pa.table({"x": rng.normal(size=90), "y": values})).settle()
+    rng, n = np.random.default_rng(0), len(values)
+    model = TableModel("y").learn(pa.table({"x": rng.normal(size=n), "y": values})).settle()
     assert (model.task, model.kept) == (task, kept)
     other = "regression" if task == "classification" else "classification"
     if kept in ("integer", "number") and len(set(values)) < 10:
         told = TableModel("y", task=other)
-        told.learn(pa.table({"x": rng.normal(size=90), "y": values})).settle()
+        told.learn(pa.table({"x": rng.normal(size=n), "y": values})).settle()
         assert told.task == other
 
 
@@ -820,3 +822,50 @@ def test_optional_fields_of_json(tmp_path, monkeypatch):
         model.predict(
             Batch(pa.RecordBatch.from_pydict({"q": [1]}), "q", np.ones(1, int), 1.0, True)
         )
+
+
+def test_a_target_that_is_different_in_every_row():
+    table = pa.table({"x": range(60), "y": [f"{i},5" for i in range(60)]})
+    with pytest.raises(TableError, match="60 different values in 60 rows, such as '0,5'"):
+        TableModel("y").learn(table).settle()
+
+
+def test_columns_that_come_later_are_no_part_of_the_table():
+    one, two = houses(40), houses(40, seed=1).append_column("new", pa.array(range(40)))
+    model = TableModel("price").learn(one).learn(two).settle()
+    assert "new" not in model.encoding.names
+    with pytest.raises(TableError, match="it has no column 'area', which the rows before had"):
+        TableModel("price").learn(one).learn(one.drop_columns(["area"]))
+
+
+def test_lines_without_a_row_are_counted():
+    stream = Stream(TableModel("y"))
+    rows = [None, {"x": 1.0, "y": 1.0}, None, {"x": 2.0, "y": 1.0}]
+    assert [a["line"] for a in stream.answer(rows, 1, Troubles())] == [2, 4]
+    assert stream.lines == 4
+    skip = Troubles(skip=True)
+    (answer,) = stream.answer([{"foo": 1}], 5, skip)
+    assert answer == {"line": 5, "error": "it has none of the columns 'x'"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.csv", b"PAR1....", "looks like parquet"),
+        ("x.csv", b"ARROW1....", "looks like arrow"),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "--encoding utf-16"),
+    ],
+)
+def test_names_that_do_not_say_what_is_in_a_file(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        rows_of(tmp_path / name)
+    (tmp_path / "zipped.csv").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    assert rows_of(tmp_path / "zipped.csv")[0].table.to_pydict() == {"a": ["1"], "b": ["2"]}
+
+
+def test_lengths_of_time():
+    spans = pa.array([1_500_000, None, 2_000_000] * 10, pa.duration("us"))
+    model = TableModel("y", task="regression")
+    model.learn(pa.table({"t": spans, "y": range(30)})).settle()
+    assert model.encoding.columns[0].median == 1.75

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -85,7 +86,7 @@ EncodingOption = Annotated[
 ]
 TargetOption = Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")]
 HiddenOption = Annotated[
-    str, typer.Option(help="Hidden units: a number, or auto (ten per input, 100 to 1000).")
+    str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
 ]
 SolverOption = Annotated[
     SolverName,
@@ -112,7 +113,10 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with warnings.catch_warnings():
+                if not os.environ.get("GREVILLE_DEBUG"):
+                    warnings.simplefilter("ignore")  # they speak to programmers
+                return command(*args, **kwargs)
         except (typer.Exit, typer.Abort, KeyboardInterrupt, BrokenPipeError):
             raise
         except Exception as error:
@@ -191,6 +195,8 @@ def load_table_model(path: Path) -> Any:
     from ..files import ModelFileError, load
     from ..tables import Stream, TableModel
 
+    if not path.exists():
+        raise ModelFileError(f"{path}: there is no such file.")
     model = load(path)
     if isinstance(model, Stream):
         model = model.settled()
@@ -215,6 +221,21 @@ def check_writable(path: Path) -> None:
         raise TableError(f"{path}: the folder {folder} is not there; make it first.")
     if not os.access(folder, os.W_OK):
         raise TableError(f"{path}: nothing may be written in {folder}; look at its permissions.")
+
+
+def check_apart(output: Path | None, sources: Any) -> None:
+    """Nobody wants to lose the data."""
+    from ..tables import TableError
+
+    if output is None or not output.exists():
+        return
+    for source in sources:
+        if source.path is not None and os.path.samefile(output, source.path):
+            raise TableError(f"{output}: it is one of the files to read; name another for output.")
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def check_picture(path: Path | None) -> None:
@@ -311,7 +332,12 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
     """A model that is there has its own settings: say so instead of passing over others."""
     from ..tables import TableError
 
-    usual = {"task": ("auto", "numbers"), "hidden": ("auto",), "solver": ("opium",), "seed": (0,)}
+    usual = {
+        "task": ("auto", "numbers"),
+        "hidden": ("auto", "inputs"),
+        "solver": ("opium",),
+        "seed": (0,),
+    }
     for name, value in settings.items():
         if value and value not in usual.get(name, ()):
             raise TableError(f"--{name}: {base} has settings of its own; leave it out.")
@@ -319,7 +345,8 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
 
 def report_troubles(troubles: Any) -> None:
     if troubles.count:
-        say(f"{troubles.count:,} rows were skipped, for instance:")
+        were = "was" if troubles.count == 1 else "were"
+        say(f"{counted(troubles.count, 'row')} {were} skipped, for instance:")
         for what in troubles.first:
             say(f"  {what}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
+    check_apart,
     check_picture,
     check_writable,
     names,
@@ -98,10 +100,13 @@ def forecast(
     output, plot = output or Path(f"{name}forecast.csv"), plot or Path(f"{name}forecast.png")
     check_writable(output)
     check_picture(plot)
+    check_apart(output, sources)
     if time is not None and time in ("sample", *_COLUMNS):
         raise TableError(f"--time {time}: the output has a column of that name; rename yours.")
     others, troubles = names(inputs), Troubles(skip=on_error == OnError.skip)
     series, labels = _read(sources, how, troubles, column, others, time, quiet)
+    if not np.isfinite(series[:, 0]).any():
+        raise TableError(f"{sources[0].name}: there is no number in column {column!r}.")
     if len(series) < lags + horizon + 1:
         raise TableError(
             f"{sources[0].name}: {len(series):,} samples are too few for {lags} lags and a horizon "
@@ -128,7 +133,8 @@ def forecast(
         "predictions": str(output),
         "picture": str(plot),
     }
-    save_picture(found.plot(), plot)
+    counted_from_1 = replace(found, index=found.index + 1)
+    save_picture(counted_from_1.plot(name=column), plot)
     if as_json:
         show_json(summary)
     elif not quiet:
@@ -216,6 +222,7 @@ def _show(column: str, summary: dict[str, Any], found: Any) -> None:
         table.add_row(name, f"{summary['rms'][name]:.5g}", f"{summary['mean_absolute'][name]:.5g}")
     console.print(table)
     console.print(summary["verdict"])
-    console.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
+    if summary["n"] and np.isfinite(summary["coverage"]):
+        console.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
     ahead = ", ".join(f"{value:.6g}" for value in found.prediction[-found.horizon :][:8])
     console.print(f"What comes next: {ahead}{', ...' if found.horizon > 8 else ''}")

@@ -21,8 +21,10 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
+    check_apart,
     check_picture,
     check_writable,
+    counted,
     load_table_model,
     quiet_when_nobody_reads,
     reading,
@@ -87,6 +89,7 @@ def predict(
     if output is not None:
         check_writable(output)
     sources = find_sources(data)
+    check_apart(output, sources)
     troubles = Troubles(skip=on_error == OnError.skip)
     with quiet_when_nobody_reads(), rows_bar(quiet, "predicting", sources) as advance:
         rows = 0
@@ -98,7 +101,7 @@ def predict(
     if not quiet:
         report_troubles(troubles)
         if output is not None:
-            say(f"{rows:,} predictions are in {output}.")
+            say(f"{counted(rows, 'row')} with predictions: see {output}.")
 
 
 def _with_predictions(

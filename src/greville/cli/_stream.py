@@ -109,13 +109,15 @@ def stream(
         "numbers" if task == Task.auto else task,
         *(hidden, solver, alpha, epsilon, window, seed, features, ignore, categorical),
     )
+    if settings["hidden"] == "auto":
+        settings["hidden"] = "inputs"  # how many rows will come, nobody knows
     state = _opened(checkpoint, model, target, id, settings)
     if watch and state.monitor is None:
         state.monitor = DriftMonitor()
     if state.lines and not quiet:
         what = "those are passed over"
         if not replay:
-            what = f"send line {state.lines + 1:,} next (of CSV, the line of names before it)"
+            what = f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
         say(f"Going on after line {state.lines:,}: {what}.")
     troubles = Troubles(skip=on_error == OnError.skip)
     saved = state.lines
@@ -133,8 +135,7 @@ def stream(
             for lines, first in talk.bursts(stop):
                 for answers in state.answers(lines, first, troubles):
                     talk.say(answers)
-                    start = answers[0]["line"] - first
-                    look(answers, lines[start : start + len(answers)])
+                    look(answers, [lines[answer["line"] - first] for answer in answers])
                 talk.flush()
                 if state.lines - saved >= every:
                     keep()
@@ -194,6 +195,7 @@ class _Talk:
         self._delimiter = delimiter
         self._skip = skip
         self._number = before - skip
+        self._goes_on = self._number > 0
         self._names: list[str] | None = None
         self._is_csv: bool | None = None
         self._header_said = False
@@ -227,30 +229,29 @@ class _Talk:
     def _rows(self, lines: list[bytes]) -> Iterator[tuple[list[Any], int]]:
         from ..tables import parsed_line
 
+        head: list[None] = []  # lines that are counted, and not answered
         if self._is_csv is None:
             while lines and not lines[0].strip():
-                lines.pop(0)
-            if not lines:
-                return
-            lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
-            self._is_csv = not lines[0].lstrip().startswith(b"{")
+                del lines[0]
+                head.append(None)
+            if lines:
+                lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+                self._is_csv = not lines[0].lstrip().startswith(b"{")
             if self._is_csv:
-                head = lines.pop(0).decode("utf8", "replace")
+                names = lines.pop(0).decode("utf8", "replace")
+                head += [] if self._goes_on else [None]  # sent again, it is not counted again
                 if self._delimiter is None:
-                    self._delimiter = max(",\t;|", key=head.count)
-                self._names = [name.strip() for name in self._fields(head)]
-        lines = [line for line in lines if line.strip()]
-        if self._skip:
-            passed = min(self._skip, len(lines))
-            self._skip -= passed
-            self._number += passed
-            lines = lines[passed:]
-        if lines:
-            read = self._from_csv if self._is_csv else parsed_line
-            rows = [read(line) for line in lines]
+                    self._delimiter = max(",\t;|", key=names.count)
+                self._names = [name.strip() for name in self._fields(names)]
+        read = self._from_csv if self._is_csv else parsed_line
+        rows = [*head, *(read(line) if line.strip() else None for line in lines)]
+        passed = min(self._skip, len(rows))
+        self._skip -= passed
+        self._number += passed
+        if rows[passed:]:
             first = self._number + 1
-            self._number += len(rows)
-            yield rows, first
+            self._number += len(rows) - passed
+            yield rows[passed:], first
 
     def _fields(self, line: str) -> list[str]:
         return next(csv.reader([line.rstrip("\r")], delimiter=self._delimiter or ","), [])

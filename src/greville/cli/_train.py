@@ -36,8 +36,10 @@ from ._common import (
     TargetOption,
     Task,
     WindowOption,
+    check_apart,
     check_left_out,
     check_writable,
+    counted,
     load_table_model,
     reading,
     report_troubles,
@@ -114,22 +116,17 @@ def train(
         zcat big.csv.gz | greville train - --target y --on-error skip
     """
     from ..files import save
-    from ..tables import Stopped, TableError, Troubles, find_sources, in_chunks, read
+    from ..tables import Stopped, Troubles, find_sources, in_chunks, read
 
     how = reading(format, delimiter, no_header, encoding)
     settings = settings_of_a_model(
         task, hidden, solver, alpha, epsilon, window, seed, features, ignore, categorical
     )
     output = output or resume or Path("model.greville")
-    for path in (output, checkpoint):
-        if path is not None:
-            check_writable(path)
-    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
-        raise TableError(
-            "--checkpoint and --output: name two files; the first goes when all is done."
-        )
+    _check_paths(output, checkpoint)
     model, base = _model_to_train(target, resume, like, settings)
     sources = find_sources(data)
+    check_apart(output, sources)
     troubles = Troubles(skip=on_error == OnError.skip)
     run = _fingerprint(sources, how, base, settings, str(on_error))
     done = 0
@@ -172,6 +169,18 @@ def train(
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     _report(model, output, done - before, seconds, troubles, as_json, quiet)
+
+
+def _check_paths(output: Path, checkpoint: Path | None) -> None:
+    from ..tables import TableError
+
+    check_writable(output)
+    if checkpoint is not None:
+        check_writable(checkpoint)
+        if os.path.realpath(checkpoint) == os.path.realpath(output):
+            raise TableError(
+                "--checkpoint and --output: name two files; the first goes when all is done."
+            )
 
 
 def _model_to_train(
@@ -277,8 +286,11 @@ def _report(
         if model.classes
         else f"{model.target!r}, a number"
     )
+    if model.kept == "integer" and model.settings["task"] == "auto":
+        what += " (for a number pass --task regression)"
     say(
-        f"Learned {what}, from {len(model.encoding.used)} columns and {model.n_rows:,} rows with "
+        f"Learned {what}, from {counted(len(model.encoding.used), 'column')} and "
+        f"{counted(model.n_rows, 'row')} with "
         f"{summary['units']} hidden units in {seconds:.1f} s "
         f"({summary['rows_per_second']:,} rows/s)."
     )

@@ -28,7 +28,7 @@ _DETAIL, _STRETCHES, _MEANS = 250, 400, 60
 _FEWEST = 20
 
 
-def picture(forecast: Forecast) -> Figure:
+def picture(forecast: Forecast, name: str) -> Figure:
     """The whole where it is long, its end in detail, and the errors."""
     if not len(forecast):
         raise ValueError("plot: there is no row to draw; forecast a longer series.")
@@ -38,8 +38,8 @@ def picture(forecast: Forecast) -> Figure:
     steps = "one step" if forecast.horizon == 1 else f"{forecast.horizon} steps"
     figure.suptitle(f"Predicted {steps} ahead, learning on the way", color=_INK, fontsize=12)
     if long:
-        _whole(panels[0], forecast)
-    _end(panels[-2], forecast, long)
+        _whole(panels[0], forecast, name)
+    _end(panels[-2], forecast, long, name)
     _errors(panels[-1], forecast)
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
@@ -52,16 +52,16 @@ def picture(forecast: Forecast) -> Figure:
     return figure
 
 
-def _whole(axes: Any, forecast: Forecast) -> None:
+def _whole(axes: Any, forecast: Forecast, name: str) -> None:
     x, parts = _stretches(forecast.index, forecast.target, -(-len(forecast) // _STRETCHES))
     low, high = (_of_each(f, parts) for f in (np.min, np.max))
     axes.fill_between(x, low, high, color=_FAINT, lw=0.6, ec=_FAINT)
     axes.axvspan(*forecast.index[[-_DETAIL, -1]], color=_LINES["prediction"][1], alpha=0.18, lw=2)
     axes.set_title("All of it; the blue part is drawn below", loc="left", fontsize=10)
-    axes.set_ylabel("series")
+    axes.set_ylabel(name)
 
 
-def _end(axes: Any, forecast: Forecast, long: bool) -> None:
+def _end(axes: Any, forecast: Forecast, long: bool, name: str) -> None:
     end = slice(-_DETAIL if long else None, None)
     x, target, prediction = (
         getattr(forecast, name)[end] for name in ("index", "target", "prediction")
@@ -70,14 +70,14 @@ def _end(axes: Any, forecast: Forecast, long: bool) -> None:
     name, colour, style = _LINES["prediction"]
     label = f"{100 * forecast.interval:g} % interval"
     axes.fill_between(x, lower, upper, color=colour, alpha=0.2, lw=0, label=label)
-    axes.plot(x, target, color=_FAINT, lw=2.6, marker=".", ms=5, label="series")
+    axes.plot(x, target, color=_FAINT, lw=2.6, marker=".", ms=5, label=name)
     axes.plot(x, prediction, style, color=colour, lw=1.1, label=f"predicted by {name}")
     to_come = np.isnan(target) & (x > forecast.index[-1] - forecast.horizon)
     axes.plot(x[to_come], prediction[to_come], "o", color=colour, ms=4, label="still to come")
     axes.set_ylim(*_limits(target, prediction, lower, upper))
     title = f"The last {_DETAIL} samples" if long else "Series and prediction"
     axes.set_title(title, loc="left", fontsize=10)
-    axes.set_ylabel("series")
+    axes.set_ylabel(name)
     _legend(axes, 4)
 
 

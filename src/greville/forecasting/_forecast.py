@@ -113,13 +113,15 @@ class Forecast:
             "verdict": _verdict(n, self.burn_in, by_name, ratio),
         }
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None, name: str = "series") -> Any:
         """A picture of the predictions and of their errors; needs Matplotlib.
 
         Parameters
         ----------
         path : path, optional
             Where to save it; the ending says as what.
+        name : str, default="series"
+            What the series is called.
 
         Returns
         -------
@@ -127,7 +129,7 @@ class Forecast:
         """
         from ._draw import picture
 
-        figure = picture(self)
+        figure = picture(self, name)
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure

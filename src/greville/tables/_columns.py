@@ -80,7 +80,8 @@ def plain(column: Any) -> Any:
         if is_kind(kind):
             return column if kind == wanted else pc.cast(column, wanted, safe=False)
     if pa.types.is_duration(kind):
-        return pc.divide(pc.cast(pc.cast(column, pa.duration("us"), safe=False), NUMBER), 1e6)
+        lengths = pc.cast(pc.cast(column, pa.duration("us"), safe=False), pa.int64())
+        return pc.divide(pc.cast(lengths, NUMBER, safe=False), 1e6)
     if pa.types.is_time(kind):
         return pc.cast(pc.cast(pc.cast(column, pa.time64("us")), pa.int64()), NUMBER)
     lists = (

@@ -268,6 +268,7 @@ class Encoding:
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = list(columns)
         self.used = [column for column in self.columns if column.inputs]
+        self.names = [column.name for column in self.used]
         self.inputs = [name for column in self.used for name in column.inputs]
 
     @classmethod

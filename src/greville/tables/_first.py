@@ -36,7 +36,10 @@ class FirstRows:
     def with_batch(self, batch: Batch, wanted: Callable[[str], bool]) -> FirstRows:
         """And more rows. A column that one of them does not have is missing there."""
         n, columns = len(batch), dict(self.columns)
+        fixed = self.n > 0 and not batch.sparse  # a table that has begun gets no new columns
         for name in filter(wanted, batch.table.schema.names):
+            if fixed and name not in columns:
+                continue
             try:
                 column = plain(batch.table.column(name))
             except UnknownType:  # nothing of it can be used

@@ -27,6 +27,7 @@ _LONGEST_LINE = 1 << 26
 
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -37,6 +38,7 @@ _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
+    ".arrows": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
     ".npy": "npy",
@@ -72,11 +74,12 @@ class Source:
                     raw: Any = closing.enter_context(open(os.dup(0), "rb"))
                 except OSError as error:
                     raise TableError("standard input: it is closed.") from error
-                head = raw.peek(4)[:4]
-                kind = next((k for magic, k in _MAGIC.items() if head.startswith(magic)), None)
             else:
                 raw = closing.enter_context(self.path.open("rb"))
-                kind = _COMPRESSED.get(self.path.suffix.lower())
+            head = raw.peek(4)[:4]
+            kind = next((k for magic, k in _MAGIC.items() if head.startswith(magic)), None)
+            if kind is None and self.path is not None:
+                kind = format_of(self.path)[1]  # and it is damaged
             stream = raw
             if kind is not None:
                 stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), kind)
@@ -173,12 +176,12 @@ def _text(source: Source, reading: Reading, skip: bool, kind: str | None) -> Ite
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if not start:
             raise TableError(f"{source.name}: it is empty; there is nothing to read.")
+        for magic, format in _BINARY.items():
+            if start.startswith(magic):
+                raise TableError(f"{source.name}: it looks like {format}; pass --format {format}.")
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")) and reading.encoding == "utf8":
+            raise TableError(f"{source.name}: it is in UTF-16; pass --encoding utf-16.")
         if kind is None:
-            if start.startswith(b"ARROW1") or start.startswith(b"PAR1"):
-                raise TableError(
-                    f"{source.name}: it looks like Arrow or Parquet; pass --format arrow or "
-                    "--format parquet."
-                )
             kind = "jsonl" if start[:1] in b"{[" else "csv"
         if kind == "jsonl":
             if start.startswith(b"["):

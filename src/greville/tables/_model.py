@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..elm import ELMClassifier, ELMRegressor
 from ._batch import Batch, TableError, Troubles
-from ._columns import plain
+from ._columns import UnknownType, plain
 from ._encoding import Encoding, listed
 from ._first import FirstRows
 from ._settings import checked, is_feature, make_estimator
@@ -50,8 +50,9 @@ class TableModel:
         The column to predict.
     task : {"auto", "regression", "classification"}
         "auto" is classification for text, true or false, and a few whole numbers.
-    hidden : "auto" or int
-        "auto" is ten units for each input, from 100 to 1000.
+    hidden : "auto", "inputs" or int
+        "auto" is ten units for each input, or 15 times the root of the number of the first rows, if
+        that is more; from 100 to 1000. "inputs" depends on those only.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -161,6 +162,7 @@ class TableModel:
         while batches and new.first is not None:
             batch = batches.pop(0)
             new._check_names(batch)
+            new._check_known(batch)
             room = min(FIRST - new.first.n, len(batch))
             new.first = new.first.with_batch(batch.part(0, room), new._is_wanted)
             new.stale = True
@@ -239,7 +241,8 @@ class TableModel:
     def _begun(self, n_inputs: int) -> Any:
         """What learns; it is made when there is something to learn."""
         if self.estimator is None:
-            self.estimator = make_estimator(self.settings, self.task, n_inputs)
+            n_rows = FIRST if self.first is None else self.first.n
+            self.estimator = make_estimator(self.settings, self.task, n_inputs, n_rows)
         return self.estimator
 
     def freeze(self) -> None:
@@ -345,7 +348,11 @@ class TableModel:
             raw = pa.nulls(len(batch), pa.string())
         else:
             raise self._no_target(batch)
-        y, missing, bad = targets(plain(raw), self.kept)
+        try:
+            column = plain(raw)
+        except UnknownType as error:
+            raise TableError(f"{batch.source}: the target {self.target!r}: {error}.") from error
+        y, missing, bad = targets(column, self.kept)
         reason = f"the target {self.target!r} should be {wanted(self.kept)}, got "
         return (
             y,
@@ -376,6 +383,17 @@ class TableModel:
                         f"{batch.source}: there is no column {name!r}, which --{key} names; it has "
                         f"{listed(batch.table.schema.names)}."
                     )
+
+    def _check_known(self, batch: Batch) -> None:
+        """Columns that the first rows have must be there; new ones are no part of the table."""
+        assert self.first is not None
+        names = set(batch.table.schema.names)
+        missing = [name for name in self.first.columns if name not in names]
+        if missing and not batch.sparse:
+            raise TableError(
+                f"{batch.source}: it has no column {listed(missing)}, which the rows before had; "
+                f"it has {listed(batch.table.schema.names)}."
+            )
 
     # Predicting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isqrt
 from typing import Any
 
 from ..elm import ELMClassifier, ELMRegressor
@@ -11,7 +12,8 @@ from ..validation import check_number
 from ._batch import TableError
 from ._target import CLASSIFICATION, REGRESSION
 
-# hidden="auto": ten units for each input, the paper's rule, within these.
+# hidden="auto": ten units for each input, the paper's rule, or 15 times the root of the number of
+# first rows, within these. "inputs": ten for each input, whatever the rows.
 _LEAST_UNITS, _MOST_UNITS = 100, 1000
 
 _TAKES: dict[str, tuple[str, ...]] = {
@@ -30,7 +32,7 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     if settings["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
         raise TableError(f"--task {settings['task']}: choose auto, regression or classification.")
     try:
-        if settings["hidden"] != "auto":
+        if settings["hidden"] not in ("auto", "inputs"):
             check_number("--hidden", settings["hidden"], low=1, high=100_001, whole=True)
         check_number("--seed", settings["seed"], low=0, high=2**32, whole=True)
     except ValueError as error:
@@ -62,10 +64,11 @@ def make_solver(settings: dict[str, Any]) -> Any:
     return solver
 
 
-def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int) -> Any:
+def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_rows: int) -> Any:
     hidden = settings["hidden"]
-    if hidden == "auto":
-        hidden = min(max(10 * n_inputs, _LEAST_UNITS), _MOST_UNITS)
+    if isinstance(hidden, str):
+        units = 10 * n_inputs if hidden == "inputs" else max(10 * n_inputs, 15 * isqrt(n_rows))
+        hidden = min(max(units, _LEAST_UNITS), _MOST_UNITS)
     kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
     return kind(hidden, make_solver(settings), random_state=settings["seed"])
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..monitor import DriftMonitor
 from ._batch import Batch, Troubles
+from ._encoding import listed
 from ._first import FirstRows
 from ._formats import array_of, record_batch
 from ._model import TableModel
@@ -61,15 +62,18 @@ class Stream:
             live.record(self._batch(self.rows), Troubles(skip=True))
         return live
 
-    def answer(self, rows: Sequence[Row | str], first: int, troubles: Troubles) -> list[Answer]:
-        """An answer for each row; text in the place of a row says what was wrong with it.
+    def answer(
+        self, rows: Sequence[Row | str | None], first: int, troubles: Troubles
+    ) -> list[Answer]:
+        """An answer for each row.
 
-        `first` is the number of its line.
+        Text in the place of a row says what was wrong with it; None is a line without one, which
+        is counted and gets no answer. `first` is the number of the first line.
         """
         return [answer for part in self.answers(rows, first, troubles) for answer in part]
 
     def answers(
-        self, rows: Sequence[Row | str], first: int, troubles: Troubles
+        self, rows: Sequence[Row | str | None], first: int, troubles: Troubles
     ) -> Iterator[list[Answer]]:
         """The same as they are found. If an exception comes out, `lines` says how many were."""
         run: list[Row] = []
@@ -80,6 +84,9 @@ class Stream:
                 continue
             yield from self._learned(run, number - len(run), troubles)
             run = []
+            if row is None:
+                self.lines += 1
+                continue
             if isinstance(row, str) or kind == "wrong":
                 troubles.meet(f"standard input, line {number:,}: {reason}")
                 answers = [{"line": number, "error": reason}]
@@ -91,23 +98,24 @@ class Stream:
             yield answers
         yield from self._learned(run, first + len(rows) - len(run), troubles)
 
-    def _kind(self, row: Row | str) -> tuple[str, str]:
+    def _kind(self, row: Row | str | None) -> tuple[str, str]:
         """What to do with a row: learn it, answer it, learn an earlier one; or what is wrong."""
-        if isinstance(row, str):
-            return "wrong", row
+        if row is None or isinstance(row, str):
+            return "wrong", row or ""
         target = row.get(self.model.target)
         key = None if self.id is None else row.get(self.id)
         if isinstance(key, (list, dict)):
             return "wrong", f"the id {self.id!r} should be text or a number, got {key!r}"
-        if target is None or target == "" or target != target:  # noqa: PLR0124 - nan
-            return "ask", ""
-        if key is None:
-            return "learn", ""
-        if key in self.waiting:
-            return "late", ""
-        if set(row) <= {self.id, self.model.target}:
-            return "wrong", f"no row with the {self.id} {key!r} waits for its target"
-        return "learn", ""
+        asks = target is None or target == "" or target != target  # noqa: PLR0124 - nan
+        if key is not None and not asks:
+            if key in self.waiting:
+                return "late", ""
+            if set(row) <= {self.id, self.model.target}:
+                return "wrong", f"no row with the {self.id} {key!r} waits for its target"
+        model = self._live or self.model
+        if model.columns is not None and not any(c.name in row for c in model.encoding.used):
+            return "wrong", f"it has none of the columns {listed(model.encoding.names)}"
+        return "ask" if asks else "learn", ""
 
     def _learned(self, rows: list[Row], first: int, troubles: Troubles) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""

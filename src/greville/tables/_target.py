@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._batch import TableError
 from ._columns import as_flags, as_numbers, as_text, kind_of
 
-# Whole numbers are labels if there are no more different ones than this, and ten rows for each.
+# Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
+# two, and three rows for each.
 _MOST_LABELS = 20
+
+# Text that is different in more than half of so many rows is taken for a slip, not for labels.
+_ENOUGH = 20
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
@@ -26,13 +31,23 @@ def kind_of_target(column: Any, task: str) -> tuple[str, str]:
         values = values[~wrong & ~np.isnan(values)]
         whole = bool((values == np.round(values)).all())
         distinct = len(np.unique(values)) if whole else len(values)
-        few = distinct <= min(_MOST_LABELS, max(2, len(values) // 10))
+        few = distinct <= min(_MOST_LABELS, len(values) // 10)
+        few = few or (distinct == 2 and len(values) >= 6)
         if task in (REGRESSION, "numbers") or (task == "auto" and not (whole and few)):
             return REGRESSION, "number"
         return CLASSIFICATION, "integer" if whole else "text"
     if task == REGRESSION:
         return REGRESSION, "number"
-    return CLASSIFICATION, "flag" if kind == "flag" else "text"
+    if kind == "flag":
+        return CLASSIFICATION, "flag"
+    known = as_text(column).drop_null()
+    if task == "auto" and len(known) >= _ENOUGH and len(known.unique()) > len(known) / 2:
+        raise TableError(
+            f"the target has {len(known.unique()):,} different values in {len(known):,} rows, such "
+            f"as {known[0].as_py()!r}, which are no numbers; write numbers with a point, or pass "
+            "--task classification."
+        )
+    return CLASSIFICATION, "text"
 
 
 def targets(column: Any, kept: str) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
