@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -193,7 +194,9 @@ def _text(source: Source, reading: Reading, skip: bool, kind: str | None) -> Ite
         else:
             delimiter = reading.delimiter or ("\t" if kind == "tsv" else _delimiter(start))
             whole = io.BufferedReader(_PutBack(head, stream))
-            yield from _csv(source, whole, delimiter, reading, skip, done)
+            yield from _csv(
+                source, whole, _names(start, delimiter, reading), delimiter, reading, skip, done
+            )
 
 
 def _delimiter(start: bytes) -> str:
@@ -202,16 +205,24 @@ def _delimiter(start: bytes) -> str:
     return max(",\t;|", key=lambda mark: line.count(mark.encode()))
 
 
+def _names(start: bytes, delimiter: str, reading: Reading) -> list[str]:
+    """What Arrow will call the columns."""
+    text = start.decode(reading.encoding, "replace")
+    first: list[str] = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    return first if reading.header else [f"f{i}" for i in range(len(first))]
+
+
 def _csv(
     source: Source,
     stream: Any,
+    fields: Sequence[str],
     delimiter: str,
     reading: Reading,
     skip: bool,
     done: Callable[[], float],
 ) -> Iterator[Batch]:
     """Everything as text, which costs no more: what a column is, the model says."""
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     skipped: list[tuple[int, str]] = []
     refused: list[str] = []
@@ -226,19 +237,21 @@ def _csv(
         return "skip"
 
     try:
-        reader = csv.open_csv(
+        reader = arrow_csv.open_csv(
             pa.PythonFile(stream, "r"),
-            read_options=csv.ReadOptions(
+            read_options=arrow_csv.ReadOptions(
                 block_size=_BLOCK,
                 use_threads=False,  # so that rows are numbered
                 encoding=reading.encoding,
                 autogenerate_column_names=not reading.header,
             ),
-            parse_options=csv.ParseOptions(
+            parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter, invalid_row_handler=invalid, newlines_in_values=True
             ),
-            convert_options=csv.ConvertOptions(
-                default_column_type=pa.string(), strings_can_be_null=True, null_values=[""]
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(fields, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
             ),
         )
         names = [name.strip() for name in reader.schema.names]
