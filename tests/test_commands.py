@@ -561,12 +561,9 @@ def test_a_stream_survives_50_kills(here):
         greville.save(got.model, "two")
         assert Path("one").read_bytes() == Path("two").read_bytes()
         assert repr(got.rows) == repr(want.rows)  # nan is not equal to itself
-    answered = [
-        json.loads(line)["line"]
-        for line in Path("again.out").read_text().splitlines()
-        if line.endswith("}")
-    ]
-    assert set(answered) == set(range(1, 6_001))
+    # A process that is killed may leave half a line, and the next one writes on behind it.
+    answered = re.findall(r'\{"line": (\d+), "prediction": [^{}]*\}', Path("again.out").read_text())
+    assert set(map(int, answered)) == set(range(1, 6_001))
 
 
 def test_training_survives_kills(here, monkeypatch):

@@ -23,7 +23,7 @@ from greville.tables import (
     TableError,
     TableModel,
     Troubles,
-    _formats,
+    _json,
     _model,
     find_sources,
     in_chunks,
@@ -416,7 +416,7 @@ def test_no_header(tmp_path):
 
 
 def test_json_lines_one_of_which_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(_formats, "_BLOCK", 100)
+    monkeypatch.setattr(_json, "_BLOCK", 100)
     path = tmp_path / "x.jsonl"
     lines = [json.dumps({"x": i, "y": f"t{i}"}) for i in range(50)]
     lines[30] = '{"x": 1,'
@@ -811,7 +811,7 @@ def test_json_dates_stay_as_they_came(tmp_path):
 
 
 def test_optional_fields_of_json(tmp_path, monkeypatch):
-    monkeypatch.setattr(_formats, "_BLOCK", 20_000)
+    monkeypatch.setattr(_json, "_BLOCK", 20_000)
     rows = [{"x": float(i), "y": 2.0 * i} | ({"z": 1.0} if i < 5 else {}) for i in range(5000)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
     batches = rows_of(tmp_path / "x.jsonl")

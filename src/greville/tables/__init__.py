@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ._batch import Batch, TableError, Troubles, in_chunks
 from ._encoding import numbers
-from ._formats import Reading, parsed_line
+from ._json import parsed_line
 from ._metrics import ClassificationScore, RegressionScore
 from ._model import Answers, TableModel
 from ._reading import Stopped, find_sources, read
 from ._settings import SOLVERS
+from ._source import Reading
 from ._stream import Stream
 from ._writing import written
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ._batch import Batch, TableError, Troubles
-from ._formats import Reading, Source, is_known, read_source
+from ._formats import read_source
+from ._source import Reading, Source, is_known
 
 # Batches that may be read before they are wanted.
 _AHEAD = 2

@@ -12,7 +12,7 @@ from ..monitor import DriftMonitor
 from ._batch import Batch, Troubles
 from ._encoding import listed
 from ._first import FirstRows
-from ._formats import array_of, record_batch
+from ._json import array_of, record_batch
 from ._model import TableModel
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ..files import whole_file
 from ._batch import TableError
-from ._formats import format_of
+from ._source import format_of
 
 
 class Writer:
