@@ -516,7 +516,7 @@ def test_places_where_no_file_can_be(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["loop", "pipe"]
 
 
-def _in_a_process(function, folder, timeout=60):
+def _in_a_process(function, folder, timeout=200):
     """Run a function of this module in a process of its own; what it prints."""
     code = f"from tests.test_files import {function}; {function}({str(folder)!r})"
     root = Path(__file__).parent.parent
