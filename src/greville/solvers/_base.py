@@ -201,14 +201,14 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     # Checks
 
+    def _is_row(self, h: Any) -> bool:
+        """Whether something is an array as rows should be."""
+        return type(h) is np.ndarray and h.shape == self._shape and h.dtype == self._dtype
+
     def _is_usual(self, h: Any) -> bool:
         """Whether there is nothing to check about a row: the answer for nearly all of them."""
-        return (
-            type(h) is np.ndarray
-            and h.shape == self._shape
-            and h.dtype == self._dtype
-            and DOT[self._dtype](h, h) < self._limit  # all of them finite, none too large
-        )
+        # All of its numbers are finite, and none too large.
+        return self._is_row(h) and DOT[self._dtype](h, h) < self._limit
 
     def _checked_one(self, h: Any) -> Array:
         """One row, if there is anything to make of it."""

@@ -94,14 +94,14 @@ class RootSolver(OnlineSolver):
         return super().predict_one(h)
 
     def learn_one(self, h: Any, y: Any) -> Self:
-        # The usual row, just predicted.
+        # The usual row, just predicted, and so looked at already.
         ahead = self._ahead
         if (
             ahead is not None
             and ahead.held is self._held
             and isinstance(y, float)
             and self._flat
-            and self._is_usual(h)
+            and self._is_row(h)
             and y * y < self._limit
             and self._learned_ahead(ahead, h, y)
         ):
