@@ -404,3 +404,11 @@ def test_an_error_leaves_everything_as_it_was():
     after, expected = model.update(y[150:]), other.update(y[150:])
     for name in COLUMNS:
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))
+
+
+def test_the_picture_names_the_series():
+    figure = forecast(np.sin(np.arange(300.0) / 5)).plot(name="load")
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels.count("load") >= 1
+    assert "greville" not in labels
+    assert "load" in {text.get_text() for text in figure.axes[-2].get_legend().get_texts()}

@@ -61,7 +61,7 @@ def _whole(axes: Any, forecast: Forecast, name: str) -> None:
     axes.set_ylabel(name)
 
 
-def _end(axes: Any, forecast: Forecast, long: bool, name: str) -> None:
+def _end(axes: Any, forecast: Forecast, long: bool, series: str) -> None:
     end = slice(-_DETAIL if long else None, None)
     x, target, prediction = (
         getattr(forecast, name)[end] for name in ("index", "target", "prediction")
@@ -70,14 +70,14 @@ def _end(axes: Any, forecast: Forecast, long: bool, name: str) -> None:
     name, colour, style = _LINES["prediction"]
     label = f"{100 * forecast.interval:g} % interval"
     axes.fill_between(x, lower, upper, color=colour, alpha=0.2, lw=0, label=label)
-    axes.plot(x, target, color=_FAINT, lw=2.6, marker=".", ms=5, label=name)
+    axes.plot(x, target, color=_FAINT, lw=2.6, marker=".", ms=5, label=series)
     axes.plot(x, prediction, style, color=colour, lw=1.1, label=f"predicted by {name}")
     to_come = np.isnan(target) & (x > forecast.index[-1] - forecast.horizon)
     axes.plot(x[to_come], prediction[to_come], "o", color=colour, ms=4, label="still to come")
     axes.set_ylim(*_limits(target, prediction, lower, upper))
     title = f"The last {_DETAIL} samples" if long else "Series and prediction"
     axes.set_title(title, loc="left", fontsize=10)
-    axes.set_ylabel(name)
+    axes.set_ylabel(series)
     _legend(axes, 4)
 
 
