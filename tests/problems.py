@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 
+from greville import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
+
 
 def problem(rng, n, M, N=2):
     """Activations with a mean, targets with noise."""
@@ -17,3 +19,21 @@ def learned(solver, H, Y, cuts=(), weight=None):
             w = None if weight is None else weight[rows]
             model.partial_fit(H[rows], Y[rows], sample_weight=w)
     return model
+
+
+# One of each kind, and of each way it can be set to work.
+ONLINE_SOLVERS = [
+    Opium(1e-3),
+    Opium(1e-6),
+    Opium("auto"),
+    Opium("auto", intercept=True),
+    Opium(0.1, intercept=True),
+    DynamicOpium(),
+    DynamicOpium(1.05, 1e-3),
+    DynamicOpium(1.01, floor=None),
+    DynamicOpium(1.02, "auto"),
+    DynamicOpium("auto"),
+    SlidingOpium(50),
+    Greville(),
+    OpiumLight(0.5),
+]

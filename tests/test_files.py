@@ -54,23 +54,9 @@ from greville.solvers._ahead import Ahead
 from greville.solvers._rows import Waiting, _Store
 from greville.tables import Stream, TableModel, Troubles
 
-DATA = Path(__file__).parent / "data"
+from .problems import ONLINE_SOLVERS
 
-SOLVERS = [
-    Opium(1e-3),
-    Opium(1e-6),
-    Opium("auto"),
-    Opium("auto", intercept=True),
-    Opium(0.1, intercept=True),
-    DynamicOpium(),
-    DynamicOpium(1.05, 1e-3),
-    DynamicOpium(1.01, floor=None),
-    DynamicOpium(1.02, "auto"),
-    DynamicOpium("auto"),
-    SlidingOpium(50),
-    Greville(),
-    OpiumLight(0.5),
-]
+DATA = Path(__file__).parent / "data"
 
 LAYERS = [
     RandomLayer(20, bias=True, random_state=0),
@@ -158,7 +144,7 @@ def interrupted(model, rng, X, y, folder, *, before, after, times=3):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("outputs", [0, 3])
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("solver", ONLINE_SOLVERS, ids=str)
 def test_solvers_go_on_to_the_bit(rng, tmp_path, solver, outputs, dtype):
     for width in (6, 25):
         H, Y = rows(rng, 400, width, outputs, dtype)
@@ -243,8 +229,8 @@ def corpus(rng):
     """Models of every kind, in every state."""
     H, y = rows(rng, 300, 16, 0, np.float64)
     labels = np.array(["a", "b", "c"])[rng.integers(3, size=300)]
-    models = [*map(clone, SOLVERS), Batch()]
-    for solver in SOLVERS:
+    models = [*map(clone, ONLINE_SOLVERS), Batch()]
+    for solver in ONLINE_SOLVERS:
         for dtype in (np.float64, np.float32):
             model = clone(solver).partial_fit(H[:9].astype(dtype), y[:9])
             model.predict_one(H[9].astype(dtype))

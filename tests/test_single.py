@@ -18,33 +18,15 @@ from greville import (
     DynamicOpium,
     ELMClassifier,
     ELMRegressor,
-    Greville,
     Opium,
     OpiumLight,
     RandomLayer,
-    SlidingOpium,
 )
 from greville.solvers import _ahead
 
 from . import oracles
 from .oracles import relative_error
-from .problems import problem
-
-SOLVERS = [
-    Opium(1e-3),
-    Opium(1e-6),
-    Opium("auto"),
-    Opium("auto", intercept=True),
-    Opium(0.1, intercept=True),
-    DynamicOpium(),
-    DynamicOpium(1.05, 1e-3),
-    DynamicOpium(1.01, floor=None),
-    DynamicOpium(1.02, "auto"),
-    DynamicOpium("auto"),
-    SlidingOpium(50),
-    Greville(),
-    OpiumLight(0.5),
-]
+from .problems import ONLINE_SOLVERS, problem
 
 
 def follow(model, H, Y, ask=True):
@@ -58,7 +40,7 @@ def follow(model, H, Y, ask=True):
 
 
 @pytest.mark.parametrize("outputs", [0, 1, 3])
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("solver", ONLINE_SOLVERS, ids=str)
 def test_a_loop_is_what_prequential_says(rng, solver, outputs):
     H, Y = problem(rng, 300, 12, max(outputs, 1))
     H[40:50] = H[30:40]  # seen before
@@ -123,7 +105,7 @@ def test_the_first_question_looks_and_the_second_finds_weights(rng):
     assert np.array_equal(got[0][1:], got[1][1:])
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("solver", ONLINE_SOLVERS, ids=str)
 def test_an_array_that_is_used_again(rng, solver):
     """The row that was predicted is recognised by its numbers, not by where they lie."""
     H, Y = problem(rng, 90, 6)
@@ -140,7 +122,7 @@ def test_an_array_that_is_used_again(rng, solver):
     assert relative_error(model.coef_, other.coef_) < 1e-8
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("solver", ONLINE_SOLVERS, ids=str)
 def test_twins_go_their_own_ways(rng, solver):
     H, Y = problem(rng, 120, 6)
     Y = Y[:, 0]
