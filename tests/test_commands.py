@@ -586,6 +586,26 @@ def test_training_survives_kills(here, monkeypatch):
     assert Path("again.greville").read_bytes() == Path("whole.greville").read_bytes()
 
 
+def test_stopped_when_all_was_learned(here, monkeypatch):
+    """Loading a checkpoint leaves no trace in what is saved next, not even a cached product."""
+    monkeypatch.setattr(_train, "_CHUNK", 500)
+    write(houses(8_000))
+    options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
+    run(*options, "-o", "whole.greville")
+    options += ["-o", "again.greville", "--checkpoint", "point", "--every", "500"]
+
+    def stop(model):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_train, "_check_learned", stop)
+        run(*options, code=130)
+    run(*options)
+    one, two = (Path(f"{name}.greville").read_bytes() for name in ("whole", "again"))
+    documents = [re.sub(rb"finished\W+\w+|sha256\W+\w+", b"", each) for each in (one, two)]
+    assert documents[0] == documents[1]
+
+
 def test_a_checkpoint_of_another_run(here, monkeypatch):
     monkeypatch.setattr(_train, "_CHUNK", 50)
     write(houses(200))

@@ -12,6 +12,16 @@ from rich.console import Console
 from rich.table import Table
 
 from ._common import (
+    check_apart,
+    check_picture,
+    check_writable,
+    report_troubles,
+    reported,
+    save_picture,
+    say,
+    show_json,
+)
+from ._options import (
     DelimiterOption,
     EncodingOption,
     FormatOption,
@@ -20,17 +30,9 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
-    check_apart,
-    check_picture,
-    check_writable,
     names,
     number_or_auto,
     reading,
-    report_troubles,
-    reported,
-    save_picture,
-    say,
-    show_json,
     units,
 )
 from ._progress import rows_bar

@@ -10,6 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from ._common import (
+    check_writable,
+    load_table_model,
+    report_troubles,
+    reported,
+    say,
+    show_json,
+)
+from ._options import (
     Data,
     DelimiterOption,
     EncodingOption,
@@ -20,13 +28,7 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
-    check_writable,
-    load_table_model,
     reading,
-    report_troubles,
-    reported,
-    say,
-    show_json,
 )
 from ._progress import rows_bar
 

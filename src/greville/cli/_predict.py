@@ -11,6 +11,18 @@ from rich.console import Console
 from rich.table import Table
 
 from ._common import (
+    check_apart,
+    check_picture,
+    check_writable,
+    counted,
+    load_table_model,
+    quiet_when_nobody_reads,
+    report_troubles,
+    reported,
+    say,
+    show_json,
+)
+from ._options import (
     Data,
     DelimiterOption,
     EncodingOption,
@@ -21,17 +33,7 @@ from ._common import (
     OnError,
     OnErrorOption,
     QuietOption,
-    check_apart,
-    check_picture,
-    check_writable,
-    counted,
-    load_table_model,
-    quiet_when_nobody_reads,
     reading,
-    report_troubles,
-    reported,
-    say,
-    show_json,
 )
 from ._progress import rows_bar
 

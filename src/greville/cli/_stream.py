@@ -16,6 +16,14 @@ from typing import Annotated, Any
 import typer
 
 from ._common import (
+    check_writable,
+    load_table_model,
+    quiet_when_nobody_reads,
+    report_troubles,
+    reported,
+    say,
+)
+from ._options import (
     AlphaOption,
     CategoricalOption,
     DelimiterOption,
@@ -33,13 +41,7 @@ from ._common import (
     Task,
     WindowOption,
     check_left_out,
-    check_writable,
-    load_table_model,
     one_delimiter,
-    quiet_when_nobody_reads,
-    report_troubles,
-    reported,
-    say,
     settings_of_a_model,
 )
 

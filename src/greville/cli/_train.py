@@ -15,6 +15,16 @@ from typing import Annotated, Any
 import typer
 
 from ._common import (
+    check_apart,
+    check_writable,
+    counted,
+    load_table_model,
+    report_troubles,
+    reported,
+    say,
+    show_json,
+)
+from ._options import (
     AlphaOption,
     CategoricalOption,
     Data,
@@ -36,17 +46,9 @@ from ._common import (
     TargetOption,
     Task,
     WindowOption,
-    check_apart,
     check_left_out,
-    check_writable,
-    counted,
-    load_table_model,
     reading,
-    report_troubles,
-    reported,
-    say,
     settings_of_a_model,
-    show_json,
 )
 from ._progress import rows_bar
 

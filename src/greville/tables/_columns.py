@@ -32,7 +32,7 @@ _FLAGS = {"true": 1.0, "false": 0.0}
 _MICROSECONDS_A_DAY = 86_400e6
 
 # Up to here every whole number is a float; beyond there numbers are too large to be squared.
-_EXACT, _LARGEST = 2**53, 1e100
+_EXACT, LARGEST = 2**53, 1e100
 
 # What stands for nothing among numbers, dates, true and false.
 NOTHING = [
@@ -115,7 +115,7 @@ def as_numbers(column: Any) -> tuple[Floats, Mask]:
         values, wrong = _with_nan(pc.cast(column, NUMBER)), np.zeros(len(column), bool)
     else:
         return _all_wrong(column)
-    large = np.abs(values) > _LARGEST  # infinite ones too
+    large = np.abs(values) > LARGEST  # infinite ones too
     if large.any():
         return np.where(large, math.nan, values), wrong | large
     return values, wrong
