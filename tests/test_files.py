@@ -1,7 +1,7 @@
 """Files: a model goes on as if nothing had happened, and a bad file does no harm.
 
 The files in tests/data are never written again: they show that what older versions wrote can be
-read. Those of format 1 were made with
+read. (Format 1 was never released, and is refused.) Those of format 2 were made with
 
     python -c "from tests.test_files import write_fixtures; write_fixtures('tests/data')"
 
@@ -308,7 +308,7 @@ def test_the_table_has_every_attribute(models):
     assert set(vars(model._ahead)) == {
         *("root", "reach", "growth", "held", "longest", "reflects", "_n", "_store", "_kernels"),
         *("_Z", "_into", "_longest_of_all", "_single", "_K", "_T", "_errors", "_weights", "_last"),
-        *("_lock", "_limit", "_safe"),
+        *("_lock", "_limit", "_safe", "_means", "_longest_row"),
     }
 
 
@@ -593,10 +593,10 @@ def test_older_formats_are_upgraded(tmp_path, monkeypatch):
 
     with pytest.raises(ModelFileError, match="lacks epsilon"):
         greville.load(path)
-    monkeypatch.setattr(_formats, "FORMAT", 2)
-    with pytest.raises(ModelFileError, match="not a model"):
+    monkeypatch.setattr(_formats, "FORMAT", 3)
+    with pytest.raises(ModelFileError, match="in format 2, .*; train the model again"):
         greville.load(path)
-    monkeypatch.setitem(_formats.UPGRADES, 1, renamed)
+    monkeypatch.setitem(_formats.UPGRADES, 2, renamed)
     assert greville.load(path).epsilon == 0.25
 
 
@@ -624,10 +624,15 @@ def write_fixtures(folder):
     (Path(folder) / f"format-{_formats.FORMAT}.json").write_text(json.dumps(expected, indent=1))
 
 
-def test_files_of_format_1_can_be_read():
-    expected = json.loads((DATA / "format-1.json").read_text())
-    regressor = greville.load(DATA / "format-1-regressor.greville")
-    classifier = greville.load(DATA / "format-1-classifier.greville")
+def test_files_of_format_1_are_refused():
+    with pytest.raises(ModelFileError, match="in format 1, .*; train the model again"):
+        greville.load(DATA / "format-1-regressor.greville")
+
+
+def test_files_of_format_2_can_be_read():
+    expected = json.loads((DATA / "format-2.json").read_text())
+    regressor = greville.load(DATA / "format-2-regressor.greville")
+    classifier = greville.load(DATA / "format-2-classifier.greville")
     assert classifier.solver_._held[1].n == 20
     assert list(classifier.classes_) == ["fog", "rain", "sun"]
     found = regressor.predict(expected["X"]), classifier.predict_proba(expected["X"])

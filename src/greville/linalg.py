@@ -319,6 +319,11 @@ def add_gram(G: Array, H: Array) -> None:
     _blas_routine("syrk", G)(1.0, H.T, beta=1.0, c=G, overwrite_c=1)
 
 
+def subtract_gram(G: Array, H: Array) -> None:
+    """G -= H'H, the upper triangle only, in place."""
+    _blas_routine("syrk", G)(-1.0, H.T, beta=1.0, c=G, overwrite_c=1)
+
+
 def gram_of_root(R: Array) -> Array:
     """R'R in a new array, the upper triangle only.
 
@@ -330,23 +335,35 @@ def gram_of_root(R: Array) -> Array:
     return product[::-1, ::-1].copy(order="F")
 
 
-def with_ridge(G: Array, ridge: float, free: int = 0) -> Array:
-    """G + ridge·I in a new array, without the ridge on the first `free` elements."""
+def with_ridge(G: Array, ridge: float) -> Array:
+    """G + ridge·I in a new array."""
     more = G.copy(order="F")
-    add_ridge(more, ridge, free)
+    add_ridge(more, ridge)
     return more
 
 
-def add_ridge(G: Array, ridge: float, free: int = 0) -> None:
+def add_ridge(G: Array, ridge: float) -> None:
     """The same in place."""
-    diagonal = np.arange(free, len(G))
-    G[diagonal, diagonal] += G.dtype.type(ridge)
+    G[np.diag_indices_from(G)] += G.dtype.type(ridge)
 
 
 def root_of_gram(G: Array) -> Array | None:
     """The root of G, in G's memory; None where there is none."""
     R, info = _lapack_routine("potrf", G)(G, lower=0, clean=1, overwrite_a=1)
     return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
+
+
+def rank_and_explained(G: Array, C: Array, ridge: float) -> tuple[int, Array]:
+    """The rank of G to rounding, or above a ridge that it contains, and what C has there.
+
+    By a Cholesky factor with pivots, which stops where nothing is left: the sums of squares of
+    R⁻ᵀC, over the pivots, for each column of C = H'Y.
+    """
+    tol = max(len(G) * float(np.finfo(G.dtype).eps) * float(G.diagonal().max()), 10 * ridge)
+    R, pivots, rank, _ = _lapack_routine("pstrf", G)(G, lower=0, tol=tol)
+    R = np.asfortranarray(np.triu(R[:rank, :rank]))
+    Z = solve_root(R, np.asfortranarray(C[pivots[:rank] - 1]), transposed=True)
+    return int(rank), column_squares(Z)
 
 
 def gram_is_safe(R: Array, dtype: Any, *, noisy: bool = False) -> bool:

@@ -43,6 +43,9 @@ from ._solvers import SOLVERS, solver_chooses, solver_is_additive
 # What hidden="auto" may spend on three matrices of weights by weights.
 _MEMORY = 256e6
 
+# Numbers of sparse rows that are made dense at a time, where they must be.
+_DENSE_NUMBERS = 1 << 23
+
 
 class ELM(SingleRows, BaseEstimator, ABC):
     """The layer, the solver and the way from X through both, block by block."""
@@ -197,7 +200,9 @@ class ELM(SingleRows, BaseEstimator, ABC):
         self._scaling = self._target_scaling = Scaling(None, None)
         if self._standardizes() and X.shape[0]:
             always = not isinstance(self.standardize, str)
-            self._scaling = Scaling.of_inputs(X, weight, always=always)
+            self._scaling = Scaling.of_inputs(
+                X, weight, always=always, centre_sparse=not self._has_own_layer
+            )
             self._target_scaling = self._units_of_targets(y, weight)
         return before != (self._scaling, self._target_scaling)
 
@@ -224,10 +229,25 @@ class ELM(SingleRows, BaseEstimator, ABC):
         return H.toarray() if sparse.issparse(H) else np.asarray(H)
 
     def _activations(self, X: Any, weight: Array | None = None) -> Array:
-        H = self._transformed(self._scaling.apply(X, self._dtype))
+        scaling = self._scaling
+        if sparse.issparse(X) and scaling.centre is not None:
+            H = self._transformed_around_centre(X)
+        else:
+            H = self._transformed(scaling.apply(X, self._dtype))
         H = np.ascontiguousarray(H, dtype=self._dtype)
         check_magnitude("hidden.transform(X)", H, weight)
         return H
+
+    def _transformed_around_centre(self, X: Any) -> Any:
+        """Of sparse rows: without filling the zeros, or else a few rows at a time."""
+        scaling, layer = self._scaling, self.hidden_
+        if is_own(layer):
+            return layer._transformed(scaling.divided(X, self._dtype), scaling.shift)
+        length = max(1, _DENSE_NUMBERS // X.shape[1])
+        pieces = (X[start : start + length] for start in range(0, X.shape[0], length))
+        return np.concatenate(
+            [self._transformed(scaling.apply(piece, self._dtype)) for piece in pieces]
+        )
 
     def _rows(self, X: Any, y: Array, weight: Array | None) -> Rows:
         targets = self._targets(y)
@@ -256,14 +276,14 @@ class ELM(SingleRows, BaseEstimator, ABC):
         solver = self._exact_solver()
         state = solver._flush()
         X = self._checked_rows(X, reset=False)
-        W = state.weights()
+        W = solver._weights_of(state)
         length = block_length(W.shape[0], self._dtype)
         scores, spreads = [], []
         with one_thread if X.shape[0] < FEW else nullcontext():
             for start in range(0, X.shape[0], length):
                 H = self._activations(X[start : start + length])
                 scores.append(solver._predicted(H, W))
-                spreads.append(state.spread(solver._spread_rows(H)))
+                spreads.append(state.spread(H))
         return np.concatenate(scores), np.concatenate(spreads)
 
     def _exact_solver(self) -> RootSolver:

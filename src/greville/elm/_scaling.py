@@ -33,17 +33,21 @@ class Scaling:
     unit: Array | None
 
     @classmethod
-    def of_inputs(cls, X: Any, weight: Array | None, *, always: bool) -> Scaling:
+    def of_inputs(
+        cls, X: Any, weight: Array | None, *, always: bool, centre_sparse: bool
+    ) -> Scaling:
         """Columns around their means, by their ranges, and rows of a common mean length.
 
         By the range and not by the standard deviation: a pixel that is nearly always black is not
-        worth more than the others. Without `always`, inputs of order one stay as they are.
+        worth more than the others. Without `always`, inputs of order one stay as they are. Sparse
+        rows stay around zero, unless `centre_sparse`, where somebody can do so without filling
+        the zeros.
         """
         half, mean, spread, size = _columns(*_counting(X, weight))
         if not half.any() or (not always and _is_of_order_one(X, half, mean, spread)):
             return cls(None, None)
         unit = np.where(half > 0, half, np.where(mean != 0, np.abs(mean), 1.0))
-        centre = None if sparse.issparse(X) else mean  # centring would fill the zeros
+        centre = None if sparse.issparse(X) and not centre_sparse else mean
         length = float((spread if centre is not None else size)[half > 0].sum())
         return cls(centre, unit * np.sqrt(length / _SQUARE_LENGTH))
 
@@ -71,15 +75,27 @@ class Scaling:
     __hash__ = None  # type: ignore[assignment]
 
     def apply(self, X: Any, dtype: Any) -> Any:
+        """X in these units; sparse rows stay sparse unless there is a centre."""
         if self.unit is None:
             return X
         if sparse.issparse(X):
-            return (X @ sparse.diags_array(1 / self.unit)).tocsr().astype(dtype)
+            if self.centre is None:
+                return self.divided(X, dtype)
+            X = X.toarray()
         X = X.astype(np.float64)
         if self.centre is not None:
             X -= self.centre
         X /= self.unit
         return X.astype(dtype, copy=False)
+
+    def divided(self, X: Any, dtype: Any) -> Any:
+        """Sparse rows in these units, but not around the centre: `shift` is to be subtracted."""
+        return (X @ sparse.diags_array(1 / self.unit)).tocsr().astype(dtype)
+
+    @property
+    def shift(self) -> Array | None:
+        """The centre in these units."""
+        return None if self.centre is None or self.unit is None else self.centre / self.unit
 
     def undo(self, Y: Array) -> Array:
         if self.unit is None or self.centre is None:

@@ -60,7 +60,12 @@ def root(r: Root) -> None:
         fits = r.basis.shape == (rank, M) and r.basis.dtype == Z.dtype and rank <= M
         need(fits, "the basis of a root does not fit it")
     need(r.loss.shape == Z.shape[1:] and r.loss.dtype == np.float64, "a root has a wrong loss")
-    need(r.prior >= 0, "a root has a negative prior")
+    need(r.prior >= 0 and r.largest_row >= 0, "a root has negative sizes")
+    need(r.count >= 0 and r.count_of_squares >= 0, "a root has negative counts")
+    need(bool((r.loss >= 0).all()), "a root has a negative loss")
+    if r.mean is not None:
+        fits = r.mean.row.shape == (M,) and r.mean.target.shape == Z.shape[1:]
+        need(fits, "the mean of a root does not fit it")
     W = r._weights
     need(W is None or (W.shape == (M, Z.shape[1]) and W.dtype == Z.dtype), "weights do not fit")
     need(M * (Z.shape[1] + 4) <= _MOST_NUMBERS + R.size + M * rank + Z.size, "a root is too wide")
@@ -75,8 +80,13 @@ def chosen_root(r: ChosenRoot) -> None:
     need(r.basis is None or len(r.Z) == 0, "a root whose ridge is chosen has a basis")
     need(sums.basis is None or len(sums.Z) == 0, "the sums of a root have a basis")
     need(r.basis is not None or sums.basis is None, "a root has no sums")
-    need(r.free in (0, 1) and r.free < r.n_hidden, "a root has too many free columns")
-    need(r.epsilon >= 0 and r.largest >= 0 and r.least >= 0, "a root has negative sizes")
+    need(sums.mean is None, "the sums of a root have a mean of their own")
+    need(r.epsilon >= sums.prior and r.least >= 0, "a root has impossible sizes")
+
+
+def mean(m: Any) -> None:
+    need(m.count >= 0, "a mean has a negative count")
+    need(m.row.dtype == m.target.dtype == np.float64, "a mean is of another dtype")
 
 
 def path(p: Any) -> None:
@@ -119,19 +129,15 @@ def solver(s: Any) -> None:
         return
     state, waiting = s._held
     need(type(state) in _STATES[type(s).__name__], "the state is that of another solver")
-    free = 0
     if type(s).__name__ == "Opium":
-        chosen, free = (bool(x) for x in s._started_with)
-        need(isinstance(state, ChosenRoot) == (chosen or free), "the state is another's")
-        if isinstance(state, ChosenRoot):
-            need(state.free == free and (state.fixed is None) == chosen, "the state is another's")
-        centre = s._centre
-        shape = (s.n_features_in_,)
-        fits = centre is None or (centre.shape == shape and centre.dtype == s._dtype)
-        need(fits, "the centre does not fit")
+        chosen, intercept = (bool(x) for x in s._started_with)
+        need(isinstance(state, ChosenRoot) == chosen, "the state is another's")
+        need((state.mean is not None) == intercept, "the state is another's")
+    elif isinstance(state, Root):
+        need(state.mean is None, "the state is another's")
     width, outputs, dtype = _size(state)
     need(s.n_features_in_ >= 1 and s._n_outputs >= 1, "there are no weights")
-    need(width == s.n_features_in_ + free, "the state has another width than the solver")
+    need(width == s.n_features_in_, "the state has another width than the solver")
     need(outputs == s._n_outputs and (outputs == 1 or not s._flat), "the outputs do not fit")
     need(dtype == s._dtype, "the dtype of the state is not that of the solver")
     need(waiting.n <= s.n_samples_seen_, "more rows wait than were seen")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ._errors import Wrong
 
-FORMAT = 1
+FORMAT = 2
 
 # From the document of a format to that of the next.
 UPGRADES: dict[int, Callable[[Any], Any]] = {}
@@ -24,8 +24,13 @@ def check_format(found: int) -> None:
             f"it was written by a newer greville, in format {found}, and this one reads up to "
             f"{FORMAT}; upgrade with: pip install -U greville"
         )
-    if found < 1 or any(n not in UPGRADES for n in range(found, FORMAT)):
+    if found < 1:
         raise Wrong("it is not a model of greville's")
+    if any(n not in UPGRADES for n in range(found, FORMAT)):
+        raise Wrong(
+            f"it is in format {found}, of a greville before its first release, and this one reads "
+            f"format {FORMAT}; train the model again"
+        )
 
 
 def upgraded(document: Any, written: int) -> Any:

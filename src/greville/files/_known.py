@@ -175,6 +175,8 @@ _ROOT = {
     "loss": array(1),
     "count": finite,
     "count_of_squares": finite,
+    "mean": nothing | known("Mean"),
+    "largest_row": number,
     "_weights": nothing | array(2),
     "_trace": nothing | number,
     "_shared": flag,
@@ -182,14 +184,9 @@ _ROOT = {
 _CHOSEN = {
     **_ROOT,
     "sums": known("Root"),
-    "fixed": nothing | finite,
-    "free": count,
     "epsilon": finite,
     "path": nothing | known("Path"),
     "least": finite,
-    "choosing": flag,
-    "often": flag,
-    "largest": finite,
 }
 _FADING = {"energy": finite, "excited": finite, "warned": flag}
 _rows = row(array(2), array(2), array(1))
@@ -217,6 +214,11 @@ _STATE_ENTRIES = {
         "greville.solvers._bank",
         always={"roots": each(known("FadingRoot"), tuple), "squares": array(2), "count": finite},
         check=checks.bank,
+    ),
+    "Mean": Entry(
+        "greville.solvers._mean",
+        always={"count": finite, "row": array(1), "target": array(1)},
+        check=checks.mean,
     ),
     "Path": Entry(
         "greville.solvers._evidence",
@@ -291,7 +293,7 @@ _SOLVER_ENTRIES = {
     "Opium": Entry(
         "greville.solvers.opium",
         always={"epsilon": choice("auto") | number, "intercept": flag},
-        together={**_STARTED, "_started_with": row(flag, flag), "_centre": nothing | array(1)},
+        together={**_STARTED, "_started_with": row(flag, flag)},
         maybe=_EXACT,
         **_SHARED_BY_SOLVERS,
     ),

@@ -218,11 +218,8 @@ def _ask_again(solver: Any, ahead: Ahead, asked: Array, n: int) -> None:
     dtype = ahead.root.Z.dtype
     if asked.shape != (solver.n_features_in_,) or asked.dtype != dtype or ahead._n != n:
         raise Wrong("the row that was predicted last is none")
-    wide = solver._wide(asked)
-    f = ahead._into(asked if wide is None else wide)
     with nullcontext() if n <= ahead._safe else one_thread:
-        t, predicted = ahead._looked_up(f, n)
-    ahead._last = (asked.tobytes(), n, wide, f, t, predicted)
+        ahead._last = (asked.tobytes(), n, *ahead._asked(asked, n))
 
 
 # The rows of a window: many short chunks, which are views of a few long arrays

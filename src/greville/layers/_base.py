@@ -106,9 +106,9 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         )
         return self._transformed(X)
 
-    def _transformed(self, X: Any) -> Array:
-        """The activations for rows that are checked."""
-        return self._activated(self._projected(X))
+    def _transformed(self, X: Any, shift: Array | None = None) -> Array:
+        """The activations for rows that are checked, less a shift of all of them."""
+        return self._activated(self._projected(X, shift))
 
     def _transformed_one(self, x: Array) -> Array:
         """The activations for one row of finite numbers."""
@@ -124,14 +124,16 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             h += self.bias_.astype(x.dtype, copy=False)
         return self._activated(h[None])[0]
 
-    def _projected(self, X: Any) -> Array:
-        """X @ weights_ + bias_."""
+    def _projected(self, X: Any, shift: Array | None = None) -> Array:
+        """(X - shift) @ weights_ + bias_, without filling the zeros of a sparse X."""
         weights = self.weights_.astype(X.dtype, copy=False)
         if sparse.issparse(weights):
             H = weights.T @ (X.toarray() if sparse.issparse(X) else X).T
             H = np.ascontiguousarray(H.T)
         else:
             H = np.asarray(X @ weights) if sparse.issparse(X) else matmul(X, weights)
+        if shift is not None:
+            H -= (shift @ self.weights_).astype(H.dtype)
         if self.bias_ is not None:
             H += self.bias_.astype(X.dtype, copy=False)
         return H

@@ -80,11 +80,16 @@ class AdditiveSolver(RootSolver):
             raise ValueError(
                 f"got {rows.n} rows to unlearn, but only {self.n_samples_seen_} were learned."
             )
-        rows = self._widened(rows)
         state = self._flush().copy()
-        factor = None if rows.weight is None else np.sqrt(rows.weight)
         least = float(np.finfo(self._dtype).eps) ** _LEAST_LEFT
-        for H, Y in rows.blocks(int(np.clip(self.n_features_in_, FEW, _MOST)), factor):
+        for part in rows.slices(int(np.clip(self.n_features_in_, FEW, _MOST))):
+            H, Y = rows.make(part.start, part.stop)
+            weight = None if rows.weight is None else rows.weight[part]
+            if state.mean is not None:
+                H, Y, state.mean = state.mean.remove(H, Y, weight)
+            elif weight is not None:
+                root = np.sqrt(weight)[:, None]
+                H, Y = root * H, root * Y
             if not state.remove(np.ascontiguousarray(H), np.ascontiguousarray(Y), least):
                 raise ValueError(
                     "these rows cannot be unlearned: either some of them, or their targets or "

@@ -27,7 +27,8 @@ import numpy as np
 from .. import linalg, unlocked
 from ..linalg import DOT, GEMV, SHARED, TRSV, Array
 from ..threads import one_thread
-from ._root import LARGEST_LOSS, Root
+from ._mean import Mean
+from ._root import LARGEST_LOSS, Root, with_intercept
 from ._rows import FEW, Held, Waiting
 
 # Rows to catch up with at once. More are better learned: that is what a QR factorisation is for.
@@ -52,8 +53,8 @@ def most_ahead(root: Root) -> int:
 
 
 # A row that was predicted, and what was found on the way: its bytes, the number of rows waiting,
-# the row itself if it was made wider, f, t and the prediction.
-Asked = tuple[bytes, int, Array | None, Array, Array, Any]
+# the row around the mean, f, t and the prediction.
+Asked = tuple[bytes, int, Array, Array, Array, Any]
 
 
 class Ahead:
@@ -98,6 +99,8 @@ class Ahead:
         self._errors = np.empty((reach, n_outputs) if n_outputs > 1 else reach, dtype)  # e/√s
         self._weights: tuple[int, Array] | None = None
         self._last: Asked | None = None
+        self._means = None if root.mean is None else _Means(root.mean, reach, dtype)
+        self._longest_row = (root.largest_row if root.basis is None else inf) ** 2
         self._lock = Lock()
         self._limit = linalg.longest_rows(dtype)
         self._safe = SHARED // n_hidden  # rows that are no work for several threads
@@ -121,10 +124,9 @@ class Ahead:
                 store: Any = waiting.store
                 self._store = store
                 for i in range(self._n, waiting.n):  # another thread may have been faster
-                    f = self._into(store.H[i])
-                    t, predicted = self._looked_up(f, i)
+                    row, f, t, predicted = self._asked(store.H[i], i)
                     y = store.Y[i] if self._single is None else store.Y[i, 0]
-                    if not self._add(i, f, t, y - predicted, float(store.weight[i])):
+                    if not self._add(i, row, f, t, y, predicted, float(store.weight[i])):
                         return False
         self.held = held
         return True
@@ -135,8 +137,8 @@ class Ahead:
         i = waiting.n
         if last is None or last[1] != i or last[0] != key or self._n != i:
             return None
-        _, _, wide, f, along, predicted = last
-        waiting = waiting.with_one(h if wide is None else wide, y)
+        _, _, row, f, along, predicted = last
+        waiting = waiting.with_one(h, y)
         new = (state, waiting)
         if i + 1 < self.reach:
             with self._lock:
@@ -144,20 +146,26 @@ class Ahead:
                     return new
                 self._store = waiting.store
                 if i <= self._safe:
-                    added = self._add(i, f, along, y - predicted, 1.0)
+                    added = self._add(i, row, f, along, y, predicted, 1.0)
                 else:
                     with one_thread:
-                        added = self._add(i, f, along, y - predicted, 1.0)
+                        added = self._add(i, row, f, along, y, predicted, 1.0)
                 if added:
                     self.held = new
         return new
 
-    def _add(self, i: int, f: Array, t: Array, error: Any, weight: float) -> bool:
+    def _add(
+        self, i: int, row: Array, f: Array, t: Array, y: Any, predicted: Any, weight: float
+    ) -> bool:
         """One more row of K; t is Kf, or T'Uf."""
-        (dot, gemv), K, T = self._kernels, self._K, self._T
+        (dot, gemv), K, T, means = self._kernels, self._K, self._T, self._means
         scale = self.growth ** (i + 1)
-        if weight != 1.0:
+        if means is not None:
+            scale *= means.factor(i, weight)
+        elif weight != 1.0:
             scale *= sqrt(weight)
+        if self._longest_row < inf and not dot(row, row) <= self._longest_row:
+            return False
         square = dot(f, f)
         self.longest = longest = self.longest + scale * scale * square
         if not longest < (self._limit if T is None else self._longest_of_all):
@@ -180,38 +188,52 @@ class Ahead:
                 T[i, :i] = _by_part(gemv(-tau * factor, K[:i].T, p, trans=1), T, transposed=True)
             T[i, i] = tau
             np.multiply(p, factor, out=K[i])
-        self._errors[i] = error * (scale / length)
+        self._errors[i] = (y - predicted) * (scale / length)
+        if means is not None:
+            means.add(i, row, self._store.Y[i], weight)  # as it will be learned
         self._n = i + 1
         return True
 
     # Asking
 
-    def predict(self, h: Array, key: bytes, wide: Array | None) -> Any:
+    def predict(self, h: Array, key: bytes) -> Any:
         """The prediction for one row; a number if there is one output.
 
         None where R is too close to singular to say it, or the row is not made of finite numbers.
         """
         n, known, last = self.held[1].n, self._weights, self._last
-        row = h if wide is None else wide
         if (known is None or known[0] != n) and (last is None or last[1] != n):
-            f = self._into(row)
             if n <= self._safe:
-                t, predicted = self._looked_up(f, n)
+                last = (key, n, *self._asked(h, n))
             else:
                 with one_thread:
-                    t, predicted = self._looked_up(f, n)
-            last = (key, n, wide, f, t, predicted)
+                    last = (key, n, *self._asked(h, n))
+            predicted = last[-1]
         else:
             W = self.weights(n)  # asked for the second time: there will be others
             if W is None:
                 return None
             dot, gemv = self._kernels
-            predicted = dot(row, W[:, 0]) if self._single is not None else gemv(1.0, W.T, row)
+            V = W if self._means is None else W[1:]
+            predicted = dot(h, V[:, 0]) if self._single is not None else gemv(1.0, V.T, h)
+            if self._means is not None:
+                predicted = predicted + (W[0, 0] if self._single is not None else W[0])
         single = self._single is not None
         if not (-inf < predicted < inf if single else np.isfinite(predicted).all()):
             return None
         self._last = last
         return predicted
+
+    def _asked(self, h: Array, n: int) -> tuple[Array, Array, Array, Any]:
+        """A row around the mean of all before it, f, t and the prediction after n waiting rows."""
+        means = self._means
+        if means is None:
+            f = self._into(h)
+            return h, f, *self._looked_up(f, n)
+        row = means.centred(h, n)
+        f = self._into(row)
+        t, predicted = self._looked_up(f, n)
+        return row, f, t, predicted + means.targets[n]
 
     def _looked_up(self, f: Array, n: int) -> tuple[Array, Any]:
         """Kf, or T'Uf, and the prediction for a row after the first n waiting ones."""
@@ -227,9 +249,12 @@ class Ahead:
         return t, gemv(1.0, self._Z, f, trans=1) + t @ self._errors[:n]
 
     def weights(self, n: int) -> Array | None:
-        """W after the first n waiting rows, C-ordered: R⁻¹z. None as above."""
+        """W after the first n waiting rows, C-ordered: R⁻¹z. None as above.
+
+        Where there is an intercept, with a row for it first.
+        """
         if n == 0:
-            return self.root.weights()
+            return self.root.solution()
         known = self._weights
         if known is None or known[0] != n:
             errors = self._errors[:n].reshape(n, -1)
@@ -243,8 +268,44 @@ class Ahead:
                     W = z / z.dtype.type(self.root.prior)
             if not np.isfinite(W).all():
                 return None
-            self._weights = known = n, W
+            mean = None if self._means is None else self._means.after(n)
+            self._weights = known = n, with_intercept(W, mean)
         return known[1]
+
+
+class _Means:
+    """The means of rows and targets before the first, second, ... waiting row."""
+
+    def __init__(self, mean: Mean, reach: int, dtype: Any) -> None:
+        n_outputs = len(mean.target)
+        self._dtype = dtype
+        self._counts = np.empty(reach + 1)
+        self._rows = np.empty((reach + 1, len(mean.row)))
+        self.targets = np.empty((reach + 1, n_outputs) if n_outputs > 1 else reach + 1)
+        self._counts[0], self._rows[0] = mean.count, mean.row
+        self.targets[0] = mean.target if n_outputs > 1 else mean.target[0]
+
+    def centred(self, h: Array, n: int) -> Array:
+        return (h - self._rows[n]).astype(self._dtype, copy=False)
+
+    def factor(self, i: int, weight: float) -> float:
+        """What a row around the mean before it is multiplied by."""
+        count = float(self._counts[i])
+        return sqrt(count * weight / (count + weight)) if count > 0 else 0.0
+
+    def add(self, i: int, row: Array, y: Array, weight: float) -> None:
+        """Move by one row, which is given around the mean."""
+        count = float(self._counts[i]) + weight
+        share = weight / count if count > 0 else 0.0
+        following = self._rows[i + 1]
+        np.multiply(row, share, out=following, dtype=np.float64)
+        following += self._rows[i]
+        target = y[0] if self.targets.ndim == 1 else y
+        self.targets[i + 1] = self.targets[i] + share * (target - self.targets[i])
+        self._counts[i + 1] = count
+
+    def after(self, n: int) -> Mean:
+        return Mean(float(self._counts[n]), self._rows[n], np.atleast_1d(self.targets[n]))
 
 
 def _coordinates(R: Array) -> Callable[[Array], Array]:

@@ -54,7 +54,8 @@ class Bank:
                 bank = Bank(roots, squares, _RECENT * bank.count + w)
         return Bank(roots, bank.squares, bank.count), mixture
 
-    def weights(self) -> Array:
+    def solution(self) -> Array:
+        """The weights of all memories, mixed by trust."""
         parts = zip(self.trust(), self.roots, strict=True)
         return sum(root.weights() * root.Z.dtype.type(p) for p, root in parts)
 

@@ -122,14 +122,10 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _weights_of(self, state: Any) -> Array:
-        """W, of shape (n_hidden, n_outputs)."""
-
-    def _widened(self, rows: Rows) -> Rows:
-        """Rows as the state wants them: with a column of ones, where there is an intercept."""
-        return rows
+        """W, of shape (n_hidden, n_outputs), below a row for the intercept if there is one."""
 
     def _predicted(self, H: Array, W: Array) -> Array:
-        """The predictions for rows without that column."""
+        """The predictions for checked rows."""
         return matmul(H, W)
 
     # What the estimators in `elm` use: rows already checked
@@ -146,7 +142,6 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _learn(self, rows: Rows) -> None:
         """Learn all of the rows or, if an exception comes out, none of them."""
-        rows = self._widened(rows)
         if rows.n < FEW:
             state, waiting = self._held
             waiting = waiting.with_rows(rows)
@@ -187,7 +182,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         return predicted if len(predicted) > 1 else predicted[0]
 
     def _weights(self) -> Array:
-        """W after every row learned so far, of shape (n_hidden, n_outputs)."""
+        """W after every row learned so far, with a row for the intercept first if there is one."""
         held = self._held
         if held[1].n:
             W = self._weights_after(held)
@@ -373,7 +368,6 @@ class OnlineSolver(Solver):
 
         `look` sees every block of rows, and the state before it, first.
         """
-        rows = self._widened(rows)
         state, predicted = self._run(self._flush(), rows, self.n_samples_seen_, look)
         self._look_no_further()
         self._held = (state, Waiting())

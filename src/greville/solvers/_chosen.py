@@ -1,4 +1,4 @@
-"""A root whose ridge is chosen when it is read, and an intercept that has none."""
+"""A root whose ridge is chosen from what was seen."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ import numpy as np
 from .. import linalg
 from ..linalg import Array, column_squares
 from ..threads import one_thread
-from ._evidence import Path, Sums, choose, energies, takes_singular_values
+from ._evidence import Path, Sums, choose, takes_singular_values
 from ._root import LARGEST_LOSS, ONE_THREAD, SMALL, Blocks, Root
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
 # only if ε can still become so many times smaller.
 _ROOM_BELOW = 10.0
 
-# How much larger than all before a row may be until the small ridge of the sums must follow.
-_GROWTH_OF_ROWS = 10.0
+# The ε² from which on an error of the sums does not matter, as a multiple of that error.
+_ABOVE_ERRORS = {"d": 1e6, "f": 1e2}
+
+# What removing rows must leave of a direction so that no digits are lost, as a power of eps.
+_LEAST_LEFT = 0.46
+
+# The ε in use before any row could be learned from, when the weights are zero for any.
+_BEFORE = 1e-3
 
 
 class ChosenRoot(Root):
-    """The root for one ε, and beside it the sums over rows almost without a ridge.
+    """The root for one ε, and beside it the sums over rows, from which ε is chosen.
 
     The root is that of `Root`: it answers reads, and follows single rows. The `sums` are another
-    root, with a ridge so small that nothing but rounding would notice (2e-7 of the longest
-    possible row in float64, 1e-5 in float32); it is known, and ε² holds it. When ε is chosen
-    anew, the root is made afresh from the sums: ε is never a part of what is stored.
+    one, of the rows alone: it has no prior, so that it may be singular, and is never solved with.
+    When ε is chosen anew, the root is made afresh from the sums: ε is no part of what is stored.
+
+    Where the sums come from a difference or a Gram matrix, they have an error of the size of its
+    rounding. They then contain a ridge of that size, which is known, as their prior; and `least` is
+    the ε from which on the error does not matter. Both are small, absolute numbers: they are soon
+    nothing next to rows that come later.
 
     Parameters
     ----------
-    n_hidden, n_outputs, dtype
-        As in `Root`, the column of ones included.
-    epsilon : float, or None to choose it
-    free : int
-        How many of the first columns have no ridge: one for an intercept, a column of ones.
+    n_hidden, n_outputs, dtype, intercept
+        As in `Root`.
     """
 
     def __init__(
-        self, n_hidden: int, n_outputs: int, epsilon: float | None, free: int, dtype: Any
+        self, n_hidden: int, n_outputs: int, dtype: Any, *, intercept: bool = False
     ) -> None:
-        super().__init__(n_hidden, n_outputs, 0.0, dtype)
+        super().__init__(n_hidden, n_outputs, 0.0, dtype, intercept=intercept)
         self.sums = Root(n_hidden, n_outputs, 0.0, dtype)
-        self.fixed = epsilon
-        self.free = free
-        self.epsilon = 1e-3 if epsilon is None else epsilon  # the first until rows say more
+        self.epsilon = _BEFORE
         self.path: Path | None = None
-        self.least = 0.0  # the ε below which the sums have lost their digits
-        self.choosing = False
-        self.often = True  # whether there will be many choices: then each must be cheap
-        self.largest = 0.0
+        self.least = 0.0
 
     def copy(self) -> Self:
         other = super().copy()
@@ -61,7 +63,14 @@ class ChosenRoot(Root):
     # Learning
 
     def absorb(
-        self, blocks: Blocks, n_rows: int, *, decay: float = 1.0, rest: Blocks | None = None
+        self,
+        blocks: Blocks,
+        n_rows: int,
+        *,
+        decay: float = 1.0,
+        choosing: bool = False,
+        cheap: bool = True,
+        rest: Blocks | None = None,
     ) -> bool:
         """As in `Root`; the rows must have been tallied. If `choosing`, ε is chosen at the end.
 
@@ -72,41 +81,49 @@ class ChosenRoot(Root):
             return False
         wide = self.n_hidden >= ONE_THREAD  # where a QR on one thread is no match for products
         tall = 8 * n_rows >= self.n_hidden if wide else n_rows >= 2 * self.n_hidden
-        tall = bool(tall and (self.choosing or self.path or self.fixed))
+        tall = bool(tall and (choosing or self.path))
         with one_thread if n_rows * self.n_hidden**2 < SMALL else nullcontext():
             if tall:
                 for precision in dict.fromkeys((self.Z.dtype, np.dtype(np.float64))):
-                    if self._absorb_in_gram(blocks, decay, precision, rest):
+                    if self._absorb_in_gram(blocks, decay, precision, rest, choosing, cheap):
                         return rest is not None
-        keep_root = not tall and not self.choosing and self.basis is None
+        keep_root = not tall and not choosing and self.basis is None
         self.fade(decay)
         for H, Y in blocks():
-            self._prepare(H)
             with one_thread:
                 for piece in _few(H, Y):
                     self._append_to_both(*piece, both=keep_root)
         if not keep_root:
             self._forget_root()
-        if self.choosing:
-            self.choose()
+        if choosing:
+            self.choose(cheap=cheap)
         return False
 
     def _append_to_both(self, H: Array, Y: Array, *, both: bool) -> None:
-        self.sums._own()
-        self.sums._append(H, Y)
+        self._append_to_sums(H, Y)
         if both:
             self._own()
             self._append(H, Y)
 
-    def choose(self) -> None:
-        """Choose ε from what the sums say now."""
-        if self.fixed is None and self.sums.basis is None:
-            with one_thread if self.n_hidden < ONE_THREAD else nullcontext():
-                smallest = max(self.sums.prior, self._smallest_ridge(), self.least)
-                self.path, _ = choose(self._described(), smallest, often=self.often)
-            if self.path.chosen != self.prior or self.basis is not None:
-                self.epsilon = self.path.chosen
-                self._forget_root()
+    def _append_to_sums(self, H: Array, Y: Array) -> None:
+        sums = self.sums
+        if sums.basis is not None:  # the first row
+            sums._grow(self.n_hidden)
+            sums.basis = None
+        sums._own()
+        sums._append(H, Y)
+
+    def choose(self, *, cheap: bool) -> None:
+        """Choose ε from what the sums say now; `cheap` where there will be many choices."""
+        sums = self._described()
+        if sums.length == 0:  # nothing but zeros so far
+            return
+        with one_thread if self.n_hidden < ONE_THREAD else nullcontext():
+            smallest = max(self.sums.prior, self._smallest_ridge(sums.length), self.least)
+            self.path, _ = choose(sums, smallest, cheap=cheap)
+        if self.path.chosen != self.prior or self.basis is not None:
+            self.epsilon = self.path.chosen
+            self._forget_root()
 
     def refresh(self) -> None:
         """Make the root again from the sums, if it does not hold them."""
@@ -116,93 +133,87 @@ class ChosenRoot(Root):
         ridge = self.epsilon**2 - sums.prior**2
         R, Z, loss = sums.R, sums.Z, sums.loss
         if ridge > 0:
-            R, Z, left = self._raised(float(np.sqrt(ridge)))
-            loss = loss + left
+            R, Z = R.copy(order="F"), Z.copy(order="F")
+            with one_thread if len(R) < ONE_THREAD else nullcontext():
+                left = linalg.append_diagonal(R, Z, float(np.sqrt(ridge)), np.zeros_like(Z))
+            loss = loss + column_squares(left)
         self.R, self.Z, self.loss = R, Z, loss
         self._holds(max(self.epsilon, sums.prior))
         self._shared = ridge <= 0
 
-    def _raised(self, d: float) -> tuple[Array, Array, Array]:
-        """R and Z of the sums with d² more of a ridge, and what that adds to the loss."""
-        R, Z, free = self.sums.R.copy(order="F"), self.sums.Z.copy(order="F"), self.free
-        corner, below = R[free:, free:].copy(order="F"), Z[free:].copy(order="F")
-        with one_thread if len(R) < ONE_THREAD else nullcontext():
-            left = linalg.append_diagonal(corner, below, d, np.zeros_like(below))
-        R[free:, free:], Z[free:] = corner, below
-        return R, Z, column_squares(left)
-
     def innovations(self, H: Array, Y: Array) -> Array:
-        self._prepare(H)
         self.refresh()
-        if self.basis is not None:  # nothing but zeros so far
-            self.sums.loss = self.sums.loss + column_squares(Y)
-            self.loss = self.sums.loss
-            return Y.copy()
         with one_thread:
-            self._own()
-            self.sums._own()
-            errors = self._innovate(H, Y)
-            self.sums._append(H, Y)
+            if self.basis is None:
+                self._own()
+                errors = self._innovate(H, Y)
+                self._append_to_sums(H, Y)
+            else:  # no row so far: nobody can predict anything but zero
+                errors = np.empty_like(Y)
+                for i in range(len(H)):
+                    errors[i] = Y[i] - linalg.matmul(H[i : i + 1], self.weights())[0]
+                    self._append_to_sums(H[i : i + 1], Y[i : i + 1])
+                    self._forget_root()
         return errors
 
     def fade(self, decay: float) -> None:
         super().fade(decay)
         self.sums.fade(decay)
         self.epsilon *= float(np.sqrt(decay))
+        self.least *= float(np.sqrt(decay))
 
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
-        if self.sums.basis is not None:  # nothing but zeros so far
+        """As in `Root`; where too little is left of a direction, in the sums themselves."""
+        if self.sums.basis is not None:  # no row so far but zeros
             self.sums.loss = np.maximum(self.sums.loss - column_squares(Y), 0.0)
             return not H.any()
-        self.refresh()
-        if not super().remove(H, Y, least):  # at ε: whether these rows were there
+        limit = float(np.finfo(self.Z.dtype).eps) ** _LEAST_LEFT
+        if not self.sums.remove(H, Y, limit) and not self._subtract(H, Y):
             return False
-        if self.sums.remove(H, Y):
-            self._forget_root()
-        else:  # in some direction too little is left beside the rounding: ε stays there
-            self.sums = self._as_sums()
+        self._forget_root()
         return True
 
-    def _as_sums(self) -> Root:
-        """The root itself, its ridge and all, in place of the sums."""
-        sums = Root(self.n_hidden, self.Z.shape[1], self.prior, self.Z.dtype)
-        sums.R, sums.Z, sums.loss, sums.basis = self.R, self.Z, self.loss, None
-        sums._shared = True
-        return sums
+    def _subtract(self, H: Array, Y: Array) -> bool:
+        """The sums less those of some rows: in float64, and with a ridge as large as its rounding.
+
+        False, and no change, if what is left is no sum of squares to rounding.
+        """
+        sums, dtype = self.sums, self.Z.dtype
+        R, Z, T, targets = (A.astype(np.float64) for A in (sums.R, sums.Z, H, Y))
+        G, C = linalg.gram_of_root(np.asfortranarray(R)), linalg.matmul(R.T, Z)
+        rounding = 4 * float(np.finfo(dtype).eps) * float(G.diagonal().max())
+        squares = sums.loss + column_squares(sums.Z) - column_squares(Y)
+        linalg.subtract_gram(G, np.ascontiguousarray(T))
+        C -= linalg.matmul(T.T, targets)
+        for error in (rounding, len(G) * rounding):
+            root = linalg.root_of_gram(linalg.with_ridge(G, error))
+            if root is None:
+                continue
+            new = linalg.solve_root(root, C, transposed=True)
+            if sums._replace(
+                (root.astype(dtype, order="F"), new.astype(dtype, order="F")), squares
+            ):
+                sums.prior = float(np.hypot(sums.prior, np.sqrt(error)))
+                self.least = max(self.least, float(np.sqrt(_ABOVE_ERRORS[dtype.char] * error)))
+                return True
+        return False
 
     def merge(self, other: Root) -> bool:
         assert isinstance(other, ChosenRoot)
         mine, theirs = self.sums, other.sums
-        if theirs.basis is None:
-            if mine.basis is not None:
-                loss = mine.loss
-                self.sums = theirs.copy()
-                self.sums.loss = theirs.loss + loss
-            else:
-                rows = np.ascontiguousarray(theirs.R), np.ascontiguousarray(theirs.Z)
-                mine._own()
-                with one_thread if self.n_hidden < ONE_THREAD else nullcontext():
-                    for piece in _few(*rows):
-                        mine._append(*piece)
-                mine.loss = mine.loss + theirs.loss
-                mine.prior = float(np.hypot(mine.prior, theirs.prior))
-        else:
-            mine.loss = mine.loss + theirs.loss
+        rows = np.ascontiguousarray(theirs.R), np.ascontiguousarray(theirs.Z)
+        blocks = [rows] if theirs.basis is None else []
+        with one_thread if self.n_hidden < ONE_THREAD else nullcontext():
+            for block in (*blocks, *self._step(other)):
+                for piece in _few(*block):
+                    self._append_to_sums(*piece)
+        mine.loss = mine.loss + theirs.loss
+        mine.prior = float(np.hypot(mine.prior, theirs.prior))
         self.count += other.count
         self.count_of_squares += other.count_of_squares
-        self.largest = max(self.largest, other.largest)
         self.least = float(np.hypot(self.least, other.least))
         self._forget_root()
         return True
-
-    def move(self, by: Array) -> None:
-        """To units around another centre: the columns after the ones grow by this."""
-        self._forget_root()
-        sums = self.sums
-        if sums.basis is None:
-            sums._own()
-            sums.R[0, 1:] += sums.R[0, 0] * by
-            sums._weights = sums._trace = None
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         other = super().with_outputs(n_outputs, old)
@@ -218,21 +229,6 @@ class ChosenRoot(Root):
     def spread(self, H: Array) -> Array:
         self.refresh()
         return super().spread(H)
-
-    def trace(self) -> float:
-        if self._trace is None:
-            self._trace = linalg.trace_of_inverse(self._corner())
-        return self._trace
-
-    def theta(self) -> Array:
-        return linalg.inverse_of_root(self._corner()) if self.basis is None else super().theta()
-
-    def psi(self) -> Array:
-        return super().psi()[:, self.free :]
-
-    def _corner(self) -> Array:
-        """The root of the part that has a ridge."""
-        return np.asfortranarray(self.R[self.free :, self.free :])
 
     @property
     def is_prior_alone(self) -> bool:
@@ -254,64 +250,43 @@ class ChosenRoot(Root):
         self._weights = self._trace = None
         self._shared = False
 
-    def _prepare(self, H: Array) -> None:
-        """Give the sums their small ridge at the first row, and a larger one if rows grow."""
-        largest = float(np.abs(H).max(initial=0.0))
-        if largest <= self.largest * _GROWTH_OF_ROWS and self.sums.basis is None:
-            return
-        if largest == 0:
-            return
-        before, self.largest = self.sums.prior, max(largest, self.largest)
-        prior = self._smallest_ridge()
-        if self.sums.basis is None:
-            more = prior**2 - before**2
-            if more > 0:
-                self._raise(float(np.sqrt(more)))
-            return
-        self.sums._own()
-        self.sums.prior = prior
-        self.sums._grow(self.n_hidden)
-        self.sums.R[np.arange(self.free), np.arange(self.free)] = 0
-        self.sums.basis = None
-
-    def _smallest_ridge(self) -> float:
-        """What the sums need so that they lose no digits while rows do not span the space."""
+    def _smallest_ridge(self, length: float) -> float:
+        """The ε that the rounding of rows of this mean square length does not reach."""
         dtype = self.Z.dtype
-        loss = float(np.finfo(dtype).eps) * self.largest * np.sqrt(self.n_hidden)
-        smallest = loss / LARGEST_LOSS[dtype.char]
-        return float(smallest if self.fixed is None else min(smallest, self.fixed / 1e3))
-
-    def _raise(self, d: float) -> None:
-        """A larger ridge for the sums."""
-        sums = self.sums
-        sums.R, sums.Z, left = self._raised(d)
-        sums.loss = sums.loss + left
-        sums.prior = float(np.hypot(sums.prior, d))
-        sums._weights = sums._trace = None
-        sums._shared = False
-        if self.epsilon < sums.prior:
-            self._forget_root()
+        rounding = float(np.finfo(dtype).eps) * float(np.sqrt(length))
+        return rounding / LARGEST_LOSS[dtype.char]
 
     def _described(self) -> Sums:
-        sums, free = self.sums, self.free
-        total = float(column_squares(sums.R[free:, free:]).sum())
-        return Sums(
-            self.count, free, sums.prior, self._length(total, sums.prior), sums.R, sums.Z, sums.loss
-        )
+        sums = self.sums
+        length = self._length(float(column_squares(sums.R).sum()), sums.prior)
+        return self._sums(sums.prior, length, R=sums.R, Z=sums.Z, loss=sums.loss)
+
+    def _sums(self, prior: float, length: float, **of_rows: Any) -> Sums:
+        mean = self.mean
+        if mean is None:
+            return Sums(self.count, prior, length, np.zeros(self.Z.shape[1]), **of_rows)
+        of_means = mean.count * mean.target**2
+        return Sums(max(self.count - 1, 0.0), prior, length, of_means, **of_rows)
 
     def _length(self, total: float, prior: float) -> float:
         """The mean square length of a row."""
-        total -= (self.n_hidden - self.free) * prior**2
+        total -= self.n_hidden * prior**2
         return max(total, 0.0) / self.count if self.count > 0 else 0.0
 
     # The route through the Gram matrix
 
     def _absorb_in_gram(
-        self, blocks: Blocks, decay: float, precision: Any, rest: Blocks | None
+        self,
+        blocks: Blocks,
+        decay: float,
+        precision: Any,
+        rest: Blocks | None,
+        choosing: bool,
+        cheap: bool,
     ) -> bool:
         """Tall chunks: one Gram matrix, if at the ε that goes with it it loses no digits."""
         dtype, sums = self.Z.dtype, self.sums
-        prior = float(np.sqrt(decay)) * sums.prior if sums.basis is None else 0.0
+        prior = float(np.sqrt(decay)) * sums.prior
         if sums.basis is None:
             R, Z = sums.R.astype(precision, copy=False), sums.Z.astype(precision, copy=False)
             C = linalg.matmul(R.T, Z) * precision.type(decay)
@@ -320,37 +295,31 @@ class ChosenRoot(Root):
         else:
             G = np.zeros((self.n_hidden, self.n_hidden), precision, order="F")
             C = np.zeros((self.n_hidden, self.Z.shape[1]), precision)
-        squares = decay * (sums.loss + column_squares(sums.Z))
-        more, largest = _add_rows(G, C, blocks)
-        squares, largest = squares + more, max(largest, self.largest)
-        if not largest > 0:
+        squares = decay * (sums.loss + column_squares(sums.Z)) + _add_rows(G, C, blocks)
+        if not G.diagonal().max() > 0:
             return False
         epsilon, path, root = float(np.sqrt(decay)) * self.epsilon, self.path, None
-        if self.choosing:
-            found = self._choose_by_gram(G, C, squares, prior)
+        if choosing:
+            found = self._choose_by_gram(G, C, squares, prior, cheap)
             if found is None:
                 return False
             path, root = found
             epsilon = path.chosen
         if rest is not None:
-            more, longest = _add_rows(G, C, rest)
-            squares, largest, root = squares + more, max(largest, longest), None
+            squares, root = squares + _add_rows(G, C, rest), None
         if root is None:
-            root = linalg.root_of_gram(linalg.with_ridge(G, epsilon**2 - prior**2, self.free))
-        corner = slice(self.free, None)
-        noisy = self.fixed is None
+            root = linalg.root_of_gram(linalg.with_ridge(G, epsilon**2 - prior**2))
         if root is None:
             return False
-        edge = np.asfortranarray(root[corner, corner])
-        loss = linalg.part_of_safe_error(edge, dtype, noisy=noisy)
+        loss = linalg.part_of_safe_error(root, dtype, noisy=True)
         if not loss <= 1:
             return False
         least = epsilon * float(np.sqrt(loss))
-        if self.choosing and dtype == np.float64 and least * _ROOM_BELOW > epsilon:
+        if choosing and dtype == np.float64 and least * _ROOM_BELOW > epsilon:
             return False
         rounding = len(G) * float(np.finfo(precision).eps) * float(G.diagonal().max())
         kept = float(np.hypot(prior, np.sqrt(rounding)))
-        kept, small = (epsilon, None) if kept > epsilon else (kept, self._rooted(G, kept, prior))
+        kept, small = (epsilon, None) if kept > epsilon else (kept, _rooted(G, kept, prior))
         if small is None:
             kept, small = epsilon, root
         self.sums = Root(self.n_hidden, self.Z.shape[1], kept, dtype)
@@ -359,50 +328,50 @@ class ChosenRoot(Root):
             held.R, held.Z = R.astype(dtype, copy=False), Z.astype(dtype, copy=False)
             held.loss = np.maximum(squares - column_squares(Z), 0.0)
             held.basis = None
-        self.largest, self.epsilon, self.path = largest, epsilon, path
+        self.epsilon, self.path = epsilon, path
         self.least = max(float(np.sqrt(decay)) * self.least, least)
         self._holds(epsilon)
         return True
 
-    def _rooted(self, G: Array, epsilon: float, prior: float) -> Array | None:
-        """The root for a ridge of epsilon², in the memory of G."""
-        linalg.add_ridge(G, epsilon**2 - prior**2, self.free)
-        return linalg.root_of_gram(G)
-
     def _choose_by_gram(
-        self, G: Array, C: Array, squares: Array, prior: float
+        self, G: Array, C: Array, squares: Array, prior: float, cheap: bool
     ) -> tuple[Path, Array | None] | None:
         """The choice, by the way that a root of this size would take; None if it is too small."""
-        length = self._length(float(energies(G, self.free).sum()), prior)
+        length = self._length(float(G.diagonal().sum(dtype=np.float64)), prior)
         # Below the rounding of its largest elements, the matrix has nothing to say.
-        whole_curve = takes_singular_values(len(G), often=self.often)
+        whole_curve = takes_singular_values(len(G), cheap=cheap)
         limit = float(np.finfo(G.dtype).eps) * float(G.diagonal().max())
         limit *= len(G) if whole_curve else 1
         smallest = float(np.hypot(prior, np.sqrt(limit)))
         if not whole_curve:
-            sums = Sums(self.count, self.free, prior, length, gram=G, targets=C, squares=squares)
+            sums = self._sums(prior, length, gram=G, targets=C, squares=squares)
         else:
-            R = linalg.root_of_gram(linalg.with_ridge(G, limit, self.free))
+            R = linalg.root_of_gram(linalg.with_ridge(G, limit))
             if R is None:
                 return None
             Z = linalg.solve_root(R, C, transposed=True)
             loss = np.maximum(squares - column_squares(Z), 0.0)
-            sums = Sums(self.count, self.free, smallest, length, R, Z, loss)
-        path, root = choose(sums, smallest, often=self.often)
+            sums = self._sums(smallest, length, R=R, Z=Z, loss=loss)
+        path, root = choose(sums, max(smallest, self.least), cheap=cheap)
         return None if path.chosen == path.epsilon[0] else (path, root)
 
 
-def _add_rows(G: Array, C: Array, blocks: Blocks) -> tuple[Array, float]:
-    """Add H'H to G and H'Y to C, in place; return |Y|² and the largest number in H."""
-    squares, largest = np.zeros(C.shape[1]), 0.0
+def _rooted(G: Array, epsilon: float, prior: float) -> Array | None:
+    """The root for a ridge of epsilon², in the memory of G."""
+    linalg.add_ridge(G, epsilon**2 - prior**2)
+    return linalg.root_of_gram(G)
+
+
+def _add_rows(G: Array, C: Array, blocks: Blocks) -> Array:
+    """Add H'H to G and H'Y to C, in place; return |Y|²."""
+    squares = np.zeros(C.shape[1])
     for rows, targets in blocks():
         H, Y = rows.astype(G.dtype, copy=False), targets.astype(G.dtype, copy=False)
         linalg.add_gram(G, H)
         C += linalg.matmul(H.T, Y)
         squares += column_squares(targets)
-        largest = max(largest, float(max(rows.max(initial=0.0), -rows.min(initial=0.0))))
         del rows, targets, H, Y  # one block at a time
-    return squares, largest
+    return squares
 
 
 def _few(H: Array, Y: Array) -> Iterator[tuple[Array, Array]]:

@@ -39,6 +39,13 @@ _TYPICAL = 0.01
 _DECADES = 2.0
 
 
+# Sums of squares of targets up to so many times eps² of what they are next to are rounding.
+_ROUNDING = 1e4
+
+# Singular values up to so many times eps, for each unit, of the largest are rounding.
+_REACHED = 50.0
+
+
 @dataclass(frozen=True)
 class Path:
     """The curve behind a choice of ε; ``epsilon, evidence = model.path()`` takes it apart.
@@ -93,16 +100,18 @@ class Sums:
 
     Attributes
     ----------
-    R, Z, loss : the root, its right-hand side and what it leaves, for a ridge of `prior`²
-    gram, targets, squares : or H'H, H'Y and |Y|², without any ridge but `prior`²
-    count : how many rows count
-    free : how many of the first columns have no ridge: one if there is an intercept, else none
+    count : how many rows count, less one if there is an intercept
+    prior : the ridge that is in them already, as an ε
+    length : mean square length of a row
+    of_means : what the means of the targets would add to |Y|²; zero without an intercept
+    R, Z, loss : the root, its right-hand side and what it leaves
+    gram, targets, squares : or H'H, H'Y and |Y|²
     """
 
     count: float
-    free: int
     prior: float
-    length: float  # mean square length of a row
+    length: float
+    of_means: Array
     R: Array | None = None
     Z: Array | None = None
     loss: Array | None = None
@@ -111,14 +120,14 @@ class Sums:
     squares: Array | None = None
 
 
-def takes_singular_values(n_hidden: int, *, often: bool) -> bool:
-    """Whether to look at the whole curve, for a choice that is made once or often."""
-    return n_hidden <= (_SINGULAR_VALUES_IN_A_STREAM if often else _SINGULAR_VALUES)
+def takes_singular_values(n_hidden: int, *, cheap: bool) -> bool:
+    """Whether to look at the whole curve, for a choice that must be cheap or not."""
+    return n_hidden <= (_SINGULAR_VALUES_IN_A_STREAM if cheap else _SINGULAR_VALUES)
 
 
-def choose(sums: Sums, smallest: float, *, often: bool) -> tuple[Path, Array | None]:
+def choose(sums: Sums, smallest: float, *, cheap: bool) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
-    if sums.R is not None and takes_singular_values(len(sums.R), often=often):
+    if sums.R is not None and takes_singular_values(len(sums.R), cheap=cheap):
         curve: _Curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
@@ -143,14 +152,28 @@ class _Curve(ABC):
     def __init__(self, sums: Sums, n_units: int) -> None:
         self.sums = sums
         self.n_units = n_units
+        self.count = sums.count
         length = sums.length if sums.length > 1e-200 else 1.0
         self.typical = float(np.log10(_TYPICAL * length))
+
+    def varying(self, squares: Array, eps: float) -> Array:
+        """Which outputs are not the same in all rows, to rounding."""
+        return squares > _ROUNDING * eps**2 * (squares + self.sums.of_means)
+
+    def count_directions(self, rank: int, left: Array, squares: Array, digits: float) -> None:
+        """Count rows that say the same once, where fewer rows than units are all explained.
+
+        Of `rank` independent rows the evidence knows what they say about ε. Each row that only
+        repeats what others say, target and all, would make it believe that there is no noise.
+        """
+        if (left <= _ROUNDING * digits * (squares + self.sums.of_means)).all():
+            self.count = min(self.count, float(rank))
 
     def evidence(self, k: int, loss: Array, log_determinant: float) -> float:
         """`loss` of the outputs that vary, and log |H'H + ε²I| over the units."""
         log_ridge = 2 * np.log(10) * k / STEPS
         unlikely = ((2 * k / STEPS - self.typical) / _DECADES) ** 2
-        fit = (self.sums.count - self.sums.free) * float(np.mean(np.log(loss))) if len(loss) else 0
+        fit = self.count * float(np.mean(np.log(loss))) if len(loss) else 0
         return -0.5 * (fit + log_determinant - self.n_units * log_ridge + unlikely)
 
     @abstractmethod
@@ -165,15 +188,20 @@ class _BySingularValues(_Curve):
         assert sums.R is not None
         assert sums.Z is not None
         assert sums.loss is not None
-        free = sums.free
-        super().__init__(sums, len(sums.R) - free)
-        U, s, _ = linalg.svd(sums.R[free:, free:].astype(np.float64))
-        z = linalg.matmul(np.ascontiguousarray(U.T), sums.Z[free:].astype(np.float64)) ** 2
-        tiny = 1e4 * float(np.finfo(sums.Z.dtype).eps) ** 2
-        varying = sums.loss + z.sum(axis=0) > tiny * (sums.loss + column_squares(sums.Z))
+        super().__init__(sums, len(sums.R))
+        U, s, _ = linalg.svd(sums.R.astype(np.float64))
+        z = linalg.matmul(np.ascontiguousarray(U.T), sums.Z.astype(np.float64)) ** 2
+        eps = float(np.finfo(sums.Z.dtype).eps)
+        squares = sums.loss + z.sum(axis=0)
+        varying = self.varying(squares, eps)
         self.s, self.loss = s**2, sums.loss[varying]
         self.z = np.ascontiguousarray(z[:, varying])
-        self.least = np.finfo(sums.Z.dtype).eps ** 2 * (self.loss + self.z.sum(axis=0))
+        self.least = eps**2 * squares[varying]
+        if sums.count < self.n_units:
+            reached = s > max(_REACHED * len(s) * eps * s[0], 10 * sums.prior)
+            left = sums.loss + z[~reached].sum(axis=0)
+            digits = max(eps**2, (sums.prior / s[0]) ** 2) if s[0] > 0 else 0.0
+            self.count_directions(int(reached.sum()), left, squares, digits)
 
     def search(self, lowest: int) -> dict[int, float]:
         highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), 1e-300)))
@@ -202,13 +230,23 @@ class _ByCholesky(_Curve):
             self.gram = linalg.gram_of_root(sums.R)
             self.targets = linalg.matmul(sums.R.T, sums.Z)
             self.squares = sums.loss + column_squares(sums.Z)
-        super().__init__(sums, len(self.gram) - sums.free)
+        super().__init__(sums, len(self.gram))
+        if sums.count < self.n_units:
+            self._count_directions()
         self.known: dict[int, float] = {}
         self.best_root: tuple[int, Array] | None = None
 
+    def _count_directions(self) -> None:
+        assert self.gram is not None
+        assert self.targets is not None
+        assert self.squares is not None
+        rank, explained = linalg.rank_and_explained(self.gram, self.targets, self.sums.prior**2)
+        digits = float(np.finfo(self.gram.dtype).eps)
+        self.count_directions(rank, self.squares - explained, self.squares, digits)
+
     def search(self, lowest: int) -> dict[int, float]:
         assert self.gram is not None
-        mean = float(np.mean(energies(self.gram, self.sums.free)))
+        mean = float(self.gram.diagonal().mean(dtype=np.float64))
         start = max(lowest, round(STEPS * 0.5 * np.log10(max(_START * mean, 1e-300))))
         if self._climb(start, -_STRIDE, lowest) == start:
             self._climb(start, _STRIDE, lowest)
@@ -243,27 +281,16 @@ class _ByCholesky(_Curve):
         assert self.gram is not None
         assert self.targets is not None
         assert self.squares is not None
-        free = self.sums.free
-        root = linalg.root_of_gram(
-            linalg.with_ridge(self.gram, value(k) ** 2 - self.sums.prior**2, free)
-        )
+        root = linalg.root_of_gram(linalg.with_ridge(self.gram, value(k) ** 2 - self.sums.prior**2))
         if root is None:
             return -np.inf
         Z = linalg.solve_root(root, self.targets, transposed=True)
         explained = column_squares(Z)
         least = np.finfo(Z.dtype).eps * self.squares  # what rounding may leave
-        varying = self.squares - column_squares(Z[:free]) > 10 * least
+        varying = self.varying(self.squares, float(np.finfo(Z.dtype).eps))
         loss = np.maximum(self.squares - explained, least)[varying]
-        pivots = np.abs(np.diagonal(root)[free:]).astype(np.float64)
+        pivots = np.abs(np.diagonal(root)).astype(np.float64)
         evidence = self.evidence(k, loss, 2 * float(np.log(pivots).sum()))
         if evidence > max(self.known.values(), default=-np.inf):
             self.best_root = k, root
         return evidence
-
-
-def energies(G: Array, free: int) -> Array:
-    """The diagonal of H'H, around the means if the first column are ones, in float64."""
-    diagonal: Array = G.diagonal()[free:].astype(np.float64)
-    if free:
-        diagonal -= G[0, free:].astype(np.float64) ** 2 / max(float(G[0, 0]), 1e-300)
-    return np.maximum(diagonal, 0.0)

@@ -14,6 +14,7 @@ from ..validation import check_rows, unchanged_on_error
 from . import _recording
 from ._ahead import Ahead, most_ahead
 from ._base import OnlineSolver
+from ._mean import Followed, Mean, RowBlocks
 from ._root import Root
 from ._rows import Held, Rows, Waiting, block_length
 from ._spread import spreads_ahead
@@ -26,17 +27,25 @@ class RootSolver(OnlineSolver):
     _long_rows = False  # whether the last ones were, in the coordinates of the root
 
     def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
-        factor = None if rows.weight is None else np.sqrt(rows.weight)
-        length = block_length(self.n_features_in_, self._dtype)
         state = state.copy()
-        state.absorb(lambda: rows.blocks(length, factor), rows.n)
+        blocks = self._blocks(rows, state.mean)
+        state.absorb(blocks, rows.n)
+        state.mean = blocks.after
         state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
         return state
+
+    def _blocks(self, rows: Rows, start: Mean | RowBlocks | None) -> RowBlocks:
+        return RowBlocks(rows, block_length(self.n_features_in_, self._dtype), start)
 
     def _innovate(
         self, state: Any, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Any, Array]:
-        state, errors = self._innovated(state, H, Y, np.sqrt(weight))
+        if state.mean is None:
+            state, errors = self._innovated(state, H, Y, np.sqrt(weight))
+        else:
+            H, Y, factor, _, _, mean = state.mean.follow(H, Y, weight)
+            state, errors = self._innovated(state, H, Y, factor)
+            state.mean = mean
         state.tally(weight)
         return state, errors
 
@@ -59,16 +68,17 @@ class RootSolver(OnlineSolver):
 
     def _recorded(self, state: Any, rows: Rows) -> tuple[Any, Array] | None:
         """What `_run` returns, by the way that pays; None if too many digits were lost on it."""
-        factor = None if rows.weight is None else np.sqrt(rows.weight)
-        if factor is not None and not factor.all():
+        weight = np.ones(rows.n) if rows.weight is None else rows.weight
+        if not weight.all() or (state.mean is not None and not state.mean.count > 0):
             return None
-        length = _recording.block_of_rows(self.n_features_in_)
-        found = _recording.record(state, rows.blocks(length, factor))
+        blocks = Followed(rows, _recording.block_of_rows(self.n_features_in_), state.mean)
+        found = _recording.record(state, blocks())
         if found is None:
             return None
         state, predicted = found
-        state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
-        return state, predicted if factor is None else predicted / factor[:, None]
+        state.mean = blocks.after
+        state.tally(weight)
+        return state, blocks.undone(predicted)
 
     def _innovated(self, state: Any, H: Array, Y: Array, factor: Array) -> tuple[Any, Array]:
         """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""
@@ -88,7 +98,7 @@ class RootSolver(OnlineSolver):
     def predict_one(self, h: Any) -> Any:
         ahead = self._ahead
         if ahead is not None and ahead.held is self._held and self._is_usual(h):
-            predicted = ahead.predict(h, h.tobytes(), self._wide(h))
+            predicted = ahead.predict(h, h.tobytes())
             if predicted is not None:
                 return self._one(predicted)
         return super().predict_one(h)
@@ -118,8 +128,7 @@ class RootSolver(OnlineSolver):
             y = y[0]
         if ahead is not None and ahead.held is self._held and self._learned_ahead(ahead, h, y):
             return
-        wide = self._wide(h)
-        super()._learn_one(h if wide is None else wide, y)
+        super()._learn_one(h, y)
 
     def _learned_ahead(self, ahead: Ahead, h: Array, y: Any) -> bool:
         """Learn the row that was just predicted; False if this is another."""
@@ -147,12 +156,8 @@ class RootSolver(OnlineSolver):
                 ahead = self._look_ahead(held)
             if ahead is None:
                 return super()._predict_one(h)
-        predicted = ahead.predict(h, h.tobytes(), self._wide(h))
+        predicted = ahead.predict(h, h.tobytes())
         return super()._predict_one(h) if predicted is None else predicted
-
-    def _wide(self, h: Array) -> Array | None:
-        """One row as the state wants it, if that is another."""
-        return None
 
     def _look_ahead(self, held: Held) -> Ahead | None:
         """What the waiting rows will do, or None where they must be learned to know it."""
@@ -195,7 +200,12 @@ class RootSolver(OnlineSolver):
         return {name: v for name, v in super().__getstate__().items() if name not in beside}
 
     def _weights_of(self, state: Root) -> Array:
-        return state.weights()
+        return state.solution()
+
+    def _predicted(self, H: Array, W: Array) -> Array:
+        if len(W) == self.n_features_in_:
+            return matmul(H, W)
+        return matmul(H, W[1:]) + W[0]
 
     def _with_outputs(self, state: Root, n_outputs: int, old: Array) -> Root:
         return state.with_outputs(n_outputs, old)
@@ -222,8 +232,8 @@ class RootSolver(OnlineSolver):
         check_is_fitted(self)
         H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
         state = self._flush()
-        predicted = self._predicted(H, state.weights())
-        return self._shaped(predicted), self._shaped(state.spread(self._spread_rows(H)))
+        predicted = self._predicted(H, self._weights_of(state))
+        return self._shaped(predicted), self._shaped(state.spread(H))
 
     def prequential(
         self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
@@ -274,10 +284,6 @@ class RootSolver(OnlineSolver):
             if spreads is not None:
                 return spreads
         return self._spread_one_by_one(state, H, Y, weight, seen)
-
-    def _spread_rows(self, H: Array) -> Array:
-        """Checked rows as the state wants them."""
-        return H
 
     def _spread_one_by_one(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
         spreads = []

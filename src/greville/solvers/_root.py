@@ -12,6 +12,7 @@ import numpy as np
 from .. import linalg
 from ..linalg import Array, column_squares
 from ..threads import one_thread
+from ._mean import Mean
 from ._spread import Spread
 
 # Rows tested for new directions together: the test of each reads what the others found.
@@ -59,10 +60,20 @@ class Root(Spread):
     dtype : float32 or float64
     tol : float, optional
         Up to which |c_k|/|a_k| a row depends on those before it, eq. (10).
+    intercept : bool
+        Whether rows come around their `mean`, which goes with them: H and Y above are then the
+        centred rows and targets.
     """
 
     def __init__(
-        self, n_hidden: int, n_outputs: int, prior: float, dtype: Any, tol: float | None = None
+        self,
+        n_hidden: int,
+        n_outputs: int,
+        prior: float,
+        dtype: Any,
+        tol: float | None = None,
+        *,
+        intercept: bool = False,
     ) -> None:
         self.n_hidden = n_hidden
         self.prior = prior  # what R'R has, squared, in directions that no row has reached
@@ -73,6 +84,8 @@ class Root(Spread):
         self.loss = np.zeros(n_outputs)  # |Y - HW|² + prior²|W|², for each output
         self.count = 0.0  # how many rows count, and the same with the square of what each counts
         self.count_of_squares = 0.0
+        self.mean = Mean.of_nothing(n_hidden, n_outputs) if intercept else None
+        self.largest_row = np.inf  # up to which size of rows the prior in R loses no digits
         self._weights: Array | None = None
         self._trace: float | None = None
         self._shared = False
@@ -113,10 +126,8 @@ class Root(Spread):
         with one_thread:
             for start, stop in self._pieces(len(H)):
                 rows = slice(start, stop)
-                if self.basis is None or self.prior > 0:
-                    errors[rows] = self._innovate(self._coordinates(H[rows])[0], Y[rows])
-                else:
-                    errors[rows] = self._innovate_without_prior(H[rows], Y[rows])
+                innovate = self._innovate if self.basis is None else self._innovate_in_basis
+                errors[rows] = innovate(H[rows], Y[rows])
                 self._leave_basis_if_full()
         return errors
 
@@ -129,6 +140,7 @@ class Root(Spread):
         self.R *= root
         self.Z *= root
         self.prior *= float(np.sqrt(decay))
+        self.largest_row = np.inf  # rows that fade have a floor instead
         self.loss = self.loss * decay
         self._trace = None
 
@@ -165,8 +177,9 @@ class Root(Spread):
     def merge(self, other: Root) -> bool:
         """Learn the rows that another root has learned, from the same prior. False as above."""
         rows = other.R if other.basis is None else linalg.matmul(other.R, other.basis)
-        rows = np.ascontiguousarray(rows)
-        self.absorb(lambda: iter([(rows, np.ascontiguousarray(other.Z))]), len(rows))
+        blocks = [(np.ascontiguousarray(rows), np.ascontiguousarray(other.Z)), *self._step(other)]
+        blocks = [block for block in blocks if len(block[0])]
+        self.absorb(lambda: iter(blocks), sum(len(block[0]) for block in blocks))
         self.loss = self.loss + other.loss
         self.count += other.count
         self.count_of_squares += other.count_of_squares
@@ -177,6 +190,13 @@ class Root(Spread):
             return self._replace(linalg.remove_diagonal(self.R, self.Z, self.prior), squares)
         prior = other.basis * self.R.dtype.type(self.prior)
         return self.remove(prior, np.zeros((len(prior), self.Z.shape[1]), prior.dtype))
+
+    def _step(self, other: Root) -> list[tuple[Array, Array]]:
+        """The row between the two means, where there is an intercept; the mean becomes common."""
+        if self.mean is None or other.mean is None:
+            return []
+        row, target, self.mean = self.mean.step_to(other.mean)
+        return [(row.astype(self.Z.dtype), target.astype(self.Z.dtype))]
 
     def _replace(self, new: tuple[Array, Array] | None, squares: Array) -> bool:
         """Put another R and Z in place; `squares` are the sums of squares of all targets."""
@@ -211,7 +231,7 @@ class Root(Spread):
             self._append(T[i : i + 1], Y[i : i + 1])
         return errors
 
-    def _innovate_without_prior(self, H: Array, Y: Array) -> Array:
+    def _innovate_in_basis(self, H: Array, Y: Array) -> Array:
         """The same in runs of rows that have new directions, and that have none."""
         rank = self.rank
         T, new = self._coordinates(H, grow=False)
@@ -228,24 +248,56 @@ class Root(Spread):
     def _innovate_new(self, T: Array, Y: Array) -> Array:
         """Errors of, and learning from, rows each with a direction of its own, eqs. (16) and (20).
 
-        With T = [A L], L lower triangular, W gains the rows L⁻¹(Y - AW); the others stay.
+        With T = [A L], L lower triangular, and U'U = LL' + p²(I + AθA') for the prior p, these
+        errors are in U⁻ᵀ(Y - AW), each divided by its U_kk. All numbers are of the size of the
+        rows, also where p is so small that it drowns next to them.
         """
         A, L = T[:, : self.rank], T[:, self.rank :]
         left = Y - linalg.matmul(A, self._solve())
-        gained = linalg.solve_root(np.asfortranarray(L.T), left, transposed=True)
+        U = np.asfortranarray(L.T)
+        if self.prior > 0:
+            rows = [np.eye(len(T), dtype=U.dtype)]
+            if self.rank:
+                rows.append(linalg.solve_root(self.R, A.T, transposed=True))
+            stacked = np.concatenate([U, U.dtype.type(self.prior) * np.concatenate(rows)])
+            U = np.asfortranarray(linalg.triangularise(np.asfortranarray(stacked))[: len(T)])
+        errors = linalg.solve_root(U, left, transposed=True)
         self._grow(T.shape[1])
         self._append(T, Y)
-        return np.diagonal(L)[:, None] * gained
+        return np.diagonal(U)[:, None] * errors
 
     def _begin(self, H: Array) -> None:
-        """Make R and Z this object's own; choose, at the first row, whether a basis is needed."""
+        """Make R and Z this object's own, and choose whether a basis is needed for these rows.
+
+        A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
+        the space. So at the first row, and when rows come that are too large for p.
+        """
         self._own()
-        if self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0:
-            largest = float(np.abs(H).max()) * np.sqrt(self.n_hidden)
-            loss = np.finfo(H.dtype).eps * largest
-            if 0 < loss <= LARGEST_LOSS[H.dtype.char] * self.prior:  # zeros tell nothing
+        if self.tol is not None or self.prior == 0:
+            return
+        largest = _largest(H) * float(np.sqrt(self.n_hidden))
+        if self.basis is None:
+            if largest > self.largest_row:
+                self._return_to_basis()
+        elif self.rank == 0 and largest > 0:  # zeros tell nothing
+            limit = LARGEST_LOSS[H.dtype.char] / float(np.finfo(H.dtype).eps) * self.prior
+            if largest <= limit:
                 self._grow(self.n_hidden)
                 self.basis = None
+                self.largest_row = limit
+
+    def _return_to_basis(self) -> None:
+        """Leave the directions in which R has nothing but the prior to a basis of the others."""
+        self.largest_row = np.inf
+        U, s, Vt = linalg.svd(self.R)
+        rounding = default_tol(self.n_hidden, s.dtype) * s[0]
+        reached = s > np.hypot(self.prior, rounding) * (1 + 1e-3)
+        if reached.all():
+            return
+        self.basis = np.ascontiguousarray(Vt[reached])
+        self.R = np.asfortranarray(np.diag(s[reached]))
+        self.Z = np.asfortranarray(linalg.matmul(np.ascontiguousarray(U[:, reached].T), self.Z))
+        self._weights = self._trace = None
 
     def _own(self) -> None:
         if self._shared:
@@ -303,6 +355,9 @@ class Root(Spread):
             Z += step
         self.loss = np.maximum(squares - column_squares(Z), 0.0)
         self.R, self.Z = root.astype(dtype, copy=False), Z.astype(dtype, copy=False)
+        if incomplete:
+            limit = LARGEST_LOSS[dtype.char] / float(np.finfo(dtype).eps) * self.prior
+            self.largest_row = limit if decay == 1.0 else np.inf
         self.basis = None
         self.prior *= float(np.sqrt(decay))
         self._weights = self._trace = None
@@ -364,6 +419,7 @@ class Root(Spread):
             return
         self.R, self.Z = linalg.root_and_targets(linalg.matmul(self.R, self.basis), self.Z)
         self.basis = None
+        self.largest_row = np.inf
 
     @property
     def is_prior_alone(self) -> bool:
@@ -383,6 +439,10 @@ class Root(Spread):
             weights = W if self.basis is None else linalg.matmul(self.basis.T, W)
             self._weights = weights
         return weights
+
+    def solution(self) -> Array:
+        """W and, where there is an intercept, above it a row for that."""
+        return with_intercept(self.weights(), self.mean)
 
     def _solve(self) -> Array:
         """R⁻¹Z, in the basis where there is one."""
@@ -410,7 +470,11 @@ class Root(Spread):
     def psi(self) -> Array:
         """The paper's ψ = (R'Z)', of shape (n_outputs, n_hidden), eq. (26)."""
         psi = linalg.matmul(self.Z.T, self.R)
-        return psi if self.basis is None else linalg.matmul(psi, self.basis)
+        psi = psi if self.basis is None else linalg.matmul(psi, self.basis)
+        mean = self.mean
+        if mean is not None:  # of the rows themselves, not around their mean
+            psi = psi + mean.count * np.multiply.outer(mean.target, mean.row).astype(psi.dtype)
+        return psi
 
     # Outputs that were not there from the start
 
@@ -424,8 +488,19 @@ class Root(Spread):
         other.Z[:, old] = self.Z
         other.loss = np.zeros(n_outputs)
         other.loss[old] = self.loss
+        if self.mean is not None:
+            other.mean = self.mean.with_outputs(n_outputs, old)
         other._weights = None
         return other
+
+
+def with_intercept(W: Array, mean: Mean | None) -> Array:
+    """Weights of centred rows, with a row for the intercept first; W itself without a mean."""
+    if mean is None:
+        return W
+    both = np.empty((len(W) + 1, W.shape[1]), W.dtype)
+    both[0], both[1:] = mean.constant(W), W
+    return both
 
 
 def default_tol(n_hidden: int, dtype: Any) -> float:
@@ -435,6 +510,11 @@ def default_tol(n_hidden: int, dtype: Any) -> float:
     5 columns, 230 for 40, 140 for 200 and 2400 for 500.
     """
     return 10 * n_hidden * float(np.finfo(dtype).eps)
+
+
+def _largest(H: Array) -> float:
+    """The largest number in H, whatever its sign."""
+    return float(max(H.max(initial=0.0), -H.min(initial=0.0)))
 
 
 def _padded(A: Array, n_rows: int, n_columns: int | None = None) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from .. import linalg
 from ..linalg import Array
 from ..threads import one_thread
+from ._mean import Mean
 
 
 class Spread:
@@ -21,6 +22,7 @@ class Spread:
     loss: Array
     count: float
     count_of_squares: float
+    mean: Mean | None
     _trace: float | None
 
     @property
@@ -53,17 +55,24 @@ class Spread:
         Hθ H', which is the number of weights where the prior is small.
         """
         used = self.rank - self.prior**2 * self.trace() if self.rank else 0.0
+        used += self.mean is not None  # the intercept
         return noise_variance(self.loss, self.count, self.redundancy * used)
 
     def spread(self, H: Array) -> Array:
         """The standard deviation of a new target for each row and output."""
-        lengths = self._lengths(H) if self.rank or self.prior > 0 else np.zeros(len(H))
+        lengths = self.lengths(H) if self.rank or self.prior > 0 else np.zeros(len(H))
         with np.errstate(invalid="ignore"):  # infinity times zero, before any row
             variance = (1 + self.redundancy * lengths)[:, None] * self.noise()
         return np.sqrt(variance).astype(self.Z.dtype)
 
-    def _lengths(self, H: Array) -> Array:
-        """a'θa for every row."""
+    def lengths(self, H: Array) -> Array:
+        """a'θa for every row; around the mean, and one over the count, with an intercept."""
+        if self.mean is not None:
+            one = 1 / self.mean.count if self.mean.count > 0 else np.inf
+            return self._lengths_of_centred(self.mean.centred(H)) + one
+        return self._lengths_of_centred(H)
+
+    def _lengths_of_centred(self, H: Array) -> Array:
         if self.basis is None:
             return linalg.squared_lengths(self.R, H).astype(np.float64)
         T = linalg.matmul(H, self.basis.T)
@@ -86,9 +95,15 @@ def spreads_ahead(root: Any, H: Array, Y: Array, weight: Array, factor: Array) -
     """The standard deviation of each row's prediction, before it and after those before it.
 
     `factor` is what the rows are multiplied by if nothing fades meanwhile. None where R is too
-    close to singular for finite numbers.
+    close to singular for finite numbers, or there is no mean yet.
     """
-    f = factor[:, None].astype(H.dtype)
+    scale, of_mean = factor, 0.0
+    if root.mean is not None:
+        H, Y, scale, before, _, _ = root.mean.follow(H, Y, weight)
+        if not scale.all():
+            return None
+        of_mean = 1 / before
+    f = scale[:, None].astype(H.dtype)
     with one_thread:
         parts = linalg.innovation_parts(root.R, root.weights(), f * H, f * Y)
     if parts is None:
@@ -103,11 +118,13 @@ def spreads_ahead(root: Any, H: Array, Y: Array, weight: Array, factor: Array) -
     later = np.append(1.0, (counts / weight)[:-1])  # 1/λ^(k-1): as rows count then
     redundancy /= later
     used = root.rank - root.prior**2 * (root.trace() - _before(taken))
+    used += root.mean is not None  # the intercept
     noise = noise_variance(
         loss / later[:, None], (count / later)[:, None], (redundancy * used)[:, None]
     )
+    lengths = lengths / scale**2 * later + of_mean
     with np.errstate(invalid="ignore"):
-        variance = (1 + redundancy * lengths / counts * later)[:, None] * noise
+        variance = (1 + redundancy * lengths)[:, None] * noise
     return np.sqrt(variance).astype(H.dtype)
 
 

@@ -147,7 +147,7 @@ class DynamicOpium(ChoosingSolver):
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Any:
         if self.epsilon == "auto":
-            return FadingChosenRoot(n_hidden, n_outputs, None, 0, dtype)
+            return FadingChosenRoot(n_hidden, n_outputs, dtype)
         epsilon = float(self.epsilon)
         check_squares("epsilon", epsilon, dtype)
         if not isinstance(self.floor, str):
@@ -318,7 +318,7 @@ class DynamicOpium(ChoosingSolver):
             self._watch(state)
         elif isinstance(state, ChosenRoot):
             if self._due(seen - 1) == seen:
-                state.choose()
+                state.choose(cheap=True)
         elif seen % self._period == 0:
             ridge = (1 - self._decay(self._period)) * self._floor_squared(state)
             state.hold(ridge, 1 - _LEAK)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import linalg
 from ..linalg import Array
 from ..validation import check_number, check_squares, check_switch
 from ._additive import AdditiveSolver
 from ._choosing import ChoosingSolver
 from ._chosen import ChosenRoot
-from ._root import Blocks, Root
-from ._rows import FEW, Rows, Waiting, block_length
+from ._root import Root
+from ._rows import Rows, Waiting, block_length
 
 
 class Opium(ChoosingSolver, AdditiveSolver):
@@ -54,9 +52,10 @@ class Opium(ChoosingSolver, AdditiveSolver):
     per output after short chunks. Memory is one M x M matrix, and one more while it learns. A
     sample weight w counts as w equal rows.
 
-    ``epsilon="auto"`` or an intercept keep two M x M matrices, and follow short chunks at twice
-    the price. A choice at the end of `fit` costs about five Cholesky factors, and for up to 400
-    units a singular value decomposition, five times as much.
+    ``epsilon="auto"`` keeps two M x M matrices, and follows short chunks at twice the price. A
+    choice at the end of `fit` costs about five Cholesky factors, and for up to 400 units a singular
+    value decomposition, five times as much. An intercept costs a few operations a number: rows are
+    taken around their mean, which moves with every row.
 
     References
     ----------
@@ -87,17 +86,16 @@ class Opium(ChoosingSolver, AdditiveSolver):
             check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
 
     def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
-        epsilon = None if self.epsilon == "auto" else float(self.epsilon)
-        check_squares("epsilon", epsilon or 0.0, dtype)
-        if epsilon is not None and not self.intercept:
-            return Root(n_hidden, n_outputs, epsilon, dtype)
-        free = int(self.intercept)
-        return ChosenRoot(n_hidden + free, n_outputs, epsilon, free, dtype)
+        intercept = bool(self.intercept)
+        if self.epsilon == "auto":
+            return ChosenRoot(n_hidden, n_outputs, dtype, intercept=intercept)
+        epsilon = float(self.epsilon)
+        check_squares("epsilon", epsilon, dtype)
+        return Root(n_hidden, n_outputs, epsilon, dtype, intercept=intercept)
 
     def _begin(self, n_hidden: int, n_outputs: int, dtype: Any) -> None:
         super()._begin(n_hidden, n_outputs, dtype)
         self._started_with = (self.epsilon == "auto", bool(self.intercept))
-        self._centre: Array | None = None
 
     def _check_outputs(self, name: str, Y: Array) -> None:
         super()._check_outputs(name, Y)
@@ -106,72 +104,6 @@ class Opium(ChoosingSolver, AdditiveSolver):
                 "epsilon, intercept: a model that has started cannot change between a given and a "
                 "chosen epsilon, nor with and without intercept; call fit to start again."
             )
-
-    # A column of ones for the intercept, and the others around a centre: with an intercept that
-    # changes nothing but rounding, of which a common mean of the units would cause the most.
-
-    def _widened(self, rows: Rows) -> Rows:
-        if not self._started_with[1]:
-            return rows
-        if self._centre is None:
-            H = rows.make(0, min(rows.n, 2 * FEW))[0]
-            if rows.weight is not None:
-                H = H[rows.weight[: len(H)] > 0]
-            few = len(H) < FEW  # they may be far from those to come
-            zero = np.zeros(self.n_features_in_, self._dtype)
-            self._centre = zero if few else np.median(H, axis=0)
-
-        def make(start: int, stop: int) -> tuple[Array, Array]:
-            H, Y = rows.make(start, stop)
-            return self._spread_rows(H), Y
-
-        return Rows(rows.n, make, rows.weight)
-
-    def _spread_rows(self, H: Array) -> Array:
-        if not self._started_with[1]:
-            return H
-        wide = np.empty((len(H), H.shape[1] + 1), H.dtype)
-        wide[:, 0] = 1
-        if self._centre is None:
-            wide[:, 1:] = H
-        else:
-            np.subtract(H, self._centre, out=wide[:, 1:])
-        return wide
-
-    def _wide(self, h: Array) -> Array | None:
-        return self._spread_rows(h[None])[0] if self._started_with[1] else None
-
-    def _predicted(self, H: Array, W: Array) -> Array:
-        if not self._started_with[1]:
-            return linalg.matmul(H, W)
-        return linalg.matmul(H, np.ascontiguousarray(W[1:])) + self._constant(W)
-
-    def _constant(self, W: Array) -> Array:
-        """What is added to H @ W[1:]."""
-        if self._centre is None:
-            return W[0]
-        return W[0] - linalg.matmul(self._centre[None], np.ascontiguousarray(W[1:]))[0]
-
-    @property
-    def psi_(self) -> Array:
-        """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
-        check_is_fitted(self)
-        if not self._started_with[1]:
-            return super().psi_
-        state = self._root()
-        psi = state.psi()
-        if self._centre is not None and state.rank:
-            psi = psi + linalg.matmul(state.Z.T, state.R)[:, :1] * self._centre
-        return psi[0] if self._flat else psi
-
-    def _merge(self, other: Any) -> None:
-        if type(other) is type(self) and getattr(other, "_centre", None) is not None:
-            other = copy(other)
-            mine = np.zeros_like(other._centre) if self._centre is None else self._centre
-            state = other._flush().copy()
-            state.move(other._centre - mine)
-            other._held, other._centre = (state, Waiting()), mine
-        super()._merge(other)
 
     @property
     def coef_(self) -> Array:
@@ -184,9 +116,8 @@ class Opium(ChoosingSolver, AdditiveSolver):
     def intercept_(self) -> Array | float:
         """What is added to every prediction; zero without an intercept."""
         check_is_fitted(self)
-        free = self._started_with[1]
         zero = np.zeros(self._n_outputs, self._dtype)
-        added = self._constant(self._weights()) if free else zero
+        added = self._weights()[0] if self._started_with[1] else zero
         return float(added[0]) if self._flat else added.copy()
 
     # The choice of ε
@@ -195,18 +126,13 @@ class Opium(ChoosingSolver, AdditiveSolver):
         if not self._chooses:
             super()._fit(rows)
             return
-        state = self._held[0].copy()
-        state.often = False
-        state = self._absorb_part(state, self._widened(rows), choosing=True)
-        state.often = True
+        state = self._absorb_part(self._held[0], rows, choosing=True, cheap=False)
         self._held = (state, Waiting())
         self.n_samples_seen_ = rows.n
 
     def _changed(self, state: Any) -> Any:
         if self._chooses:
-            state.often = False
-            state.choose()
-            state.often = True
+            state.choose(cheap=False)
         return state
 
     @property
@@ -217,49 +143,51 @@ class Opium(ChoosingSolver, AdditiveSolver):
         if not self._chooses:
             return super()._absorb(state, rows, seen)
         due = self._last_due(seen + rows.n) - seen
-        if self.epsilon != "auto" or due <= 0:
+        if due <= 0:
             return self._absorb_part(state, rows, choosing=False)
         rest = rows.part(due, rows.n) if due < rows.n else None
         return self._absorb_part(state, rows.part(0, due), choosing=True, rest=rest)
 
     def _absorb_part(
-        self, state: Any, rows: Rows, *, choosing: bool, rest: Rows | None = None
+        self,
+        state: Any,
+        rows: Rows,
+        *,
+        choosing: bool,
+        cheap: bool = True,
+        rest: Rows | None = None,
     ) -> Any:
         """The state after some rows, with a choice at their end or without, and then the rest."""
         state = state.copy()
         state.tally(_counts(rows))
-        state.choosing = choosing and self.epsilon == "auto"
-        more = None if rest is None else self._blocks(rest)
-        both = state.absorb(self._blocks(rows), rows.n, rest=more)
-        state.choosing = False
-        if rest is not None:
+        blocks = self._blocks(rows, state.mean)
+        more = None if rest is None else self._blocks(rest, blocks)
+        both = state.absorb(blocks, rows.n, choosing=choosing, cheap=cheap, rest=more)
+        state.mean = blocks.after
+        if rest is not None and more is not None:
             state.tally(_counts(rest))
             if not both:
-                state.absorb(self._blocks(rest), rest.n)
+                state.absorb(more, rest.n)
+            state.mean = more.after
         return state
-
-    def _blocks(self, rows: Rows) -> Blocks:
-        factor = None if rows.weight is None else np.sqrt(rows.weight)
-        length = block_length(self.n_features_in_, self._dtype)
-        return lambda: rows.blocks(length, factor)
 
     def _innovate(
         self, state: Any, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Any, Array]:
         state, errors = super()._innovate(state, H, Y, weight, seen)
         if self._chooses and self._last_due(seen + len(H)) == seen + len(H):
-            state.choose()
+            state.choose(cheap=True)
         return state, errors
 
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)
-        if self._chooses and self.epsilon == "auto":
+        if self._chooses:
             longest = min(longest, _dues(seen, self.n_features_in_)[1] - seen)
         return longest
 
     def _reach(self, seen: int) -> int:
         reach = super()._reach(seen)
-        if self._chooses and self.epsilon == "auto":
+        if self._chooses:
             reach = min(reach, _dues(seen, self.n_features_in_)[1] - seen)
         return reach
 
@@ -296,7 +224,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
         for chunk in rows.slices(block_length(self.n_features_in_, self._dtype)):
             H, Y = rows.make(chunk.start, chunk.stop)
             weight = 1.0 if rows.weight is None else rows.weight[chunk]
-            own = weight * state._lengths(self._spread_rows(H))
+            own = weight * state.lengths(H)
             if (own > 1 - 1e-10).any():
                 raise ValueError(
                     "H: a row determines its own prediction, or was never learned; without it the "
