@@ -333,7 +333,7 @@ def test_a_file_is_a_safetensors_file(rng, tmp_path):
     with safe_open(path, framework="np") as file:
         entry = json.loads(file.metadata()["greville"])
         R = file.get_tensor("_held.0.R")
-    assert entry["format"] == 1
+    assert entry["format"] == _formats.FORMAT
     assert entry["document"]["greville"] == greville.__version__
     assert np.array_equal(R.T, model._held[0].R)
     assert greville.load(path)._held[0].R.flags.f_contiguous
@@ -400,7 +400,7 @@ def test_numbers_and_text_are_exact(tmp_path):
     assert np.isnan(extra.pop("nan"))
     assert extra == tree
     assert str(extra["numbers"][1]) == "-0.0"
-    assert header["format"] == 1
+    assert header["format"] == _formats.FORMAT
     assert header["class"] == "Opium"
     assert header["version"] == greville.__version__
     assert header["size"] == path.stat().st_size
@@ -549,7 +549,7 @@ def test_a_kill_leaves_a_whole_file(tmp_path):
 # Versions
 
 
-def _forged(path, document, tensors, number=1):
+def _forged(path, document, tensors, number=_formats.FORMAT):
     """Write a file with a right checksum, whatever is in it."""
     text = json.dumps(document, separators=(",", ":"))
     for mark in DEEP:  # what json would not write
@@ -573,7 +573,7 @@ def _opened(path):
 def test_a_newer_format_says_so(tmp_path):
     path = tmp_path / "model"
     greville.save(Opium(), path)
-    _forged(path, *_opened(path), number=2)
+    _forged(path, *_opened(path), number=_formats.FORMAT + 1)
     with pytest.raises(ModelFileError, match="newer greville.*pip install -U greville"):
         greville.load(path)
 
@@ -784,6 +784,30 @@ def _works(model):
     return np.isfinite(one).all() and np.isfinite(model.predict(X)).all()
 
 
+def _learns(model):
+    """Learn from rows; a model that was tampered with may refuse them, with a ValueError."""
+    if not hasattr(model, "partial_fit") or not getattr(model, "_started", False):
+        return
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(300, model.n_features_in_)).astype(model._dtype)
+    if isinstance(model, ELMClassifier):
+        y = model.classes_[rng.integers(len(model.classes_), size=len(H))]
+    else:
+        shape = len(H) if model._flat else (len(H), model._n_outputs)
+        y = rng.normal(size=shape).astype(model._dtype)
+    for learn in (
+        lambda: model.partial_fit(H[:3], y[:3]),
+        lambda: [model.learn_one(h, t) for h, t in zip(H[3:9], y[3:9], strict=True)],
+        lambda: model.partial_fit(H, y),
+        lambda: model.prequential(H[:5], y[:5]) if hasattr(model, "prequential") else None,
+        lambda: model.unlearn(H[:2], y[:2]) if hasattr(model, "unlearn") else None,
+    ):
+        try:
+            learn()
+        except ValueError:
+            continue
+
+
 def _mutation_sources(rng):
     H, y = rows(rng, 200, 6, 0, np.float64)
     labels = np.array(["a", "bb", "c"])[rng.integers(3, size=200)]
@@ -801,6 +825,8 @@ def _mutation_sources(rng):
         monitor,
         DynamicOpium("auto").fit(H, y).partial_fit(H[:3], y[:3], [1, 2, 0]),
         DynamicOpium(1.02, "auto").fit(H, y),
+        Opium("auto", intercept=True).fit(H, y).partial_fit(H[:7], y[:7]),
+        Opium(0.2, intercept=True).partial_fit(H[:4], y[:4]),
         OpiumLight().partial_fit(H[:3], y[:3]),
         Greville().partial_fit(H[:3].astype("f"), y[:3].astype("f")),
         ELMRegressor(8, random_state=np.random.RandomState(0)).partial_fit(H[:40], 1e5 * y[:40]),
@@ -861,6 +887,7 @@ def mutate(folder, how_many=1000):
         if error is None:
             loaded += 1
             assert _works(model), i
+            _learns(model)
         else:
             assert not isinstance(error.__cause__, MemoryError), i
             assert str(error).startswith(f"{path} cannot be loaded: "), error

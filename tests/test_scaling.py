@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import StandardScaler
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, FourierLayer, Opium, RandomLayer
 from greville.elm._base import _size_for
@@ -95,13 +96,43 @@ def test_weights_count_as_rows(rng):
     np.testing.assert_allclose(weighted.unit, repeated.unit)
 
 
-def test_sparse_inputs_keep_their_zeros(rng):
+def test_sparse_inputs_keep_their_zeros(rng, monkeypatch):
+    """Sparse rows have the units of dense ones, and are never made dense."""
     X = sparse.random_array((300, 20), density=0.2, rng=rng, format="csr") * 1000
     y = np.asarray(X[:, :3].sum(axis=1)).ravel()
-    model = ELMRegressor(50, random_state=0).fit(X, y)
-    assert model._scaling.centre is None
-    assert model.score(X, y) > 0.9
-    np.testing.assert_allclose(model.predict(X), model.predict(X.toarray()), rtol=1e-9)
+    dense = ELMRegressor(50, random_state=0).fit(X.toarray(), y)
+    want = dense.predict(X.toarray())
+    assert dense.score(X.toarray(), y) > 0.9
+    real = sparse.csr_array.toarray
+
+    def only_one_row(self, *args, **kwargs):
+        assert self.shape[0] == 1
+        return real(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sparse.csr_array, "toarray", only_one_row)
+        got = ELMRegressor(50, random_state=0).fit(X, y).predict(X), dense.predict(X)
+        stream = ELMRegressor(50, random_state=0).partial_fit(X[:100], y[:100])
+    np.testing.assert_allclose(got[0], want, rtol=1e-9)
+    np.testing.assert_allclose(got[1], want, rtol=1e-9)
+    stream.partial_fit(X[100:].toarray(), y[100:])
+    both = ELMRegressor(50, random_state=0).partial_fit(X.toarray(), y)
+    np.testing.assert_allclose(stream.predict(X), both.predict(X), rtol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 20.0, 1e5])
+@pytest.mark.parametrize(
+    "hidden", [30, FourierLayer(40), StandardScaler(with_mean=False)], ids=["units", "own", "other"]
+)
+def test_sparse_rows_are_the_same_rows(rng, hidden, scale):
+    """A model says the same about rows, however they are given, far from zero too."""
+    X = scale * (rng.normal(size=(300, 3)) + 4)
+    X[rng.random(X.shape) < 0.4] = 0
+    y = np.sin(X[:, 0] / scale)
+    for rows in (X, sparse.csr_array(X)):
+        model = ELMRegressor(hidden, random_state=0, standardize=True).fit(rows, y)
+        got = model.predict(X), model.predict(sparse.csr_array(X))
+        np.testing.assert_allclose(got[0], got[1], rtol=1e-7, atol=1e-9)
 
 
 def test_the_rows_that_are_measured():

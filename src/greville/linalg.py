@@ -43,8 +43,8 @@ _LARGE = 2048
 # How much must be left in a direction after rows are removed, next to rounding, to be believed.
 _LEAST_LEFT = 100
 
-# The relative error that learning and removing rows in one go may add.
-_LARGEST_SIGNED = {"d": 1e-10, "f": 1e-4}
+# The relative error that removing rows, or learning and removing some in one go, may add.
+_LARGEST_SIGNED = {"d": 1e-9, "f": 1e-3}
 
 # The relative error that I + FF' in place of its root may add, for rows of F of any length.
 _LONGEST = {"d": 2e-12, "f": 1e-5}
@@ -231,43 +231,60 @@ def squared_lengths(R: Array, H: Array) -> Array:
     return np.einsum("ij,ij->j", Ft, Ft)
 
 
-def signed_weights_after(R: Array, W: Array, H: Array, Y: Array, signs: Array) -> Array | None:
+def signed_weights_after(
+    R: Array, W: Array, H: Array, Y: Array, signs: Array, condition: float
+) -> Array | None:
     """W after rows of which some (sign 1) are learned and others (sign -1) removed.
 
-    R and W stay as they are. None where too many digits would be lost.
+    R, of this `condition`, and W stay as they are. None where too many digits would be lost.
     """
     Ft = solve_root(R, H.T, transposed=True)
     K = _signed_gram(Ft, signs)
-    if K is None:
+    size = float(np.abs(K).sum(axis=0).max())
+    factor, pivots, gain, info = _lapack_routine("sysv", R)(K, Y - matmul(H, W))
+    if info != 0:
         return None
-    *_, gain, info = _lapack_routine("sysv", R)(K, Y - matmul(H, W))
+    reciprocal = float(_lapack_routine("sycon", R)(factor, pivots, size)[0])
+    if not signed_error(condition, R.dtype) <= reciprocal * _LARGEST_SIGNED[R.dtype.char]:
+        return None
     after = W + solve_root(R, matmul(Ft, np.ascontiguousarray(gain)))
-    return np.ascontiguousarray(after) if info == 0 and np.isfinite(after).all() else None
+    return np.ascontiguousarray(after) if np.isfinite(after).all() else None
 
 
-def _signed_gram(Ft: Array, signs: Array) -> Array | None:
-    """D + FF' for the diagonal matrix D of signs; None if rounding in it would matter.
+def signed_error(condition: float, dtype: Any) -> float:
+    """The relative error of weights from rows that come and go in one well-conditioned step."""
+    return float(np.finfo(dtype).eps) * condition
 
-    What a row adds and another takes away is lost in rounding as the square of its length in F.
+
+def signed_is_safe(R: Array) -> bool:
+    """Whether a root from which rows were removed has kept enough digits.
+
+    What removing rounds is eps of the Gram matrix, and counts as much as κ² makes of it.
     """
+    error = float(np.finfo(R.dtype).eps) * condition(R) ** 2
+    return error <= _LARGEST_SIGNED[R.dtype.char]  # nan compares false
+
+
+def _signed_gram(Ft: Array, signs: Array) -> Array:
+    """D + FF' for the diagonal matrix D of signs."""
     K = matmul(Ft.T, Ft)
-    if not np.diagonal(K).max() ** 2 * np.finfo(K.dtype).eps < _LARGEST_SIGNED[K.dtype.char]:
-        return None
     K[np.diag_indices_from(K)] += signs
     return K
 
 
-def signed_innovations(R: Array, W: Array, H: Array, Y: Array, signs: Array) -> Array | None:
+def signed_innovations(
+    R: Array, W: Array, H: Array, Y: Array, signs: Array, condition: float
+) -> Array | None:
     """`innovations` for rows of which some (sign 1) are learned and others (sign -1) removed.
 
     With D the signs and F = HR⁻¹, L⁻¹(Y - HW) holds the errors, for D + FF' = LD'L' with ones on
-    the diagonal of L. None where D' has not the signs of D: where a row cannot be removed.
+    the diagonal of L. None where D' has not the signs of D, so that a row cannot be removed, or
+    where too many digits would be lost.
     """
     K = _signed_gram(solve_root(R, H.T, transposed=True), signs)
-    if K is None:
-        return None
     errors = Y - matmul(H, W)
-    least = _LEAST_LEFT * len(R) * np.finfo(R.dtype).eps
+    lost = signed_error(condition, R.dtype) / _LARGEST_SIGNED[R.dtype.char]
+    least = lost * float(np.abs(K).max())
     for i in range(len(K)):
         pivot = K[i, i]
         if not signs[i] * pivot > least:

@@ -34,7 +34,7 @@ class Scaling:
 
     @classmethod
     def of_inputs(
-        cls, X: Any, weight: Array | None, *, always: bool, centre_sparse: bool
+        cls, X: Any, weight: Array | None, *, always: bool, centre_sparse: bool = True
     ) -> Scaling:
         """Columns around their means, by their ranges, and rows of a common mean length.
 
@@ -90,6 +90,7 @@ class Scaling:
 
     def divided(self, X: Any, dtype: Any) -> Any:
         """Sparse rows in these units, but not around the centre: `shift` is to be subtracted."""
+        assert self.unit is not None
         return (X @ sparse.diags_array(1 / self.unit)).tocsr().astype(dtype)
 
     @property

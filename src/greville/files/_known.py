@@ -205,7 +205,7 @@ _STATE_ENTRIES = {
             "kept": row() | row(array(2), array(2), array(1), array(1, "i")),
             "removed": count,
         },
-        caches=("after",),
+        caches=("after", "known_condition"),
         check=checks.window_root,
         take=live.window_fields,
         give=live.window_again,

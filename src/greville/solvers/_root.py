@@ -311,10 +311,11 @@ class Root(Spread):
         # M² operations a row against 2M² at half the speed. Going from R to R'R and back costs
         # (4/3)M³ more, and two estimates of the condition; from the prior to its root M³/3. A Gram
         # matrix that adds to an ill-conditioned R is ill-conditioned too, unless rows are many.
+        if n_rows * self.n_hidden**2 < _SMALL_GRAM:
+            return False
         if self.basis is not None:
             return self.rank == 0 and self.tol is None and 8 * n_rows >= self.n_hidden
-        few = self.n_hidden / 2 if self.n_hidden >= ONE_THREAD else self.n_hidden
-        if n_rows < few or n_rows * self.n_hidden**2 < _SMALL_GRAM:
+        if n_rows < (self.n_hidden / 2 if self.n_hidden >= ONE_THREAD else self.n_hidden):
             return False
         return n_rows > 2 * self.n_hidden or linalg.gram_is_safe(self.R, self.R.dtype)
 

@@ -32,11 +32,26 @@ class WindowRoot(Root):
     kept: tuple[Chunk, ...] = ()
     removed = 0
     after: tuple[Waiting, Array | None] | None = None  # rows that wait, and the weights after them
+    known_condition: float | None = None
 
     def copy(self) -> Self:
         other = super().copy()
-        other.after = None
+        other.after = other.known_condition = None
         return other
+
+    def remove_safely(self, H: Array, Y: Array) -> bool:
+        """Remove rows; False if digits went with them, and it is to be made afresh."""
+        least = float(np.finfo(H.dtype).eps) ** _LEAST_LEFT
+        with one_thread:
+            return self.remove(H, Y, least) and linalg.signed_is_safe(self.R)
+
+    def condition(self) -> float:
+        """The condition number of R."""
+        known = self.known_condition
+        if known is None:
+            with one_thread:
+                self.known_condition = known = linalg.condition(self.R)
+        return known
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         other = super().with_outputs(n_outputs, old)
@@ -111,8 +126,7 @@ class SlidingOpium(RootSolver):
         if len(new[0]) == self.window or state.removed > self.window:
             return self._afresh(state)
         state.absorb(lambda: iter([new[:2]]), len(new[0]))
-        least = float(np.finfo(self._dtype).eps) ** _LEAST_LEFT
-        if len(gone[0]) and (state.basis is not None or not state.remove(*gone[:2], least)):
+        if len(gone[0]) and not (state.basis is None and state.remove_safely(*gone[:2])):
             return self._afresh(state)
         state.tally(np.concatenate([new[2], -gone[2]]))
         return state
@@ -134,7 +148,9 @@ class SlidingOpium(RootSolver):
             gone, _ = _split((*state.kept, new), self.window)
             changes = _interleaved(new, gone)
             with one_thread:
-                errors = linalg.signed_innovations(state.R, state.weights(), *changes)
+                errors = linalg.signed_innovations(
+                    state.R, state.weights(), *changes, state.condition()
+                )
             if errors is not None:
                 root = np.sqrt(weight)[:, None]
                 return self._absorb(state, rows, seen), errors[changes[2] > 0] / root
@@ -154,7 +170,9 @@ class SlidingOpium(RootSolver):
             gone, _ = _split((*state.kept, new), self.window)
             changes = _interleaved(new, gone)
             with one_thread:
-                after = linalg.signed_weights_after(state.R, state.weights(), *changes)
+                after = linalg.signed_weights_after(
+                    state.R, state.weights(), *changes, state.condition()
+                )
             state.after = known = (waiting, after)
         return known[1]
 
