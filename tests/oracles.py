@@ -20,6 +20,26 @@ def pseudoinverse_weights(H, Y, epsilon=0.0, weight=None):
     return np.linalg.pinv(A, rcond=1e-17) @ B
 
 
+def ridge_with_intercept(H, Y, epsilon, weight=None):
+    """Rows and targets around their weighted means, then eq. (4) of [epsilon·I; H]: W, intercept."""
+    H, Y = np.asarray(H, np.float64), np.asarray(Y, np.float64)
+    weight = np.ones(len(H)) if weight is None else np.asarray(weight, np.float64)
+    if not weight.sum() > 0:
+        return np.zeros((H.shape[1], Y.shape[1])), np.zeros(Y.shape[1])
+    share = weight / weight.sum()
+    row = H[0] + share @ (H - H[0])
+    target = Y[0] + share @ (Y - Y[0])
+    W = pseudoinverse_weights(H - row, Y - target, epsilon, weight)
+    return W, target - row @ W
+
+
+def fading_ridge(H, Y, epsilon, alpha, weight=None):
+    """Rows that count (2 - alpha)^k after k more, and a ridge that is what it is now."""
+    weight = np.ones(len(H)) if weight is None else np.asarray(weight, np.float64)
+    counts = (2.0 - alpha) ** np.arange(len(H) - 1, -1, -1.0)
+    return pseudoinverse_weights(H, Y, epsilon, weight * counts)
+
+
 def greville_method(H, Y, tol=1e-10):
     """Eqs. (10)-(22) as printed: W after every row, and the error before it."""
     M, N = H.shape[1], Y.shape[1]

@@ -184,7 +184,7 @@ def check_magnitude(name: str, values: Array, weight: Array | None = None) -> No
         raise ValueError(f"{name}: contains NaN; see what makes it so, and pass finite numbers.")
     weighted = "" if weight is None or weight.max() <= 1 else " with these sample weights"
     if weighted:
-        limit /= np.sqrt(weight.max())  # type: ignore[union-attr]
+        limit /= float(np.sqrt(float(weight.max())))  # type: ignore[union-attr]
     if max(high, -low) > limit:
         raise ValueError(
             f"{name}: got numbers from {low:.3g} to {high:.3g}; beyond {limit:.1g}{weighted} their "

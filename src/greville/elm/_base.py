@@ -242,7 +242,8 @@ class ELM(SingleRows, BaseEstimator, ABC):
         """Of sparse rows: without filling the zeros, or else a few rows at a time."""
         scaling, layer = self._scaling, self.hidden_
         if is_own(layer):
-            return layer._transformed(scaling.divided(X, self._dtype), scaling.shift)
+            # In float64: what is far from the zeros loses digits there.
+            return layer._transformed(scaling.divided(X, np.float64), scaling.shift)
         length = max(1, _DENSE_NUMBERS // X.shape[1])
         pieces = (X[start : start + length] for start in range(0, X.shape[0], length))
         return np.concatenate(
