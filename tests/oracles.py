@@ -21,7 +21,7 @@ def pseudoinverse_weights(H, Y, epsilon=0.0, weight=None):
 
 
 def ridge_with_intercept(H, Y, epsilon, weight=None):
-    """Rows and targets around their weighted means, then eq. (4) of [epsilon·I; H]: W, intercept."""
+    """Eq. (4) of [epsilon·I; H] for rows and targets around their weighted means: W, intercept."""
     H, Y = np.asarray(H, np.float64), np.asarray(Y, np.float64)
     weight = np.ones(len(H)) if weight is None else np.asarray(weight, np.float64)
     if not weight.sum() > 0:

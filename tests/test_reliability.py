@@ -12,7 +12,18 @@ from greville import DynamicOpium, ELMRegressor, Opium, SlidingOpium
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("solver", [Opium(0.1), DynamicOpium(1.01), SlidingOpium(300)], ids=str)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        Opium(0.1),
+        Opium(0.1, intercept=True),
+        Opium("auto", intercept=True),
+        DynamicOpium(1.01),
+        DynamicOpium(1.01, "auto"),
+        SlidingOpium(300),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("length", [20, 200])
 def test_threads_see_the_model_before_or_after_a_chunk(solver, length):
     rng = np.random.default_rng(0)

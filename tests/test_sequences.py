@@ -1,6 +1,6 @@
 """Any sequence of public operations gives what a dense oracle gives.
 
-`make fuzz` runs many more sequences than the suite; `GREVILLE_SEQUENCES` says how many of each kind.
+`make fuzz` runs many more sequences than the suite: `GREVILLE_SEQUENCES` of each kind.
 """
 
 import copy

@@ -85,8 +85,9 @@ class AdditiveSolver(RootSolver):
         for part in rows.slices(int(np.clip(self.n_features_in_, FEW, _MOST))):
             H, Y = rows.make(part.start, part.stop)
             weight = None if rows.weight is None else rows.weight[part]
-            if state.mean is not None:
-                H, Y, state.mean = state.mean.remove(H, Y, weight)
+            mean = state.mean
+            if mean is not None:
+                H, Y, mean = mean.remove(H, Y, weight)
             elif weight is not None:
                 root = np.sqrt(weight)[:, None]
                 H, Y = root * H, root * Y
@@ -97,6 +98,7 @@ class AdditiveSolver(RootSolver):
                     "determine the weights any more (a larger epsilon helps). The model is as it "
                     "was."
                 )
+            state.mean = mean
         state.tally(-np.ones(rows.n) if rows.weight is None else -rows.weight)
         self._held = (self._changed(state), Waiting())
         self.n_samples_seen_ -= rows.n

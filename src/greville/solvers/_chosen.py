@@ -19,7 +19,7 @@ from ._root import LARGEST_LOSS, ONE_THREAD, SMALL, Blocks, Root
 _ROOM_BELOW = 10.0
 
 # The ε² from which on an error of the sums does not matter, as a multiple of that error.
-_ABOVE_ERRORS = {"d": 1e6, "f": 1e2}
+_ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
 
 # What removing rows must leave of a direction so that no digits are lost, as a power of eps.
 _LEAST_LEFT = 0.46
@@ -49,7 +49,7 @@ class ChosenRoot(Root):
     def __init__(
         self, n_hidden: int, n_outputs: int, dtype: Any, *, intercept: bool = False
     ) -> None:
-        super().__init__(n_hidden, n_outputs, 0.0, dtype, intercept=intercept)
+        super().__init__(n_hidden, n_outputs, _BEFORE, dtype, intercept=intercept)
         self.sums = Root(n_hidden, n_outputs, 0.0, dtype)
         self.epsilon = _BEFORE
         self.path: Path | None = None
@@ -190,9 +190,8 @@ class ChosenRoot(Root):
             if root is None:
                 continue
             new = linalg.solve_root(root, C, transposed=True)
-            if sums._replace(
-                (root.astype(dtype, order="F"), new.astype(dtype, order="F")), squares
-            ):
+            parts = root.astype(dtype, order="F"), new.astype(dtype, order="F")
+            if sums._replace(parts, squares, self.mean):
                 sums.prior = float(np.hypot(sums.prior, np.sqrt(error)))
                 self.least = max(self.least, float(np.sqrt(_ABOVE_ERRORS[dtype.char] * error)))
                 return True

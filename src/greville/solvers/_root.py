@@ -172,7 +172,7 @@ class Root(Spread):
         squares = self.loss + column_squares(self.Z) - column_squares(Y)
         with one_thread if self.rank < ONE_THREAD else nullcontext():
             new = linalg.remove_rows(self.R, self.Z, T, Y, least)
-        return self._replace(new, squares)
+        return self._replace(new, squares, self.mean)
 
     def merge(self, other: Root) -> bool:
         """Learn the rows that another root has learned, from the same prior. False as above."""
@@ -187,7 +187,8 @@ class Root(Spread):
             return True
         if other.basis is None:  # it has brought the prior with it, a second time
             squares = self.loss + column_squares(self.Z)
-            return self._replace(linalg.remove_diagonal(self.R, self.Z, self.prior), squares)
+            new = linalg.remove_diagonal(self.R, self.Z, self.prior)
+            return self._replace(new, squares, self.mean)
         prior = other.basis * self.R.dtype.type(self.prior)
         return self.remove(prior, np.zeros((len(prior), self.Z.shape[1]), prior.dtype))
 
@@ -198,13 +199,22 @@ class Root(Spread):
         row, target, self.mean = self.mean.step_to(other.mean)
         return [(row.astype(self.Z.dtype), target.astype(self.Z.dtype))]
 
-    def _replace(self, new: tuple[Array, Array] | None, squares: Array) -> bool:
-        """Put another R and Z in place; `squares` are the sums of squares of all targets."""
+    def _replace(
+        self, new: tuple[Array, Array] | None, squares: Array, mean: Mean | None = None
+    ) -> bool:
+        """Put another R and Z in place; `squares` are the sums of squares of all targets.
+
+        False, and no change, if they leave less than nothing. A mean far from zero has made the
+        targets around it less exact.
+        """
         if new is None:
             return False
         R, Z = new
         loss = squares - column_squares(Z)
-        if (loss < -_LARGEST_DEFICIT[Z.dtype.char] * (squares + column_squares(self.Z))).any():
+        size = squares + column_squares(self.Z)
+        if mean is not None:
+            size = size + mean.count * mean.target**2
+        if (loss < -_LARGEST_DEFICIT[Z.dtype.char] * size).any():
             return False
         self.R, self.Z, self.loss = R, Z, np.maximum(loss, 0.0)
         self._weights = self._trace = None
