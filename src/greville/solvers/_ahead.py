@@ -277,35 +277,33 @@ class _Means:
     """The means of rows and targets before the first, second, ... waiting row."""
 
     def __init__(self, mean: Mean, reach: int, dtype: Any) -> None:
-        n_outputs = len(mean.target)
         self._dtype = dtype
-        self._counts = np.empty(reach + 1)
+        self._single = len(mean.target) == 1
+        self._counts = [mean.count] * (reach + 1)
         self._rows = np.empty((reach + 1, len(mean.row)))
-        self.targets = np.empty((reach + 1, n_outputs) if n_outputs > 1 else reach + 1)
-        self._counts[0], self._rows[0] = mean.count, mean.row
-        self.targets[0] = mean.target if n_outputs > 1 else mean.target[0]
+        self._rows[0] = mean.row
+        # Numbers if there is one output.
+        self.targets: list[Any] = [mean.target[0] if self._single else mean.target] * (reach + 1)
 
     def centred(self, h: Array, n: int) -> Array:
-        return (h - self._rows[n]).astype(self._dtype, copy=False)
+        row = h - self._rows[n]
+        return row if row.dtype == self._dtype else row.astype(self._dtype)
 
     def factor(self, i: int, weight: float) -> float:
         """What a row around the mean before it is multiplied by."""
-        count = float(self._counts[i])
+        count = self._counts[i]
         return sqrt(count * weight / (count + weight)) if count > 0 else 0.0
 
     def add(self, i: int, row: Array, y: Array, weight: float) -> None:
         """Move by one row, which is given around the mean."""
-        count = float(self._counts[i]) + weight
+        count, target = self._counts[i] + weight, self.targets[i]
         share = weight / count if count > 0 else 0.0
-        following = self._rows[i + 1]
-        np.multiply(row, share, out=following, dtype=np.float64)
-        following += self._rows[i]
-        target = y[0] if self.targets.ndim == 1 else y
-        self.targets[i + 1] = self.targets[i] + share * (target - self.targets[i])
+        np.add(self._rows[i], share * row, out=self._rows[i + 1])
+        self.targets[i + 1] = target + share * ((y[0] if self._single else y) - target)
         self._counts[i + 1] = count
 
     def after(self, n: int) -> Mean:
-        return Mean(float(self._counts[n]), self._rows[n], np.atleast_1d(self.targets[n]))
+        return Mean(self._counts[n], self._rows[n], np.atleast_1d(self.targets[n]))
 
 
 def _coordinates(R: Array) -> Callable[[Array], Array]:

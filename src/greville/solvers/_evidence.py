@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ STEPS = 8
 # down to the smallest ε. That takes five times as long as a Cholesky factor for each of a few ε
 # (46 ms and 9 ms for M = 400): too long in a stream, which chooses often, but for small layers.
 _SINGULAR_VALUES = 400
-_SINGULAR_VALUES_IN_A_STREAM = 100
+_SINGULAR_VALUES_IN_A_STREAM = 96
 
 # Where to look first for the ridge ε², as a part of the mean eigenvalue.
 _START = 0.1
@@ -169,11 +170,15 @@ class _Curve(ABC):
         if (left <= _ROUNDING * digits * (squares + self.sums.of_means)).all():
             self.count = min(self.count, float(rank))
 
-    def evidence(self, k: int, loss: Array, log_determinant: float) -> float:
-        """`loss` of the outputs that vary, and log |H'H + ε²I| over the units."""
+    def evidence(self, k: Any, loss: Array, log_determinant: Any) -> Any:
+        """At one place, or at several at once.
+
+        `loss` is that of the outputs that vary, in its last axis, and the other the logarithm of
+        |H'H + ε²I| over the units.
+        """
         log_ridge = 2 * np.log(10) * k / STEPS
         unlikely = ((2 * k / STEPS - self.typical) / _DECADES) ** 2
-        fit = self.count * float(np.mean(np.log(loss))) if len(loss) else 0
+        fit = self.count * np.log(loss).mean(axis=-1) if loss.shape[-1] else 0.0
         return -0.5 * (fit + log_determinant - self.n_units * log_ridge + unlikely)
 
     @abstractmethod
@@ -207,15 +212,12 @@ class _BySingularValues(_Curve):
         highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), 1e-300)))
         last = max(lowest, int(np.ceil(max(highest, STEPS * (self.typical / 2 + 1)))))
         first = max(lowest, last - 20 * STEPS)
-        places = range(first, last + 1)
-        more = np.array([max(value(k) ** 2 - self.sums.prior**2, 0.0) for k in places])[:, None]
+        places = np.arange(first, last + 1)
+        more = np.maximum(10.0 ** (2 * places / STEPS) - self.sums.prior**2, 0.0)[:, None]
         both = self.s + more
         losses = np.maximum(self.loss + linalg.matmul(more / both, self.z), self.least)
-        determinants = np.log(both).sum(axis=1)
-        return {
-            k: self.evidence(k, loss, float(determinant))
-            for k, loss, determinant in zip(places, losses, determinants, strict=True)
-        }
+        found = self.evidence(places, losses, np.log(both).sum(axis=1))
+        return dict(zip(places.tolist(), found.tolist(), strict=True))
 
 
 class _ByCholesky(_Curve):
@@ -290,7 +292,7 @@ class _ByCholesky(_Curve):
         varying = self.varying(self.squares, float(np.finfo(Z.dtype).eps))
         loss = np.maximum(self.squares - explained, least)[varying]
         pivots = np.abs(np.diagonal(root)).astype(np.float64)
-        evidence = self.evidence(k, loss, 2 * float(np.log(pivots).sum()))
+        evidence = float(self.evidence(k, loss, 2 * float(np.log(pivots).sum())))
         if evidence > max(self.known.values(), default=-np.inf):
             self.best_root = k, root
         return evidence
