@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALL := .venv/$(PIP)
 
-.PHONY: demo test check format bench reproduction clean
+.PHONY: demo test fuzz check format bench reproduction clean
 
 demo: .venv/demo
 	$(BIN)/greville paper sine ecg
@@ -12,6 +12,12 @@ demo: .venv/demo
 # One process per core, and one BLAS thread in each: more would wait for each other.
 test: .venv/dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TESTS)
+
+# Random sequences of operations against dense oracles: 20 kinds, 1,000 of each; about an hour.
+SEQUENCES ?= 1000
+fuzz: .venv/dev
+	GREVILLE_SEQUENCES=$(SEQUENCES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
+		--numprocesses auto tests/test_sequences.py
 
 check: .venv/dev
 	$(BIN)/ruff check .
