@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..linalg import Array
+from ..linalg import Array, matmul, matvec
 from ._rows import Rows
 
 # What is left of the count when all rows are unlearned may be this much rounding, as a part of it.
 _NOTHING_LEFT = 1e-12
 
-# Numbers that are centred at a time.
-_PIECE = 1 << 16
+# Rows that tell how far columns spread.
+_SOME = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +41,14 @@ class Mean:
 
     def add(self, H: Array, Y: Array, weight: Array | None) -> tuple[Array, Array, Mean]:
         """What rows add to the scatter, as rows of their own, and the mean after them."""
-        count, row, target = _weighted_mean(H, Y, weight)
-        scatter = _around(H, Y, weight, row, target)
+        *scatter, count, row, target = _around_own_mean(H, Y, weight)
         if count == 0:
             return scatter[0][:-1], scatter[1][:-1], self
         return *self._joined(scatter, count, row, target), self.merged(count, row, target)
 
     def remove(self, H: Array, Y: Array, weight: Array | None) -> tuple[Array, Array, Mean]:
         """What rows take from the scatter, as rows of their own, and the mean without them."""
-        count, row, target = _weighted_mean(H, Y, weight)
-        scatter = _around(H, Y, weight, row, target)
+        *scatter, count, row, target = _around_own_mean(H, Y, weight)
         left = self.count - count
         if left <= _NOTHING_LEFT * self.count:
             rest = Mean.of_nothing(len(row), len(target))
@@ -83,7 +81,7 @@ class Mean:
         )
 
     def _joined(
-        self, scatter: tuple[Array, Array], count: float, row: Array, target: Array
+        self, scatter: list[Array], count: float, row: Array, target: Array
     ) -> tuple[Array, Array]:
         """A scatter, with the row from this mean to its mean in the last place."""
         rows, targets = scatter
@@ -212,46 +210,42 @@ def _size_of_step(n: float, m: float) -> float:
     return float(np.sqrt(n / (n + m) * m)) if n > 0 and m > 0 else 0.0
 
 
-def _weighted_mean(H: Array, Y: Array, weight: Array | None) -> tuple[float, Array, Array]:
-    if weight is None:
-        return float(len(H)), _mean(H, None, len(H)), _mean(Y, None, len(H))
-    w = weight.astype(np.float64)
-    count = float(w.sum())
+def _around_own_mean(
+    H: Array, Y: Array, weight: Array | None
+) -> tuple[Array, Array, float, Array, Array]:
+    """Weighted rows and targets around their mean, with room for one more; their count and mean."""
+    w = np.ones(len(H), H.dtype) if weight is None else weight.astype(H.dtype, copy=False)
+    count = float(w.sum(dtype=np.float64))
+    (rows, row), (targets, target) = (_centred(A, w, count) for A in (H, Y))
+    if weight is not None:
+        root = np.sqrt(w)[:, None]
+        rows[:-1] *= root
+        targets[:-1] *= root
+    return rows, targets, count, row, target
+
+
+def _centred(A: Array, w: Array, count: float) -> tuple[Array, Array]:
+    """Rows around their mean in an array with one row more, and that mean in float64.
+
+    Around a first mean, with the rounding of its sum; what that leaves is a small number, and
+    known exactly enough. The rows are moved by it too unless it is rounding next to their spread.
+    """
+    out = np.empty((len(A) + 1, A.shape[1]), A.dtype)
+    rows = out[:-1]
     if count == 0:
-        return 0.0, np.zeros(H.shape[1]), np.zeros(Y.shape[1])
-    return count, _mean(H, w, count), _mean(Y, w, count)
+        rows[:] = A
+        return out, np.zeros(A.shape[1])
+    first = _weighted_sum(A, w) / A.dtype.type(count)
+    np.subtract(A, first, out=rows)
+    left = _weighted_sum(rows, w).astype(np.float64) / count
+    some = rows[:: max(1, len(rows) // _SOME)].astype(np.float64)
+    if (left**2 > 4 * np.finfo(A.dtype).eps * np.mean(some**2, axis=0)).any():
+        rows -= left.astype(A.dtype)
+    return out, first.astype(np.float64) + left
 
 
-def _mean(A: Array, w: Array | None, count: float) -> Array:
-    """The mean of the columns: around a first row, so that a common offset costs no digits."""
-    first = A[0].astype(np.float64)
-    total = np.zeros(A.shape[1])
-    for part in _pieces(A):
-        piece = A[part] - first
-        total += piece.sum(axis=0) if w is None else w[part] @ piece
-    return first + total / count
-
-
-def _pieces(A: Array) -> Iterator[slice]:
-    """Pieces of rows that stay in the cache."""
-    length = max(1, _PIECE // A.shape[1])
-    for start in range(0, len(A), length):
-        yield slice(start, min(start + length, len(A)))
-
-
-def _around(
-    H: Array, Y: Array, weight: Array | None, row: Array, target: Array
-) -> tuple[Array, Array]:
-    """Weighted rows and targets around a mean, with room for one more."""
-    parts = []
-    for A, centre in ((H, row), (Y, target)):
-        out = np.empty((len(A) + 1, A.shape[1]), A.dtype)
-        for part in _pieces(A):
-            np.subtract(A[part], centre, out=out[part], casting="same_kind")
-        if weight is not None:
-            out[:-1] *= np.sqrt(weight)[:, None].astype(A.dtype, copy=False)
-        parts.append(out)
-    return parts[0], parts[1]
+def _weighted_sum(A: Array, w: Array) -> Array:
+    return matmul(w[None], A)[0] if len(A) < _SOME else matvec(A.T, w)
 
 
 def _running(A: Array, mean: Array, count: float, w: Array, counts: Array) -> tuple[Array, Array]:
