@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import inf, sqrt
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .. import linalg, unlocked
 from ..linalg import DOT, GEMV, SHARED, TRSV, Array
-from ..threads import one_thread
+from ..threads import new_lock, one_thread
 from ._root import LARGEST_LOSS, Root
 from ._rows import FEW, Held, Waiting
 
@@ -98,7 +97,7 @@ class Ahead:
         self._errors = np.empty((reach, n_outputs) if n_outputs > 1 else reach, dtype)  # e/√s
         self._weights: tuple[int, Array] | None = None
         self._last: Asked | None = None
-        self._lock = Lock()
+        self._lock = new_lock()
         self._limit = linalg.longest_rows(dtype)
         self._safe = SHARED // n_hidden  # rows that are no work for several threads
 
