@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 LIMIT = 120  # seconds; for what hangs, not for what is slow
 
@@ -38,42 +38,27 @@ def _listening():
             signal.signal(number, handler)
 
 
-def run(command, *, limit=LIMIT, **options):
-    """`subprocess.run`; a program that takes longer is ended and the test fails."""
-    with started(command, limit=limit, **_pipes(options)) as process:
-        given = options.get("input")
-        out, err = process.communicate(given, timeout=limit)
-    done = subprocess.CompletedProcess(command, process.returncode, out, err)
-    if options.get("check"):
-        done.check_returncode()
-    return done
-
-
-def _pipes(options):
-    options = dict(options)
-    options.pop("check", None)
-    if options.pop("input", None) is not None:
-        options["stdin"] = subprocess.PIPE
-    if options.pop("capture_output", False):
-        options["stdout"] = options["stderr"] = subprocess.PIPE
-    return options
+def run(command, *, check=True, limit=LIMIT, **options):
+    """`subprocess.run`; a program that takes longer is killed, and the test fails."""
+    with _listening():
+        return subprocess.run(command, check=check, timeout=limit, **options)
 
 
 @contextmanager
 def started(command, *, limit=LIMIT, **options):
-    """`subprocess.Popen`. It is killed at the limit, so that reading from it ends too."""
+    """`subprocess.Popen`; at the limit it is killed, so that reading from it ends too."""
     with _listening():
         process = subprocess.Popen(command, **options)
     timer = threading.Timer(limit, process.kill)
     timer.daemon = True
     timer.start()
     try:
-        with process:
+        with process:  # which closes its pipes and waits for it
             try:
                 yield process
-            finally:
-                if process.poll() is None and sys.exc_info()[0] is not None:
-                    process.kill()
+            except BaseException:
+                process.kill()
+                raise
     finally:
         timer.cancel()
 
@@ -93,9 +78,6 @@ def fork(work):
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        with suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
         os._exit(code)
 
 

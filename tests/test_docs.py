@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,8 @@ import pytest
 
 from greville.cli._app import app
 from greville.paper._result import power
+
+from . import children
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,20 +51,17 @@ RUNNABLE = re.compile(r"^(greville (?!paper\b|--)|cat |gzip |head |printf )")
 
 def in_a_child(arguments, stdin, stdout):
     """`greville` in a process of its own, without the seconds that imports take."""
-    child = os.fork()
-    if child == 0:
-        code = 1
+
+    def work():
+        os.dup2(stdin.fileno(), 0)
+        os.dup2(stdout.fileno(), 1)
+        sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
         try:
-            os.dup2(stdin.fileno(), 0)
-            os.dup2(stdout.fileno(), 1)
-            sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
             app(arguments, standalone_mode=True)
-        except SystemExit as stop:
-            code = stop.code or 0
-            sys.stdout.flush()
         finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            sys.stdout.flush()
+
+    return children.forked(work)
 
 
 def run_line(line, said):
@@ -85,7 +83,7 @@ def run_line(line, said):
                 if words[0] == "greville":
                     code = in_a_child(words[1:], given, file)
                 else:
-                    code = subprocess.run(words, stdin=given, stdout=file, check=False).returncode
+                    code = children.run(words, stdin=given, stdout=file, check=False).returncode
             given.close()
             assert code == 0, (line, code)
             given = out.open("rb")

@@ -15,6 +15,7 @@ from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from greville.solvers import _root, _rows
 
 from . import oracles
+from .children import LIMIT
 from .oracles import relative_error
 from .problems import learned, problem
 
@@ -327,7 +328,7 @@ def test_predicting_in_threads_loses_and_doubles_nothing(rng):
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join()
+                thread.join(LIMIT)
             np.testing.assert_allclose(model.coef_, want, rtol=1e-9)
     finally:
         sys.setswitchinterval(interval)
