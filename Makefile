@@ -16,32 +16,36 @@ demo: $(VENV)/demo
 	$(BIN)/greville paper sine ecg
 
 # One process per core, and one BLAS thread in each: more would wait for each other.
-# KERNEL=Haswell runs the numerics on the kernels OpenBLAS has for that processor.
+# KERNEL=Haswell: the numerics, on what OpenBLAS runs on such a processor.
 ifdef KERNEL
-test: TESTS ?= $(NUMERICS)
-test: export OPENBLAS_CORETYPE := $(KERNEL)
-test: kernel
+TESTS ?= tests/test_kernels.py $(NUMERICS)
+export OPENBLAS_CORETYPE := $(KERNEL)
 endif
+ifeq ($(if $(KERNEL),$(filter-out x86_64 amd64,$(shell uname -m))),)
 test: $(VENV)/test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TESTS)
-
-.PHONY: kernel
-kernel: $(VENV)/test
-	@$(BIN)/python tests/kernel.py $(KERNEL)
+else
+test:
+	@echo "KERNEL=$(KERNEL) is for x86, and this is $(shell uname -m); nothing was tested."
+endif
 
 # The tests on another Python, in an environment of its own: make test-python PYTHON=python3.12
 test-python:
-	@$(PYTHON) --version >/dev/null 2>&1 || { echo "There is no $(PYTHON) on this machine; nothing was tested."; exit 1; }
-	@$(MAKE) --no-print-directory test VENV=.venv-$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+	@$(PYTHON) --version >/dev/null 2>&1 || \
+		{ echo "There is no $(PYTHON) on this machine; nothing was tested."; exit 1; }
+	@$(MAKE) --no-print-directory test \
+		VENV=.venv-$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 # The tests with the lowest versions that pyproject.toml allows.
 test-lowest:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
-		{ echo "NumPy 2.0.0 is built for Python 3.11 and 3.12; name one with: make test-lowest PYTHON=python3.11"; exit 1; }
-	@mkdir -p .venv-lowest
-	@awk -F== '/^#/ {next} FNR == NR {lowest[$$1]} FNR == NR || !($$1 in lowest)' constraints-lowest.txt constraints.txt \
-		> .venv-lowest/constraints.txt
+		{ echo "NumPy 2.0.0 runs on Python 3.11 and 3.12; name one with: make test-lowest PYTHON=python3.11"; exit 1; }
 	@$(MAKE) --no-print-directory test VENV=.venv-lowest CONSTRAINTS=.venv-lowest/constraints.txt
+
+# Those of constraints.txt, but for what constraints-lowest.txt names.
+.venv-lowest/constraints.txt: constraints-lowest.txt constraints.txt
+	@mkdir -p .venv-lowest
+	@awk -F== '/^#/ {next} FNR == NR {lowest[$$1]} FNR == NR || !($$1 in lowest)' $^ > $@
 
 check: $(VENV)/dev
 	$(BIN)/ruff check .

@@ -19,16 +19,14 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
-from typer.testing import CliRunner
-
 from greville import __version__, paper
-from greville.cli._app import app
 from greville.datasets import _mnist
 from greville.paper import _exactness
 from greville.paper._result import Table
 
 from . import children
 from .children import GREVILLE, LIMIT
+from .runner import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +64,7 @@ def report(results, tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, list(arguments))
+    return invoke(arguments)
 
 
 def test_help_and_version():

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from typer.testing import CliRunner
 
 import greville
 from greville.cli import _train
@@ -24,6 +23,7 @@ from greville.tables import Stream, TableModel, _model
 
 from . import children
 from .children import GREVILLE, LIMIT
+from .runner import invoke
 from .test_tables import as_rows, csv_bytes, houses, jsonl
 
 
@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
 
 def run(*arguments, code=0, stdin=None):
     """stdout of a command that ends with this code, and its stderr."""
-    done = CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+    done = invoke(arguments, stdin)
     if done.exit_code != code:
         raise AssertionError(f"{arguments} ended with {done.exit_code}: {done.output}") from (
             done.exception

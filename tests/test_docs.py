@@ -5,6 +5,8 @@ import os
 import re
 import shlex
 import sys
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,22 @@ def test_the_docs_name_every_command():
     text = (ROOT / "docs/cli.md").read_text()
     for command in app.registered_commands:
         assert f"`{command.callback.__name__}`" in text
+
+
+def test_every_lower_bound_is_tested():
+    """`make test-lowest` installs what pyproject.toml declares."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    bounds = dict(line.split(">=") for line in declared if ">=" in line)
+    assert len(bounds) > 8
+    lines = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+    lowest = dict(line.split("==") for line in lines if not line.startswith("#"))
+    for name, bound in bounds.items():  # 2.0 is 2.0.0
+        assert f"{lowest[name]}.0".startswith(f"{bound}.0"), name
+    for line in declared:
+        name = re.match(r"[\w-]+", line)[0]
+        assert name in bounds or name == "greville" or line in UNBOUNDED, line
+
+
+# Tools of the tests, for which no lowest version is promised
+UNBOUNDED = {"hypothesis", "import-linter", "mypy", "pandas", "polars", "pytest-xdist", "ruff"}
