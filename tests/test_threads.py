@@ -50,7 +50,7 @@ def test_given_back(pool):
 def test_given_back_when_threads_overlap(pool):
     """Enter A, enter B, leave A, leave B: the order in which a careless version stays at one."""
     one_thread, before = threads._OneThread(), pool.num_threads
-    steps, seen = Barrier(2, timeout=10), []
+    steps, seen = Barrier(2, timeout=LIMIT), []
 
     def first():
         with one_thread:
