@@ -1,31 +1,65 @@
 # Each target works in a fresh clone, on a machine with Python 3.11 or newer and make.
 PYTHON ?= python3
-BIN := .venv/bin
-PIP := bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-INSTALL := .venv/$(PIP)
+VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
+BIN := $(VENV)/bin
+PIP := bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+INSTALL := $(VENV)/$(PIP)
 
-.PHONY: demo test fuzz check format bench reproduction clean
+# The tests whose results depend on the order in which BLAS adds up.
+NUMERICS := $(patsubst %,tests/test_%.py,additive auto default_solver dynamic elm evidence fields forecasting \
+	greville layers linalg recording reliability routes scaling sequences single sliding solvers spread)
 
-demo: .venv/demo
+.PHONY: demo test test-python test-lowest fuzz check format bench reproduction clean
+
+demo: $(VENV)/demo
 	$(BIN)/greville paper sine ecg
 
 # One process per core, and one BLAS thread in each: more would wait for each other.
-test: .venv/dev
+# KERNEL=Haswell: the numerics, on what OpenBLAS runs on such a processor.
+ifdef KERNEL
+TESTS ?= tests/test_kernels.py $(NUMERICS)
+export OPENBLAS_CORETYPE := $(KERNEL)
+endif
+ifeq ($(if $(KERNEL),$(filter-out x86_64 amd64,$(shell uname -m))),)
+test: $(VENV)/test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TESTS)
+else
+test:
+	@echo "KERNEL=$(KERNEL) is for x86, and this is $(shell uname -m); nothing was tested."
+endif
 
 # Random sequences of operations against dense oracles: 20 kinds, 1,000 of each; about an hour.
 SEQUENCES ?= 1000
-fuzz: .venv/dev
+fuzz: $(VENV)/test
 	GREVILLE_SEQUENCES=$(SEQUENCES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
 		--numprocesses auto tests/test_sequences.py
 
-check: .venv/dev
+# The tests on another Python, in an environment of its own: make test-python PYTHON=python3.12
+test-python:
+	@$(PYTHON) --version >/dev/null 2>&1 || \
+		{ echo "There is no $(PYTHON) on this machine; nothing was tested."; exit 1; }
+	@$(MAKE) --no-print-directory test \
+		VENV=.venv-$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+# The tests with the lowest versions that pyproject.toml allows.
+test-lowest:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
+		{ echo "NumPy 2.0.0 runs on Python 3.11 and 3.12; name one with: make test-lowest PYTHON=python3.11"; exit 1; }
+	@$(MAKE) --no-print-directory test VENV=.venv-lowest CONSTRAINTS=.venv-lowest/constraints.txt
+
+# Those of constraints.txt, but for what constraints-lowest.txt names.
+.venv-lowest/constraints.txt: constraints-lowest.txt constraints.txt
+	@mkdir -p .venv-lowest
+	@awk -F== '/^#/ {next} FNR == NR {lowest[$$1]} FNR == NR || !($$1 in lowest)' $^ > $@
+
+check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: .venv/dev
+format: $(VENV)/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -33,27 +67,35 @@ bench: .venv-bench/ready
 	.venv-bench/bin/python -m benchmarks $(CASES)
 
 # docs/reproduction.md and what it shows; needs MNIST, and about five minutes.
-reproduction: .venv/demo
+reproduction: $(VENV)/demo
 	rm -rf docs/reproduction
 	$(BIN)/greville paper --out docs/reproduction
 	rm docs/reproduction/report.html
 	$(BIN)/python -m greville.paper._markdown docs/reproduction > docs/reproduction.md
 
 clean:
-	rm -rf .venv .venv-bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # The build tools are installed first and isolation is off, so that they are pinned like the rest.
-.venv/base: constraints.txt
+$(VENV)/base: $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "greville needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
-	@echo "Setting up .venv (once) ..."
-	@$(PYTHON) -m venv .venv
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
 	@$(INSTALL) hatchling editables
 	@touch $@
 
-.venv/demo: .venv/base pyproject.toml
+$(VENV)/demo: $(VENV)/base pyproject.toml
 	@$(INSTALL) --no-build-isolation --editable '.[cli]'
 	@touch $@
+
+$(VENV)/test: $(VENV)/base pyproject.toml
+	@$(INSTALL) --no-build-isolation --editable '.[test]'
+	@touch $@ $(VENV)/demo
+
+$(VENV)/dev: $(VENV)/base pyproject.toml
+	@$(INSTALL) --no-build-isolation --editable '.[dev]'
+	@touch $@ $(VENV)/test $(VENV)/demo
 
 # The peers have an environment of their own.
 .venv-bench/ready: constraints.txt pyproject.toml
@@ -63,7 +105,3 @@ clean:
 	@.venv-bench/$(PIP) hpelm==1.0.10 pyoselm==1.2.0 river==0.26.0 reservoirpy==0.4.2 padasip==1.2.2
 	@.venv-bench/$(PIP) scikit-learn-intelex || echo "scikit-learn-intelex does not install here; it is left out"
 	@touch $@
-
-.venv/dev: .venv/base pyproject.toml
-	@$(INSTALL) --no-build-isolation --editable '.[dev]'
-	@touch $@ .venv/demo

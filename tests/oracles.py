@@ -63,9 +63,13 @@ def greville_method(H, Y, tol=1e-10):
 
 
 def opium(H, Y, epsilon, alpha=1.0):
-    """Eqs. (12), (15), (16), or (31)-(33) for alpha > 1, as printed: W, theta, psi, errors."""
-    M, N = H.shape[1], Y.shape[1]
-    W, theta, psi = np.zeros((M, N)), np.eye(M) / epsilon**2, np.zeros((N, M))  # (23), (24)
+    """Eqs. (12), (15), (16), or (31)-(33) for alpha > 1, as printed: W, theta, psi, errors.
+
+    All in the precision of H.
+    """
+    (M, N), dtype = (H.shape[1], Y.shape[1]), np.result_type(H.dtype, np.float32)
+    W, psi = np.zeros((M, N), dtype), np.zeros((N, M), dtype)  # (24)
+    theta = np.eye(M, dtype=dtype) / epsilon**2  # (23)
     errors = []
     for a, y in zip(H, Y, strict=True):
         b = theta @ a / ((2 - alpha) / alpha + a @ theta @ a)  # (33)

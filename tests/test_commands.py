@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from typer.testing import CliRunner
 
 import greville
 from greville.cli import _train
 from greville.cli._app import app
 from greville.tables import Stream, TableModel, _model
 
+from . import children
+from .children import GREVILLE, LIMIT
+from .runner import invoke
 from .test_tables import as_rows, csv_bytes, houses, jsonl
-
-GREVILLE = [sys.executable, "-m", "greville"]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
 
 def run(*arguments, code=0, stdin=None):
     """stdout of a command that ends with this code, and its stderr."""
-    done = CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
+    done = invoke(arguments, stdin)
     if done.exit_code != code:
         raise AssertionError(f"{arguments} ended with {done.exit_code}: {done.output}") from (
             done.exception
@@ -171,7 +171,7 @@ def test_pipes_in_and_out(here):
     content = Path("houses.csv").read_bytes()
 
     def piped(*arguments, stdin):
-        return subprocess.run([*GREVILLE, *arguments], input=stdin, capture_output=True, check=True)
+        return children.run([*GREVILLE, *arguments], input=stdin, capture_output=True)
 
     piped("train", "-", "--target", "price", "-q", stdin=content)
     out = piped("predict", "model.greville", "-", "-q", stdin=content).stdout.decode()
@@ -186,7 +186,7 @@ def test_nobody_reads_the_predictions(here):
     write(houses(30_000))
     run("train", "houses.csv", "--target", "price", "-q", "--hidden", "10")
     command = " ".join(GREVILLE) + " predict model.greville houses.csv | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    done = children.run(command, shell=True, capture_output=True, text=True)
     assert done.stderr == ""
 
 
@@ -315,7 +315,7 @@ def test_a_full_disk(here):
         ["train", "houses.csv", "-t", "price", "--hidden", "200"],
         ["predict", "model.greville", "houses.csv", "houses.csv", "houses.csv", "-o", "big.csv"],
     ):
-        done = subprocess.run(
+        done = children.run(
             [*GREVILLE, *command], capture_output=True, text=True, preexec_fn=no_room, check=False
         )
         assert done.returncode == 2, done.stderr
@@ -407,7 +407,7 @@ def test_no_forecast_sees_its_future(here):
 
 
 def streamed(lines, *arguments, code=0):
-    done = subprocess.run(
+    done = children.run(
         [*GREVILLE, "stream", *arguments], input=lines, capture_output=True, check=False
     )
     assert done.returncode == code, done.stderr.decode()
@@ -457,30 +457,29 @@ def test_a_stream_of_csv_with_late_targets_and_slips(here):
 
 def test_answers_come_at_once(here):
     """A line is answered before the next one is sent."""
-    process = subprocess.Popen(
+    with children.started(
         [*GREVILLE, "stream", "-t", "y"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    for i in range(20):
-        process.stdin.write(json.dumps({"x": i, "y": 2 * i}) + "\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["line"] == i + 1
-    process.stdin.close()
-    assert process.wait(20) == 0
-    process.stdout.close()
+    ) as process:
+        for i in range(20):
+            process.stdin.write(json.dumps({"x": i, "y": 2 * i}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["line"] == i + 1
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_asked_to_stop(here, number, code):
-    process = subprocess.Popen(
+    with children.started(
         [*GREVILLE, "stream", "-t", "price", "--checkpoint", "s"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    process.stdin.write(jsonl(houses(37)))
-    process.stdin.flush()
-    for _ in range(37):
-        process.stdout.readline()
-    process.send_signal(number)
-    _, said = process.communicate(timeout=20)
+    ) as process:  # fmt: skip
+        process.stdin.write(jsonl(houses(37)))
+        process.stdin.flush()
+        for _ in range(37):
+            process.stdout.readline()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == code, said
     assert greville.load("s").lines == 37
 
@@ -496,21 +495,6 @@ def test_watching(here):
 # Kill -9 at any moment
 
 
-def in_a_child(work):
-    """A real process, but without the seconds that imports take."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        finally:
-            os._exit(code)
-    return child
-
-
 def stream_in_a_child(source, out, *arguments):
     def work():
         os.dup2(os.open(source, os.O_RDONLY), 0)
@@ -518,19 +502,12 @@ def stream_in_a_child(source, out, *arguments):
         sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
         app(["stream", *arguments, "-q"], standalone_mode=True)
 
-    return in_a_child(work)
+    return children.fork(work)
 
 
 def killed_after(child, seconds):
     """Whether it was still there to be killed."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if os.waitpid(child, os.WNOHANG)[0]:
-            return False
-        time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
+    return children.exit_code(child, limit=seconds) == -signal.SIGKILL
 
 
 def test_a_stream_survives_50_kills(here):
@@ -538,7 +515,7 @@ def test_a_stream_survives_50_kills(here):
     Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ["-t", "price", "--hidden", "20", "--every", "100", "--replay"]
     child = stream_in_a_child("all.jsonl", "whole.out", *options, "--checkpoint", "whole")
-    assert os.waitpid(child, 0)[1] == 0
+    assert children.exit_code(child) == 0
     want = greville.load("whole")
     assert want.lines == 6_000
     chance, kills, rounds = random.Random(0), 0, 0
@@ -555,7 +532,7 @@ def test_a_stream_survives_50_kills(here):
                 assert 0 < greville.load("again").lines <= 6_000  # whole, whatever the moment
         else:
             child = stream_in_a_child("all.jsonl", "again.out", *options, "--checkpoint", "again")
-            assert os.waitpid(child, 0)[1] == 0
+            assert children.exit_code(child) == 0
         got = greville.load("again")
         assert got.lines == 6_000
         greville.save(want.model, "one")
@@ -575,14 +552,14 @@ def test_training_survives_kills(here, monkeypatch):
     options += ["-o", "again.greville", "--checkpoint", "point", "--every", "500"]
     chance, kills = random.Random(1), 0
     while kills < 20:
-        child = in_a_child(lambda: app(options, standalone_mode=True))
+        child = children.fork(lambda: app(options, standalone_mode=True))
         kills += killed_after(child, chance.uniform(0.0, 0.3))
         if Path("again.greville").exists():
             assert not Path("point").exists()
             assert Path("again.greville").read_bytes() == Path("whole.greville").read_bytes()
             Path("again.greville").unlink()
-    child = in_a_child(lambda: app(options, standalone_mode=True))
-    assert os.waitpid(child, 0)[1] == 0
+    child = children.fork(lambda: app(options, standalone_mode=True))
+    assert children.exit_code(child) == 0
     assert Path("again.greville").read_bytes() == Path("whole.greville").read_bytes()
 
 
@@ -638,9 +615,8 @@ def test_help_has_examples():
 
 def test_shell_completion():
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    done = subprocess.run(
-        [*GREVILLE, "--show-completion", "bash"], capture_output=True, text=True, check=True,
-        env=environment,
+    done = children.run(
+        [*GREVILLE, "--show-completion", "bash"], capture_output=True, text=True, env=environment,
     )  # fmt: skip
     assert "complete" in done.stdout
 
@@ -727,24 +703,22 @@ def test_settings_that_a_model_has_already(here):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_while_a_pipe_is_open(here, number):
-    process = subprocess.Popen(
+    with children.started(
         [*GREVILLE, "train", "-", "-t", "price", "-q"], stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )  # fmt: skip
-    process.stdin.write(csv_bytes(houses(100)))
-    process.stdin.flush()
-    for _ in range(200):  # until it listens
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        if int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGTERM - 1) & 1:
-            break
-        time.sleep(0.1)
-    time.sleep(0.5)
-    process.send_signal(number)
-    said = process.stderr.read().decode()
-    assert process.wait(20) == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], said
-    assert "Fatal" not in said
-    process.stdin.close()
-    process.stderr.close()
+    ) as process:  # fmt: skip
+        process.stdin.write(csv_bytes(houses(100)))
+        process.stdin.flush()
+        for _ in range(10 * LIMIT):  # until it listens
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            if int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGTERM - 1) & 1:
+                break
+            time.sleep(0.1)
+        time.sleep(0.5)
+        process.send_signal(number)
+        said = process.stderr.read().decode()  # the other pipe is still open
+        assert process.wait(LIMIT) == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], said
+        assert "Fatal" not in said
 
 
 def test_scoring_files_without_targets(here):

@@ -4,14 +4,17 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from greville.cli._app import app
 from greville.paper._result import power
+
+from . import children
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,20 +53,17 @@ RUNNABLE = re.compile(r"^(greville (?!paper\b|--)|cat |gzip |head |printf )")
 
 def in_a_child(arguments, stdin, stdout):
     """`greville` in a process of its own, without the seconds that imports take."""
-    child = os.fork()
-    if child == 0:
-        code = 1
+
+    def work():
+        os.dup2(stdin.fileno(), 0)
+        os.dup2(stdout.fileno(), 1)
+        sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
         try:
-            os.dup2(stdin.fileno(), 0)
-            os.dup2(stdout.fileno(), 1)
-            sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
             app(arguments, standalone_mode=True)
-        except SystemExit as stop:
-            code = stop.code or 0
-            sys.stdout.flush()
         finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            sys.stdout.flush()
+
+    return children.forked(work)
 
 
 def run_line(line, said):
@@ -85,7 +85,7 @@ def run_line(line, said):
                 if words[0] == "greville":
                     code = in_a_child(words[1:], given, file)
                 else:
-                    code = subprocess.run(words, stdin=given, stdout=file, check=False).returncode
+                    code = children.run(words, stdin=given, stdout=file, check=False).returncode
             given.close()
             assert code == 0, (line, code)
             given = out.open("rb")
@@ -111,3 +111,22 @@ def test_the_docs_name_every_command():
     text = (ROOT / "docs/cli.md").read_text()
     for command in app.registered_commands:
         assert f"`{command.callback.__name__}`" in text
+
+
+def test_every_lower_bound_is_tested():
+    """`make test-lowest` installs what pyproject.toml declares."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    bounds = dict(line.split(">=") for line in declared if ">=" in line)
+    assert len(bounds) > 8
+    lines = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+    lowest = dict(line.split("==") for line in lines if not line.startswith("#"))
+    for name, bound in bounds.items():  # 2.0 is 2.0.0
+        assert f"{lowest[name]}.0".startswith(f"{bound}.0"), name
+    for line in declared:
+        name = re.match(r"[\w-]+", line)[0]
+        assert name in bounds or name == "greville" or line in UNBOUNDED, line
+
+
+# Tools of the tests, for which no lowest version is promised
+UNBOUNDED = {"hypothesis", "import-linter", "mypy", "pandas", "polars", "pytest-xdist", "ruff"}

@@ -7,7 +7,6 @@ import pytest
 
 from greville import DynamicOpium, RandomLayer
 from greville.datasets import sine_switch
-from greville.paper._printed import printed_opium
 
 from . import oracles
 from .oracles import relative_error
@@ -32,13 +31,22 @@ def test_the_papers_sine_goes_on(seed, epsilon):
 
 
 def test_the_printed_recursion_does_not():
-    X, y = sine_switch(30_000, change=5_000)
-    worst = 0.0
-    for seed in range(20, 24):  # which of them blow up depends on rounding
-        H = RandomLayer(100, random_state=seed).fit_transform(X)
-        errors = printed_opium(H, y, 10.0, 1.003)[1]
-        assert rms(errors[9_000:10_000]) < 1e-6
-        worst = max(worst, np.abs(errors[10_000:]).max())
+    """It keeps no digits of what is not excited, and multiplies their errors with every row.
+
+    When that shows depends on the last bits: in float64 after 15,000 samples in a run of four, in
+    float32, with half the digits, after 8,000 in two of three. Twenty of these cannot all go well.
+    """
+    X, y = sine_switch(15_000, change=5_000)
+    worst, seed = 0.0, 0
+    while worst <= 1 and seed < 20:
+        H = RandomLayer(100, random_state=seed).fit_transform(X).astype(np.float32)
+        Y = y.astype(np.float32)[:, None]
+        with np.errstate(all="ignore"):  # it may overflow
+            errors = np.abs(oracles.opium(H, Y, 10.0, 1.003)[3])
+        worst = np.nan_to_num(errors, nan=np.inf)[6_000:].max()
+        ours = DynamicOpium(1.003, 10.0).prequential(H, Y) - Y
+        assert np.abs(ours[6_000:]).max() < 1e-3
+        seed += 1
     assert worst > 1
 
 

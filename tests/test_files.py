@@ -16,7 +16,6 @@ import pickle
 import resource
 import signal
 import stat
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -54,6 +53,7 @@ from greville.solvers._ahead import Ahead
 from greville.solvers._rows import Waiting, _Store
 from greville.tables import Stream, TableModel, Troubles
 
+from . import children
 from .problems import ONLINE_SOLVERS
 
 DATA = Path(__file__).parent / "data"
@@ -506,12 +506,12 @@ def _in_a_process(function, folder, timeout=200):
     """Run a function of this module in a process of its own; what it prints."""
     code = f"from tests.test_files import {function}; {function}({str(folder)!r})"
     root = Path(__file__).parent.parent
-    ended = subprocess.run(
+    ended = children.run(
         [sys.executable, "-c", code],
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=timeout,
+        limit=timeout,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr[-3000:]

@@ -9,6 +9,8 @@ import pytest
 
 from greville import DynamicOpium, ELMRegressor, Opium, SlidingOpium
 
+from .children import LIMIT
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -50,7 +52,7 @@ def test_threads_see_the_model_before_or_after_a_chunk(solver, length):
         shared.partial_fit(X[chunk], y[chunk])
     done.set()
     for reader in readers:
-        reader.join()
+        reader.join(LIMIT)
     assert len(seen) > 3
     distance = np.abs(states[None] - np.array(seen)[:, None]).max(axis=2).min(axis=1)
     assert distance.max() < 1e-7  # each is one of the states

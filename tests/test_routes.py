@@ -93,7 +93,10 @@ def test_float32_rows_that_need_float64(rng, monkeypatch, condition, large, gram
     model = Opium(1e-2).fit(H, Y)
     assert "".join(tried) == grams
     assert model.coef_.dtype == np.float32
-    bound = 10 * np.finfo(np.float32).eps * min(condition, 1e4)
+    eps = np.finfo(np.float32).eps
+    bound = 10 * eps * min(condition, 1e4)
+    if grams == "f" and not large:  # not refined: the Gram matrix has the condition number squared
+        bound = max(bound, 5 * eps * condition**2)
     want = oracles.pseudoinverse_weights(H, Y, 1e-2)
     assert relative_error(model.coef_.T, want) < bound
     for model in (Opium(1e-2), Opium(30)):

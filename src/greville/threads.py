@@ -12,8 +12,9 @@ import os
 from functools import cache
 from itertools import product
 from pathlib import Path
-from threading import Lock, local
+from threading import Lock, RLock, get_ident, local
 from typing import Any
+from weakref import WeakSet
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
@@ -56,40 +57,97 @@ class _Direct:
         return None
 
 
+_locks: WeakSet[Any] = WeakSet()
+
+
+def new_lock() -> Any:
+    """A lock that is free in a child forked while another thread held it.
+
+    That thread is not in the child and would never release it there.
+    """
+    lock = Lock()
+    _locks.add(lock)
+    return lock
+
+
+def _release_locks() -> None:
+    for lock in _locks:
+        if lock.locked():
+            lock.release()
+
+
 class _OneThread:
     """A context in which SciPy's BLAS runs on one thread; it may be entered again inside itself.
 
     The number of threads is one for the whole process. Whoever leaves puts back what was there
     before anybody entered, so that it is right when the last one has left; who is still inside
     then goes on with more threads, which is slower and nothing else.
+
+    An interrupt while a thread enters or leaves undoes or completes that. (It can come before the
+    first step of `__exit__`, where nothing can be done; BLAS stays at one thread then.)
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
+        self._lock = RLock()  # for a fork in a signal handler that interrupts its holder
+        self._inside: set[int] = set()  # threads; adding or removing one twice does no harm
         self._before: list[int] = []
         self._mine = _Depth()
 
     def __enter__(self) -> None:
         mine = self._mine
-        mine.depth += 1
-        if mine.depth > 1:
-            return
-        pools = _pools()
-        with self._lock:
-            if self._inside == 0:
-                self._before = [pool.num_threads for pool in pools]
-            self._inside += 1
-            for pool in pools:
-                pool.set_num_threads(1)
+        if mine.depth:
+            mine.depth += 1
+        else:
+            try:
+                self._set()
+                mine.depth = 1
+            except BaseException:
+                self._put_back()
+                raise
 
     def __exit__(self, *_: object) -> None:
         mine = self._mine
-        mine.depth -= 1
-        if mine.depth:
-            return
+        depth = mine.depth - 1
+        try:
+            mine.depth = depth
+            if depth == 0:
+                self._put_back()
+        except BaseException:
+            mine.depth = depth
+            if depth == 0:
+                self._put_back()
+            raise
+
+    def _set(self) -> None:
+        pools = _pools()
         with self._lock:
-            self._inside -= 1
+            if not self._inside:
+                self._before = [pool.num_threads for pool in pools]
+            self._inside.add(get_ident())
+            for pool in pools:
+                pool.set_num_threads(1)
+
+    def _put_back(self) -> None:
+        with self._lock:
+            if get_ident() in self._inside:
+                for pool, n_threads in zip(_pools(), self._before, strict=True):
+                    pool.set_num_threads(n_threads)
+                self._inside.remove(get_ident())
+
+    # While a process forks, no thread may be setting the number: it would hold this lock, or one
+    # of BLAS's own, for ever in the child, where only the thread that forked goes on.
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        self._lock = RLock()
+        others = self._inside - {get_ident()}
+        self._inside -= others
+        if others and not self._inside:
             for pool, n_threads in zip(_pools(), self._before, strict=True):
                 pool.set_num_threads(n_threads)
 
@@ -101,3 +159,11 @@ class _Depth(local):
 
 
 one_thread = _OneThread()
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(
+        before=one_thread.before_fork,
+        after_in_parent=one_thread.after_fork_in_parent,
+        after_in_child=one_thread.after_fork_in_child,
+    )
+    os.register_at_fork(after_in_child=_release_locks)

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import sklearn
 from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
@@ -90,7 +91,43 @@ def check_rows(
                 raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
         else:
             _refuse_text(X)
+        if not _READS_ALL_FRAMES and _is_unread_frame(X):
+            X = _Named(X)
         return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
+
+
+# Before 1.9 scikit-learn finds the names of columns by a protocol that polars 2 has given up, and
+# would take columns in another order without a word.
+_READS_ALL_FRAMES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+
+
+def _is_unread_frame(X: Any) -> bool:
+    return (
+        hasattr(X, "columns")
+        and not hasattr(X, "iloc")
+        and not hasattr(X, "__dataframe__")
+        and all(isinstance(name, str) for name in X.columns)
+    )
+
+
+class _Named:
+    """A frame with as much of that protocol as names need."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.shape = frame.shape
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self._frame, dtype)
+
+    def __dataframe__(self) -> _Named:
+        return self
+
+    def column_names(self) -> list[str]:
+        return list(self._frame.columns)
 
 
 def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:

@@ -31,7 +31,7 @@ def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
     The second function prints a line on stderr without getting into their way.
     """
     if quiet or not sys.stderr.isatty():
-        yield silent, lambda line: print(line, file=sys.stderr)
+        yield silent, lambda line: print(line, file=sys.stderr, flush=True)
         return
     console = Console(stderr=True)
     bars = RichProgress(

@@ -19,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import inf, sqrt
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .. import linalg, unlocked
 from ..linalg import DOT, GEMV, SHARED, TRSV, Array
-from ..threads import one_thread
+from ..threads import new_lock, one_thread
 from ._mean import Mean
 from ._root import LARGEST_LOSS, Root, with_intercept
 from ._rows import FEW, Held, Waiting
@@ -101,7 +100,7 @@ class Ahead:
         self._last: Asked | None = None
         self._means = None if root.mean is None else _Means(root.mean, reach, dtype)
         self._longest_row = (root.largest_row if root.basis is None else inf) ** 2
-        self._lock = Lock()
+        self._lock = new_lock()
         self._limit = linalg.longest_rows(dtype)
         self._safe = SHARED // n_hidden  # rows that are no work for several threads
 

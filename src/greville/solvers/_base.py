@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import DOT, Array, matmul
+from ..threads import new_lock
 from ..validation import (
     FLOATS,
     check_magnitude,
@@ -30,7 +30,7 @@ from ._rows import FEW, Held, Rows, Waiting
 # one round of calls is shared by all of them.
 _RECORD = 128
 
-_KEEPING = Lock()
+_KEEPING = new_lock()
 
 
 class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
