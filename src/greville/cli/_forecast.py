@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -160,8 +161,9 @@ def _read(
 
     wanted = list(dict.fromkeys([column, *others]))
     parts, labels, rows = [], [], 0
-    with rows_bar(quiet, "reading", sources) as advance:
-        for batch in read(sources, how, troubles, wanted if time is None else [*wanted, time]):
+    batches = read(sources, how, troubles, wanted if time is None else [*wanted, time])
+    with closing(batches), rows_bar(quiet, "reading", sources) as advance:
+        for batch in batches:
             for name in [*wanted, *([] if time is None else [time])]:
                 if name not in batch.table.schema.names:
                     known = ", ".join(map(repr, batch.table.schema.names[:8]))

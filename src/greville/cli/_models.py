@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -176,8 +177,9 @@ def unlearn(
     sources = find_sources(data)
     troubles = Troubles(skip=on_error == OnError.skip)
     removed = rows = 0
-    with rows_bar(quiet, "unlearning", sources) as advance:
-        for batch in read(sources, how, troubles, known.needed):
+    batches = read(sources, how, troubles, known.needed)
+    with closing(batches), rows_bar(quiet, "unlearning", sources) as advance:
+        for batch in batches:
             removed += known.unlearn(batch, troubles)
             rows += len(batch)
             advance(batch, rows)

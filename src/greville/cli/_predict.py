@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,8 +96,8 @@ def predict(
     troubles = Troubles(skip=on_error == OnError.skip)
     with quiet_when_nobody_reads(), rows_bar(quiet, "predicting", sources) as advance:
         rows = 0
-        with written(output) as writer:
-            for batch in read(sources, how, troubles):
+        with closing(read(sources, how, troubles)) as batches, written(output) as writer:
+            for batch in batches:
                 writer.write(_with_predictions(known, batch, troubles, name, std, proba))
                 rows += len(batch)
                 advance(batch, rows)
@@ -183,8 +184,9 @@ def score(
     classes = known.task == "classification"
     found: Any = ClassificationScore(known.classes) if classes else RegressionScore()
     rows = left_out = 0
-    with rows_bar(quiet, "scoring", sources) as advance:
-        for batch in read(sources, how, troubles, None if prequential else known.needed):
+    batches = read(sources, how, troubles, None if prequential else known.needed)
+    with closing(batches), rows_bar(quiet, "scoring", sources) as advance:
+        for batch in batches:
             if prequential:
                 for answers in known.record(batch, troubles):
                     use = _usable(answers)

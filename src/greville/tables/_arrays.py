@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -33,8 +33,8 @@ def read_parquet(source: Source, columns: Sequence[str] | None) -> Iterator[Batc
         yield from _numbered(source, file.iter_batches(batch_size=_ROWS, columns=wanted), n)
 
 
-def read_arrow(source: Source) -> Iterator[Batch]:
-    with source.open() as (stream, done):
+def read_arrow(source: Source, over: Callable[[], bool]) -> Iterator[Batch]:
+    with source.open(over) as (stream, done):
         if source.path is not None and stream.read(6) == b"ARROW1":
             with pa.memory_map(str(source.path)) as file:
                 reader = pa.ipc.open_file(file)
