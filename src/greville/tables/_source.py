@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from ._batch import TableError
 
+# Columns of a table. More would fit into no model file, and take hours.
+MOST_COLUMNS = 50_000
+
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _FORMATS = {
@@ -155,8 +158,17 @@ def is_known(path: Path) -> bool:
 
 
 def check_names(source: Source, names: Sequence[str]) -> None:
+    check_count(source.name, len(names))
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
         raise TableError(
             f"{source.name}: several columns are called {name!r}; give each a name of its own."
+        )
+
+
+def check_count(source: str, n_columns: int) -> None:
+    if n_columns > MOST_COLUMNS:
+        raise TableError(
+            f"{source}: it has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be used; "
+            "is this the right format or delimiter? Else make a file with fewer."
         )
