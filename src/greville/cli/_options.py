@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -107,7 +108,8 @@ def reading(format: Any, delimiter: str | None, no_header: bool, encoding: str) 
 
     try:
         "".encode(encoding)
-    except LookupError as error:
+        codecs.getincrementaldecoder(encoding)
+    except (LookupError, ValueError) as error:
         raise TableError(f"--encoding {encoding}: there is no such encoding.") from error
     form = None if format is None else str(format)
     return Reading(form, one_delimiter(delimiter), not no_header, encoding)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._batch import Batch, TableError
 from ._json import record_batch
-from ._source import Source, check_names
+from ._source import Source, check_column_names
 
 # Rows that are read at a time.
 _ROWS = 1 << 14
@@ -26,7 +26,7 @@ def read_parquet(source: Source, columns: Sequence[str] | None) -> Iterator[Batc
     assert source.path is not None
     with parquet.ParquetFile(source.path, memory_map=False, pre_buffer=False) as file:
         names = file.schema_arrow.names
-        check_names(source, names)
+        check_column_names(source.name, names)
         asked = None if columns is None else set(columns)
         wanted = None if asked is None else [name for name in names if name in asked]
         n = max(file.metadata.num_rows, 1)
@@ -39,14 +39,14 @@ def read_arrow(source: Source, over: Callable[[], bool]) -> Iterator[Batch]:
             with pa.memory_map(str(source.path)) as file:
                 reader = pa.ipc.open_file(file)
                 count = reader.num_record_batches
-                check_names(source, reader.schema.names)
+                check_column_names(source.name, reader.schema.names)
                 batches = ((reader.get_batch(i), (i + 1) / count) for i in range(count))
                 yield from _sliced(source, batches)
         else:
             if source.path is not None:
                 stream.seek(0)
             reader = pa.ipc.open_stream(pa.PythonFile(stream, "r"))
-            check_names(source, reader.schema.names)
+            check_column_names(source.name, reader.schema.names)
             yield from _sliced(source, ((batch, done()) for batch in reader))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
 from ._batch import ADVICE, Batch, TableError
 from ._records import first_end, whole_records
-from ._source import Reading, Source, check_names, numbers_from, own_memory
+from ._source import Reading, Source, check_column_names, numbers_from, own_memory
 
 # Bytes that are parsed at a time.
 _BLOCK = 1 << 22
@@ -39,12 +40,17 @@ def read_csv(
     names: list[str] | None = None
     number, held = 0, None
     left_out: tuple[tuple[int, str], ...] = ()
-    for block in whole_records(_joined(start, blocks), mark, lambda: _too_long(source, number)):
+    for block in whole_records(chain([start], blocks), mark):
+        if block is None:
+            raise TableError(
+                f"{source.name}, row {number + 1:,}: it is longer than 4 MB; is this the right "
+                "format or delimiter, and is every quote closed?"
+            )
         rows = block.lstrip(b"\r\n")
         if rows and names is None:
             end = first_end(rows, mark)
             names = _names(rows[:end], mark, reading.header)
-            check_names(source, names)
+            check_column_names(source.name, names)
             rows = rows[end:].lstrip(b"\r\n") if reading.header else rows
         if not rows or names is None:
             continue
@@ -64,11 +70,6 @@ def read_csv(
         yield replace(held, skipped=(*held.skipped, *left_out))
 
 
-def _joined(start: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    yield start
-    yield from blocks
-
-
 def _in_utf8(head: bytes, stream: Any, encoding: str) -> Iterator[bytes]:
     decoder = None
     if codecs.lookup(encoding).name != "utf-8":
@@ -79,13 +80,6 @@ def _in_utf8(head: bytes, stream: Any, encoding: str) -> Iterator[bytes]:
         block = stream.read(_BLOCK)
     if decoder is not None:
         yield decoder.decode(b"", final=True).encode()
-
-
-def _too_long(source: Source, number: int) -> TableError:
-    return TableError(
-        f"{source.name}, row {number + 1:,}: it is longer than 4 MB; is this the right format or "
-        "delimiter, and is every quote closed?"
-    )
 
 
 def _delimiter(start: bytes) -> str:
@@ -127,9 +121,7 @@ def _parsed(
     return table, skipped
 
 
-def _read(
-    rows: bytes, n_columns: int, mark: bytes, invalid: Any, generated: bool = False
-) -> Any:
+def _read(rows: bytes, n_columns: int, mark: bytes, invalid: Any, generated: bool = False) -> Any:
     """Everything as text, which costs no more: what a column is, the model says."""
     from pyarrow import csv as arrow_csv
 

@@ -338,8 +338,7 @@ class Encoding:
             for row in np.flatnonzero(bad):
                 wrong.setdefault(
                     int(row),
-                    f"column {column.name!r} should be {column.wanted}, "
-                    f"got {shown(raw[int(row)])}",
+                    f"column {column.name!r} should be {column.wanted}, got {shown(raw[int(row)])}",
                 )
             start = stop
         return out, wrong

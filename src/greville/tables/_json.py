@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ._batch import ADVICE, Batch, TableError
 from ._columns import text_of
-from ._source import MOST_COLUMNS, Source, check_names, own_memory
+from ._source import MOST_COLUMNS, Source, check_column_names, own_memory
 
 # Bytes that are parsed at a time, and those that one line may have.
 _BLOCK, LONGEST_LINE = 1 << 22, 1 << 24
@@ -51,7 +51,7 @@ def read_json(
                 table, numbers, skipped = _parsed_one_by_one(source, lines, number, skip)
             number += len(lines)
             if table is not None and table.num_rows:
-                check_names(source, table.schema.names)
+                check_column_names(source.name, table.schema.names)
                 yield Batch(
                     table, source.name, numbers, done(), sparse=True, skipped=tuple(skipped)
                 )

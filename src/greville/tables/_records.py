@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -14,10 +14,11 @@ _QUOTE = ord('"')
 _NEWLINES = re.compile(rb"[\r\n]")
 
 
-def whole_records(
-    blocks: Iterable[bytes], mark: bytes, too_long: Callable[[], Exception]
-) -> Iterator[bytes]:
-    """The same bytes, cut behind the last row that is whole; `mark` is the delimiter."""
+def whole_records(blocks: Iterable[bytes], mark: bytes) -> Iterator[bytes | None]:
+    """The same bytes, cut behind the last row that is whole; None where a row is too long.
+
+    `mark` is the delimiter.
+    """
     rest = b""
     for block in blocks:
         rest += block
@@ -26,7 +27,8 @@ def whole_records(
             yield rest[:end]
             rest = rest[end:]
         elif len(rest) > LONGEST_ROW:
-            raise too_long()
+            yield None
+            return
     if rest:
         yield rest
 

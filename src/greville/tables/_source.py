@@ -157,12 +157,13 @@ def is_known(path: Path) -> bool:
     return format_of(path)[0] is not None and not path.name.startswith((".", "_"))
 
 
-def check_names(source: Source, names: Sequence[str]) -> None:
-    check_count(source.name, len(names))
+def check_column_names(source: str, names: Sequence[str]) -> None:
+    """Raise a TableError for too many names, or for one that comes twice."""
+    check_count(source, len(names))
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
         raise TableError(
-            f"{source.name}: several columns are called {name!r}; give each a name of its own."
+            f"{source}: several columns are called {name!r}; give each a name of its own."
         )
 
 
