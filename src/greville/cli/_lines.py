@@ -56,6 +56,9 @@ class Talk:
     """Lines in, answers out, in the format of the first line."""
 
     def __init__(self, delimiter: str | None, skip: int, before: int) -> None:
+        from ..tables import LONGEST_LINE
+
+        csv.field_size_limit(LONGEST_LINE)  # lines have a limit of their own
         self._delimiter = delimiter
         self._skip = skip
         self._number = before - skip

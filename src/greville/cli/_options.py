@@ -98,8 +98,12 @@ def one_delimiter(delimiter: str | None) -> str | None:
     from ..tables import TableError
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"--delimiter {delimiter!r}: pass one character, or tab.")
+    usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
+    if not usable or delimiter in ('"', "\r", "\n"):
+        raise TableError(
+            f"--delimiter {delimiter!r}: pass one character of ASCII, or tab; no quote, and no end "
+            "of a line."
+        )
     return delimiter
 
 

@@ -35,7 +35,7 @@ from ._options import (
     reading,
 )
 from ._progress import rows_bar
-from ._terminal import add_row, console, table
+from ._terminal import add_row, console, printable_lines, table
 
 
 @reported
@@ -95,7 +95,8 @@ def predict(
     troubles = Troubles(skip=on_error == OnError.skip)
     with quiet_when_nobody_reads(), rows_bar(quiet, "predicting", sources) as advance:
         rows = 0
-        with closing(read(sources, how, troubles)) as batches, written(output) as writer:
+        batches = read(sources, how, troubles)
+        with closing(batches), written(output, printable_lines) as writer:
             for batch in batches:
                 writer.write(_with_predictions(known, batch, troubles, name, std, proba))
                 rows += len(batch)

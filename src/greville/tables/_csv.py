@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ._batch import ADVICE, Batch, TableError
 from ._records import first_end, whole_records
-from ._source import Reading, Source, check_column_names, numbers_from, own_memory
+from ._source import Reading, Source, check_column_names, check_count, numbers_from, own_memory
 
 # Bytes that are parsed at a time.
 _BLOCK = 1 << 22
@@ -49,7 +49,7 @@ def read_csv(
         rows = block.lstrip(b"\r\n")
         if rows and names is None:
             end = first_end(rows, mark)
-            names = _names(rows[:end], mark, reading.header)
+            names = _names(source, rows[:end], mark, reading.header)
             check_column_names(source.name, names)
             rows = rows[end:].lstrip(b"\r\n") if reading.header else rows
         if not rows or names is None:
@@ -88,8 +88,10 @@ def _delimiter(start: bytes) -> str:
     return max(",\t;|", key=lambda mark: line.count(mark.encode()))
 
 
-def _names(line: bytes, mark: bytes, header: bool) -> list[str]:
+def _names(source: Source, line: bytes, mark: bytes, header: bool) -> list[str]:
     """The names of the columns, from the first row."""
+    if b'"' not in line:
+        check_count(source.name, line.count(mark) + 1)
     table = _read(line, line.count(mark) + 1, mark, None, generated=True)
     if not header:
         return [str(i) for i in range(table.num_columns)]

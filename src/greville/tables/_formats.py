@@ -39,7 +39,7 @@ def read_source(
         elif kind == "arrow":
             yield from read_arrow(source, over)
         elif kind in ("npy", "npz"):
-            yield from read_numpy(source, kind)
+            yield from _numpy(source, kind)
         else:
             yield from _text(source, reading, skip, kind, over)
     except TableError:
@@ -51,6 +51,15 @@ def read_source(
     except UnicodeError as error:
         raise TableError(f"{source.name}: it is not in {reading.encoding} ({error}).") from error
     except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise TableError(f"{source.name}: {_meaning(error, source)}") from error
+
+
+def _numpy(source: Source, kind: str) -> Iterator[Batch]:
+    try:
+        yield from read_numpy(source, kind)
+    except (TableError, MemoryError, OSError):
+        raise
+    except Exception as error:  # a damaged header or archive raises whatever its parser does
         raise TableError(f"{source.name}: {_meaning(error, source)}") from error
 
 

@@ -95,7 +95,9 @@ def _parsed_at_once(
         block.decode()
     except UnicodeDecodeError:  # which Arrow would not notice
         return None
-    if any(map(_trouble_with, lines)):
+    brackets = block.count(b"[") + block.count(b"{")
+    usual = brackets <= len(lines) + _DEEPEST and max(map(len, lines)) <= MOST_COLUMNS
+    if not usual and any(map(_trouble_with, lines)):
         return None
     read = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     for _ in range(2):
@@ -147,7 +149,21 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         return f"it is not JSON ({error})"
-    return row if isinstance(row, dict) else "it is not a JSON object"
+    if not isinstance(row, dict):
+        return "it is not a JSON object"
+    for name in row:
+        if not (name.isascii() or is_text(name)):
+            return f"the name {name!r} has half of a character in it"
+    return row
+
+
+def is_text(text: str) -> bool:
+    """Whether it is text that UTF-8 can hold: JSON may have halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def from_rows(rows: Sequence[dict[str, Any]]) -> Any:

@@ -24,6 +24,9 @@ from ._target import CLASSIFICATION, REGRESSION, kind_of_target, targets, wanted
 # Rows from which is learned what columns are. They are kept until so many have come.
 FIRST = 4096
 
+# Classes of a target. Time and memory grow with their number.
+MOST_CLASSES = 10_000
+
 # Columns, or hundreds of characters of names, from which it is tried whether a file holds them.
 _MANY_NAMES = 1000
 
@@ -243,6 +246,7 @@ class TableModel:
             np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
         )
         if len(X):
+            self._check_classes(y)
             with _naming(batches):
                 self._begun(X.shape[1]).partial_fit(X, y)
             self.n_rows += len(X)
@@ -264,6 +268,17 @@ class TableModel:
             n_rows = FIRST if self.first is None else self.first.n
             self.estimator = make_estimator(self.settings, self.task, n_inputs, n_rows)
         return self.estimator
+
+    def _check_classes(self, y: NDArray[Any]) -> None:
+        """Raise a TableError for more classes than can be learned in reasonable time."""
+        if self.task == CLASSIFICATION:
+            n = len(set(self.classes).union(y.tolist()))
+            if n > MOST_CLASSES:
+                raise TableError(
+                    f"the target {self.target!r} has {n:,} different values, and at most "
+                    f"{MOST_CLASSES:,} classes can be learned; is it the right column? For numbers "
+                    "pass --task regression."
+                )
 
     def freeze(self) -> None:
         """Let what was learned about the columns stand as it is."""
@@ -338,6 +353,7 @@ class TableModel:
 
     def _record(self, batch: Batch, troubles: Troubles) -> Answers:
         X, y, use, answers = self._usable(batch, troubles)
+        self._check_classes(y[use])
         with _naming([batch]):
             runs = np.flatnonzero(np.diff(use)) + 1  # those without a target are only predicted
             for rows in np.split(np.arange(len(use)), runs):
