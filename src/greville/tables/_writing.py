@@ -90,9 +90,7 @@ class _Shown:
 
 
 @contextlib.contextmanager
-def written(
-    path: Path | None, shown: Callable[[str], str] | None = None
-) -> Iterator[Writer]:
+def written(path: Path | None, shown: Callable[[str], str] | None = None) -> Iterator[Writer]:
     """A writer of a file that is there when all went well, and else is as it was before.
 
     Without a path it writes CSV to standard output; on a terminal as `shown` makes it.
