@@ -16,6 +16,7 @@ from . import (
     accuracy,
     drift,
     exactness,
+    exits,
     forgetting,
     growth,
     mnist,
@@ -47,6 +48,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "augmentation": accuracy.augmentation,
     "tables": tables.run,
     "streaming": streaming.run,
+    "exits": exits.run,
 }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from functools import cache
 from numbers import Integral, Real
@@ -214,14 +215,25 @@ def check_weights(sample_weight: Any, n_rows: int, dtype: Any) -> Array | None:
     return weights
 
 
-def check_magnitude(name: str, values: Array, weight: Array | None = None) -> None:
-    """Raise a ValueError if numbers are so large that sums of their squares may overflow."""
+def check_magnitude(
+    name: str, values: Array, weight: Array | None = None, passed: Array | None = None
+) -> None:
+    """Raise a ValueError if numbers are so large that sums of their squares may overflow.
+
+    Where `values` are in units that were learned, `passed` are the numbers as they came.
+    """
     limit, low, high = _largest(values.dtype), values.min(), values.max()
     if np.isnan(low) or np.isnan(high):
         raise ValueError(f"{name}: contains NaN; see what makes it so, and pass finite numbers.")
     weighted = "" if weight is None or weight.max() <= 1 else " with these sample weights"
     if weighted:
         limit /= float(np.sqrt(float(weight.max())))  # type: ignore[union-attr]
+    if max(high, -low) > limit and passed is not None:
+        raise ValueError(
+            f"{name}: got numbers from {passed.min():.3g} to {passed.max():.3g}, which are too far "
+            f"from the first rows: in the units learned from those, squares overflow in "
+            f"{values.dtype}. Leave them out, or fit again with all rows."
+        )
     if max(high, -low) > limit:
         raise ValueError(
             f"{name}: got numbers from {low:.3g} to {high:.3g}; beyond {limit:.1g}{weighted} their "
@@ -271,6 +283,39 @@ def _refuse_text(values: Any, advice: str = "Convert it to numbers first.") -> N
         for value in array.flat:
             if isinstance(value, (str, bytes, date)):
                 raise ValueError(f"expected numbers, got {value!r} among them. {advice}")
+
+
+class NotEnoughMemory(MemoryError):
+    """What was asked for does not fit into the memory of this machine."""
+
+
+def check_memory(what: str, needed: float, advice: str) -> None:
+    """Raise a NotEnoughMemory, before anything is allocated, if so many bytes are not there."""
+    there = _memory()
+    if needed > there:
+        raise NotEnoughMemory(
+            f"{what}: this takes {_in_words(needed)} of memory, and the machine has "
+            f"{_in_words(there)}; {advice}"
+        )
+
+
+@cache
+def _memory() -> float:
+    """The bytes of memory that this process may use, as far as that can be known."""
+    limits = [2.0**47]
+    with suppress(AttributeError, OSError, ValueError):
+        limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError), open(name) as file:
+            limits.append(float(file.read()))  # "max" is no number
+    return min(limits)
+
+
+def _in_words(n_bytes: float) -> str:
+    for unit, size in (("TB", 1e12), ("GB", 1e9)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:,.1f} {unit}"
+    return f"{n_bytes / 1e6:,.0f} MB"
 
 
 def check_something_counts(weight: Array | None) -> None:

@@ -17,6 +17,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import typer
 
+from ..validation import NotEnoughMemory
+from ._terminal import printable_lines, sentence
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -37,7 +40,7 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:
             if os.environ.get("GREVILLE_DEBUG"):
-                traceback.print_exc()
+                sys.stderr.write(printable_lines(traceback.format_exc()))
             if isinstance(error, ModuleNotFoundError):
                 fail(
                     f"This needs {error.name}; install it with: pip install 'greville[cli]'", YOURS
@@ -45,7 +48,13 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
             if isinstance(error, OSError):
                 fail(_of_the_system(error), YOURS)
             if isinstance(error, MemoryError):
-                fail("There is not enough memory; try fewer units with --hidden.", YOURS)
+                known = isinstance(error, NotEnoughMemory)
+                fail(
+                    f"{error}"
+                    if known
+                    else "There is not enough memory; try fewer units with --hidden.",
+                    YOURS,
+                )
             if _is_yours(error):
                 fail(f"{error}", YOURS)
             fail(
@@ -84,13 +93,13 @@ def _of_the_system(error: OSError) -> str:
 
 def fail(message: str, code: int) -> None:
     with suppress(BrokenPipeError):
-        typer.echo(message, err=True)
+        typer.echo(sentence(message), err=True)
     raise typer.Exit(code)
 
 
 def say(message: str) -> None:
     """A line for the user, out of the way of what a program reads."""
-    typer.echo(message, err=True)
+    typer.echo(sentence(message), err=True)
 
 
 def show_json(tree: Any) -> None:

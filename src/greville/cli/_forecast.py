@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ._common import (
     check_apart,
@@ -36,6 +35,7 @@ from ._options import (
     units,
 )
 from ._progress import rows_bar
+from ._terminal import add_row, console, in_picture, table
 
 _COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
 
@@ -136,7 +136,7 @@ def forecast(
         "picture": str(plot),
     }
     counted_from_1 = replace(found, index=found.index + 1)
-    save_picture(counted_from_1.plot(name=column), plot)
+    save_picture(counted_from_1.plot(name=in_picture(column)), plot)
     if as_json:
         show_json(summary)
     elif not quiet:
@@ -160,8 +160,9 @@ def _read(
 
     wanted = list(dict.fromkeys([column, *others]))
     parts, labels, rows = [], [], 0
-    with rows_bar(quiet, "reading", sources) as advance:
-        for batch in read(sources, how, troubles, wanted if time is None else [*wanted, time]):
+    batches = read(sources, how, troubles, wanted if time is None else [*wanted, time])
+    with closing(batches), rows_bar(quiet, "reading", sources) as advance:
+        for batch in batches:
             for name in [*wanted, *([] if time is None else [time])]:
                 if name not in batch.table.schema.names:
                     known = ", ".join(map(repr, batch.table.schema.names[:8]))
@@ -211,20 +212,15 @@ def _write(found: Any, output: Path, time: str | None, labels: list[Any]) -> Non
 
 
 def _show(column: str, summary: dict[str, Any], found: Any) -> None:
-    console = Console(markup=False, highlight=False)
-    table = Table(
-        "",
-        "RMS error",
-        "mean absolute error",
-        title=f"{column}: errors of predictions",
-        title_justify="left",
-        title_style="bold",
-    )
+    out = console()
+    errors = table("", "RMS error", "mean absolute error", title=f"{column}: errors of predictions")
     for name in ("greville", "persistence", "linear"):
-        table.add_row(name, f"{summary['rms'][name]:.5g}", f"{summary['mean_absolute'][name]:.5g}")
-    console.print(table)
-    console.print(summary["verdict"])
+        add_row(
+            errors, name, f"{summary['rms'][name]:.5g}", f"{summary['mean_absolute'][name]:.5g}"
+        )
+    out.print(errors)
+    out.print(summary["verdict"])
     if summary["n"] and np.isfinite(summary["coverage"]):
-        console.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
+        out.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
     ahead = ", ".join(f"{value:.6g}" for value in found.prediction[-found.horizon :][:8])
-    console.print(f"What comes next: {ahead}{', ...' if found.horizon > 8 else ''}")
+    out.print(f"What comes next: {ahead}{', ...' if found.horizon > 8 else ''}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ._common import (
     check_writable,
@@ -31,6 +30,7 @@ from ._options import (
     reading,
 )
 from ._progress import rows_bar
+from ._terminal import add_row, console, table
 
 
 @reported
@@ -64,19 +64,19 @@ def info(model: Model, as_json: JsonOption = False) -> None:
     if as_json:
         show_json(summary)
         return
-    console = Console(markup=False, highlight=False)
-    table = Table(show_header=False, title=str(model), title_justify="left", title_style="bold")
+    out = console()
+    about = table(title=str(model), show_header=False)
     for key, value in summary.items():
         if key not in ("file", "columns", "parameters") and value is not None:
-            table.add_row(key.replace("_", " "), _shown(value))
+            add_row(about, key.replace("_", " "), _shown(value))
     for key, value in summary.get("parameters", {}).items():
-        table.add_row(key, value)
-    console.print(table)
+        add_row(about, key, value)
+    out.print(about)
     if columns:
-        each = Table("column", "what it is")
+        each = table("column", "what it is")
         for column in columns:
-            each.add_row(column.name, column.description())
-        console.print(each)
+            add_row(each, column.name, column.description())
+        out.print(each)
 
 
 def _shown(value: Any) -> str:
@@ -166,18 +166,34 @@ def unlearn(
 
         greville unlearn model.greville withdrawn.csv
     """
-    from ..files import save
-    from ..tables import Troubles, find_sources, read
+    from ..files import locked
 
     output = output or model
     check_writable(output)
     how = reading(format, delimiter, no_header, encoding)
+    with locked(model if output == model else None):
+        _unlearn(model, data, output, on_error, how, as_json, quiet)
+
+
+def _unlearn(
+    model: Path,
+    data: list[str],
+    output: Path,
+    on_error: OnError,
+    how: Any,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from ..files import save
+    from ..tables import Troubles, find_sources, read
+
     known = load_table_model(model)
     sources = find_sources(data)
     troubles = Troubles(skip=on_error == OnError.skip)
     removed = rows = 0
-    with rows_bar(quiet, "unlearning", sources) as advance:
-        for batch in read(sources, how, troubles, known.needed):
+    batches = read(sources, how, troubles, known.needed)
+    with closing(batches), rows_bar(quiet, "unlearning", sources) as advance:
+        for batch in batches:
             removed += known.unlearn(batch, troubles)
             rows += len(batch)
             advance(batch, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -97,8 +98,12 @@ def one_delimiter(delimiter: str | None) -> str | None:
     from ..tables import TableError
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"--delimiter {delimiter!r}: pass one character, or tab.")
+    usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
+    if not usable or delimiter in ('"', "\r", "\n"):
+        raise TableError(
+            f"--delimiter {delimiter!r}: pass one character of ASCII, or tab; no quote, and no end "
+            "of a line."
+        )
     return delimiter
 
 
@@ -107,7 +112,8 @@ def reading(format: Any, delimiter: str | None, no_header: bool, encoding: str) 
 
     try:
         "".encode(encoding)
-    except LookupError as error:
+        codecs.getincrementaldecoder(encoding)
+    except (LookupError, ValueError) as error:
         raise TableError(f"--encoding {encoding}: there is no such encoding.") from error
     form = None if format is None else str(format)
     return Reading(form, one_delimiter(delimiter), not no_header, encoding)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._common import save_picture
+from ._terminal import in_picture
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#9aa3ad"
 
@@ -31,7 +32,8 @@ def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
         else:
             _classes(score, summary, figure, left, right)
         how = ", each row before it was learned" if summary["prequential"] else ""
-        figure.suptitle(f"{summary['target']}: {summary['rows']:,} rows{how}", fontsize=11)
+        title = f"{in_picture(summary['target'])}: {summary['rows']:,} rows{how}"
+        figure.suptitle(title, fontsize=11, parse_math=False)
         save_picture(figure, path)
 
 
@@ -65,10 +67,10 @@ def _classes(score: Any, summary: dict[str, Any], figure: Any, left: Any, right:
     part = counts[: len(shown), : len(shown)]
     shares = part / np.maximum(part.sum(axis=1, keepdims=True), 1)
     image = left.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    names = [label if len(label) <= 12 else label[:11] + "…" for label in shown]
+    names = [in_picture(label, 12) for label in shown]
     turned = {"rotation": 90} if max(map(len, names)) > 3 and len(names) > 4 else {}
-    left.set_xticks(range(len(names)), names, **turned)
-    left.set_yticks(range(len(names)), names)
+    left.set_xticks(range(len(names)), names, parse_math=False, **turned)
+    left.set_yticks(range(len(names)), names, parse_math=False)
     left.set(xlabel="predicted", ylabel="true")
     left.set_title(f"confusion (accuracy {summary['accuracy']:.4g})", loc="left", fontsize=10)
     if len(shown) <= 12:

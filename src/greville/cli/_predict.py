@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ._common import (
     check_apart,
@@ -36,6 +35,7 @@ from ._options import (
     reading,
 )
 from ._progress import rows_bar
+from ._terminal import add_row, console, printable_lines, table
 
 
 @reported
@@ -95,8 +95,9 @@ def predict(
     troubles = Troubles(skip=on_error == OnError.skip)
     with quiet_when_nobody_reads(), rows_bar(quiet, "predicting", sources) as advance:
         rows = 0
-        with written(output) as writer:
-            for batch in read(sources, how, troubles):
+        batches = read(sources, how, troubles)
+        with closing(batches), written(output, printable_lines) as writer:
+            for batch in batches:
                 writer.write(_with_predictions(known, batch, troubles, name, std, proba))
                 rows += len(batch)
                 advance(batch, rows)
@@ -183,8 +184,9 @@ def score(
     classes = known.task == "classification"
     found: Any = ClassificationScore(known.classes) if classes else RegressionScore()
     rows = left_out = 0
-    with rows_bar(quiet, "scoring", sources) as advance:
-        for batch in read(sources, how, troubles, None if prequential else known.needed):
+    batches = read(sources, how, troubles, None if prequential else known.needed)
+    with closing(batches), rows_bar(quiet, "scoring", sources) as advance:
+        for batch in batches:
             if prequential:
                 for answers in known.record(batch, troubles):
                     use = _usable(answers)
@@ -258,30 +260,29 @@ _NAMES = {
 
 
 def _show(summary: dict[str, Any]) -> None:
-    console = Console(markup=False, highlight=False)
+    out = console()
     title = f"{summary['target']}, predicted by {summary['model']}"
     if summary["prequential"]:
         title += ", each row before it was learned"
-    table = Table(title=title, title_justify="left", title_style="bold", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    measures = table(title=title, show_header=False)
+    measures.add_column()
+    measures.add_column(justify="right")
     for key, name in _NAMES.items():
         if summary.get(key) is not None:
             value = summary[key]
-            table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value:.5g}")
-    console.print(table)
+            add_row(measures, name, f"{value:,}" if isinstance(value, int) else f"{value:.5g}")
+    out.print(measures)
     if "classes" in summary:
-        each = Table("class", "rows", "precision", "recall", "most often taken for")
+        each = table("class", "rows", "precision", "recall", "most often taken for")
         labels, counts = summary["confusion"]["labels"], np.array(summary["confusion"]["counts"])
         for i, label in enumerate(labels[:30]):
             one = summary["classes"][label]
             others = counts[i].copy()
             others[i] = 0
             taken = f"{labels[others.argmax()]} ({others.max()})" if others.any() else ""
-            each.add_row(
-                label, f"{one['rows']:,}", _share(one["precision"]), _share(one["recall"]), taken
-            )
-        console.print(each)
+            shares = _share(one["precision"]), _share(one["recall"])
+            add_row(each, label, f"{one['rows']:,}", *shares, taken)
+        out.print(each)
 
 
 def _share(value: float | None) -> str:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
-import select
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +19,7 @@ from ._common import (
     reported,
     say,
 )
+from ._lines import BYTES, Talk
 from ._options import (
     AlphaOption,
     CategoricalOption,
@@ -44,9 +41,6 @@ from ._options import (
     one_delimiter,
     settings_of_a_model,
 )
-
-# Bytes read at once, and lines answered at once.
-_BYTES, _LINES = 1 << 18, 4096
 
 
 @reported
@@ -103,9 +97,7 @@ def stream(
 
         greville stream --target y --id order --model trained.greville < orders.jsonl
     """
-    from ..files import save
-    from ..monitor import DriftMonitor
-    from ..tables import Troubles
+    from ..files import locked
 
     settings = settings_of_a_model(
         "numbers" if task == Task.auto else task,
@@ -113,7 +105,29 @@ def stream(
     )
     if settings["hidden"] == "auto":
         settings["hidden"] = "inputs"  # how many rows will come, nobody knows
-    state = _opened(checkpoint, model, target, id, settings)
+    if checkpoint is not None:
+        check_writable(checkpoint)
+    with locked(checkpoint):
+        state = _opened(checkpoint, model, target, id, settings)
+        skip = on_error == OnError.skip
+        _answer(state, checkpoint, every, replay, watch, one_delimiter(delimiter), skip, quiet)
+
+
+def _answer(
+    state: Any,
+    checkpoint: Path | None,
+    every: int,
+    replay: bool,
+    watch: bool,
+    delimiter: str | None,
+    skip: bool,
+    quiet: bool,
+) -> None:
+    """Answer lines until there are no more."""
+    from ..files import save
+    from ..monitor import DriftMonitor
+    from ..tables import Troubles
+
     if watch and state.monitor is None:
         state.monitor = DriftMonitor()
     if state.lines and not quiet:
@@ -121,7 +135,7 @@ def stream(
         if not replay:
             what = f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
         say(f"Going on after line {state.lines:,}: {what}.")
-    troubles = Troubles(skip=on_error == OnError.skip)
+    troubles = Troubles(skip=skip)
     saved = state.lines
 
     def keep() -> None:
@@ -132,7 +146,7 @@ def stream(
 
     code = 0
     with _stopping() as stop, quiet_when_nobody_reads(), _watching(watch, state) as look:
-        talk = _Talk(one_delimiter(delimiter), state.lines if replay else 0, state.lines)
+        talk = Talk(delimiter, state.lines if replay else 0, state.lines)
         try:
             for lines, first in talk.bursts(stop):
                 for answers in state.answers(lines, first, troubles):
@@ -165,20 +179,18 @@ def _opened(
     from ..files import load
     from ..tables import Stream, TableError, TableModel
 
-    if checkpoint is not None:
-        check_writable(checkpoint)
-        if checkpoint.exists():
-            state = load(checkpoint)
-            if not isinstance(state, Stream):
-                raise TableError(
-                    f"{checkpoint}: it was not written by greville stream; name another file."
-                )
-            if target not in (None, state.model.target) or id != state.id:
-                raise TableError(
-                    f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
-                    "the same, or name another file."
-                )
-            return state
+    if checkpoint is not None and checkpoint.exists():
+        state = load(checkpoint)
+        if not isinstance(state, Stream):
+            raise TableError(
+                f"{checkpoint}: it was not written by greville stream; name another file."
+            )
+        if target not in (None, state.model.target) or id != state.id:
+            raise TableError(
+                f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
+                "the same, or name another file."
+            )
+        return state
     if model is not None:
         known = load_table_model(model)
         check_left_out(settings, model)
@@ -188,108 +200,6 @@ def _opened(
     if target is None:
         raise TableError("--target is missing: name the field to predict.")
     return Stream(TableModel(target, **settings), id)
-
-
-class _Talk:
-    """Lines in, answers out, in the format of the first line."""
-
-    def __init__(self, delimiter: str | None, skip: int, before: int) -> None:
-        self._delimiter = delimiter
-        self._skip = skip
-        self._number = before - skip
-        self._goes_on = self._number > 0
-        self._names: list[str] | None = None
-        self._is_csv: bool | None = None
-        self._header_said = False
-
-    def bursts(self, stop: Any) -> Iterator[tuple[list[Any], int]]:
-        """Rows, and the number of the first; as many together as are there."""
-        from ..tables import TableError
-
-        rest, lines, source = b"", [], 0
-        try:
-            os.fstat(source)
-        except OSError as error:
-            raise TableError("standard input: it is closed; pipe lines into it.") from error
-        while True:
-            data = stop.read(source)
-            if stop.asked:
-                return
-            *whole, rest = (rest + data).split(b"\n")
-            if not data and rest:
-                whole, rest = [*whole, rest], b""
-            lines += whole
-            ready = data and select.select([source], [], [], 0)[0]
-            while len(lines) >= _LINES or (lines and not ready):
-                some, lines = lines[:_LINES], lines[_LINES:]
-                yield from self._rows(some)
-                if stop.asked:
-                    return
-            if not data:
-                return
-
-    def _rows(self, lines: list[bytes]) -> Iterator[tuple[list[Any], int]]:
-        from ..tables import parsed_line
-
-        head: list[None] = []  # lines that are counted, and not answered
-        if self._is_csv is None:
-            while lines and not lines[0].strip():
-                del lines[0]
-                head.append(None)
-            if lines:
-                lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
-                self._is_csv = not lines[0].lstrip().startswith(b"{")
-            if self._is_csv:
-                names = lines.pop(0).decode("utf8", "replace")
-                head += [] if self._goes_on else [None]  # sent again, it is not counted again
-                if self._delimiter is None:
-                    self._delimiter = max(",\t;|", key=names.count)
-                self._names = [name.strip() for name in self._fields(names)]
-        read = self._from_csv if self._is_csv else parsed_line
-        rows = [*head, *(read(line) if line.strip() else None for line in lines)]
-        passed = min(self._skip, len(rows))
-        self._skip -= passed
-        self._number += passed
-        if rows[passed:]:
-            first = self._number + 1
-            self._number += len(rows) - passed
-            yield rows[passed:], first
-
-    def _fields(self, line: str) -> list[str]:
-        return next(csv.reader([line.rstrip("\r")], delimiter=self._delimiter or ","), [])
-
-    def _from_csv(self, line: bytes) -> Any:
-        assert self._names is not None
-        try:
-            fields = self._fields(line.decode("utf8", "replace"))
-        except csv.Error as error:
-            return f"it is not CSV ({error})"
-        if len(fields) != len(self._names):
-            return f"it has {len(fields)} fields instead of {len(self._names)}"
-        return {name: field or None for name, field in zip(self._names, fields, strict=True)}
-
-    def say(self, answers: list[dict[str, Any]]) -> None:
-        if self._is_csv:
-            columns = ["line", "id"] if any("id" in answer for answer in answers) else ["line"]
-            columns += ["prediction", "error"]
-            out = csv.writer(sys.stdout, lineterminator="\n")
-            if not self._header_said:
-                out.writerow(columns)
-                self._header_said = True
-            out.writerows([answer.get(column) for column in columns] for answer in answers)
-        else:
-            sys.stdout.write("".join(_line(answer) for answer in answers))
-
-    def flush(self) -> None:
-        sys.stdout.flush()
-
-
-def _line(answer: dict[str, Any]) -> str:
-    if (
-        len(answer) == 2 and type(answer.get("prediction")) is float
-    ):  # the usual one, four times faster
-        return f'{{"line": {answer["line"]}, "prediction": {answer["prediction"]!r}}}\n'
-    return json.dumps(answer) + "\n"
 
 
 class _Stop:
@@ -310,7 +220,7 @@ class _Stop:
         """What has come, when something has; nothing at the end, or when asked to stop."""
         try:
             self._waiting = True
-            return b"" if self.asked else os.read(source, _BYTES)
+            return b"" if self.asked else os.read(source, BYTES)
         except InterruptedError:
             return b""
         finally:

@@ -7,8 +7,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,8 +117,7 @@ def train(
 
         zcat big.csv.gz | greville train - --target y --on-error skip
     """
-    from ..files import save
-    from ..tables import Stopped, Troubles, find_sources, in_chunks, read
+    from ..files import locked
 
     how = reading(format, delimiter, no_header, encoding)
     settings = settings_of_a_model(
@@ -126,6 +125,30 @@ def train(
     )
     output = output or resume or Path("model.greville")
     _check_paths(output, checkpoint)
+    with locked(checkpoint), locked(resume if output == resume else None):
+        _learn_files(
+            data, target, output, settings, resume, like, checkpoint, every, on_error, how,
+            as_json, quiet,
+        )  # fmt: skip
+
+
+def _learn_files(
+    data: list[str],
+    target: str | None,
+    output: Path,
+    settings: dict[str, Any],
+    resume: Path | None,
+    like: Path | None,
+    checkpoint: Path | None,
+    every: int,
+    on_error: OnError,
+    how: Any,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from ..files import save
+    from ..tables import Stopped, Troubles, find_sources, in_chunks, read
+
     model, base = _model_to_train(target, resume, like, settings)
     sources = find_sources(data)
     check_apart(output, sources)
@@ -148,23 +171,27 @@ def train(
             save(model, checkpoint, extra=kept)
             saved = done
 
-    with _stop_after_a_chunk() as stopped, rows_bar(quiet, "training", sources) as advance:
+    with _stopping() as stop, rows_bar(quiet, "training", sources) as advance:
         try:
-            batches = read(sources, how, troubles, model.needed, stopped)
-            for chunk in in_chunks(batches, _CHUNK, skip=done):
-                model.learn(chunk, troubles)
-                done += sum(map(len, chunk))
-                advance(chunk[-1], done)
-                if done - saved >= every:
-                    keep()
-                if stopped():
-                    raise Stopped
+            batches = read(sources, how, troubles, model.needed, lambda: stop.asked)
+            with closing(batches):
+                for chunk in in_chunks(batches, _CHUNK, skip=done):
+                    with stop.at_once():
+                        learned, met = model.twin(), troubles.copy()
+                        learned.learn(chunk, met)
+                    model, troubles, done = learned, met, done + sum(map(len, chunk))
+                    advance(chunk[-1], done)
+                    if done - saved >= every:
+                        keep()
+            with stop.at_once():
+                settled, met = model.twin(), troubles.copy()
+                settled.settle(met)
+            model, troubles = settled, met
         except Stopped:
             keep()
             then = f" The same command goes on from {checkpoint}." if checkpoint else ""
             say(f"Stopped after row {done:,}.{then}")
             raise typer.Exit(STOPPED) from None
-        model.settle(troubles)
     seconds = time.perf_counter() - start
     _check_learned(model)
     save(model, output, extra={"finished": run})
@@ -232,13 +259,41 @@ def _restored(checkpoint: Path, run: str, troubles: Any, output: Path) -> tuple[
     )
 
 
+class _Stop:
+    """SIGTERM ends the run: between two chunks, or at once where that leaves nothing half done."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._at_once = False
+
+    def hear(self, number: int, frame: Any) -> None:
+        self.asked = True
+        if self._at_once:
+            self._stop()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """A block that SIGTERM may end anywhere: what it makes is not used then."""
+        self._at_once = True
+        try:
+            if self.asked:
+                self._stop()
+            yield
+        finally:
+            self._at_once = False
+
+    def _stop(self) -> None:
+        from ..tables import Stopped
+
+        raise Stopped
+
+
 @contextmanager
-def _stop_after_a_chunk() -> Iterator[Callable[[], bool]]:
-    """SIGTERM lets the rows at hand be learned, and is then seen by the function."""
-    asked = []
-    before = signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+def _stopping() -> Iterator[_Stop]:
+    stop = _Stop()
+    before = signal.signal(signal.SIGTERM, stop.hear)
     try:
-        yield lambda: bool(asked)
+        yield stop
     finally:
         signal.signal(signal.SIGTERM, before)
 

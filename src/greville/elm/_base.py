@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..layers import RandomLayer
 from ..layers._base import is_own
 from ..linalg import Array
-from ..solvers import Opium
+from ..solvers import Opium, OpiumLight
 from ..solvers._additive import AdditiveSolver
 from ..solvers._base import Solver
 from ..solvers._choosing import ChoosingSolver
@@ -31,6 +31,7 @@ from ..threads import one_thread
 from ..validation import (
     FLOATS,
     check_magnitude,
+    check_memory,
     check_number,
     check_rows,
     check_something_counts,
@@ -123,6 +124,7 @@ class ELM(SingleRows, BaseEstimator, ABC):
         """Forget everything, then learn these rows; all of them set the units."""
         check_something_counts(weight)
         self._dtype = self._dtype_for(X, reset=True)
+        self._check_size(X.shape[1])
         self._early: Early | None = None
         self._measure(X, y, weight)
         self._begin(X, y, X.shape[0])
@@ -155,6 +157,7 @@ class ELM(SingleRows, BaseEstimator, ABC):
         if self._started:
             return
         self._dtype = self._dtype_for(X, reset=True)
+        self._check_size(X.shape[1])
         self._early = None
         if self._has_own_layer:  # which is fitted once: so are the units
             self._measure(X, y, weight)
@@ -188,6 +191,24 @@ class ELM(SingleRows, BaseEstimator, ABC):
         seen = X if self._has_own_layer else X[:1]  # a RandomLayer counts columns, no more
         self.hidden_ = self._chosen_layer(X, n_rows).fit(self._scaling.apply(seen, self._dtype), y)
         self._start_again()
+
+    def _check_size(self, n_features: int) -> None:
+        """Raise a NotEnoughMemory if the layer or the solver will not fit, before either is there.
+
+        Measuring the columns takes some arrays of one number a column. A random layer is drawn and
+        then transposed, and the exact solvers hold two matrices of units by units.
+        """
+        size, what = 0, f"X with {n_features:,} columns"
+        if isinstance(self.hidden, Integral):
+            size, what = int(self.hidden), f"hidden={self.hidden!r} and {what}"
+        elif isinstance(self.hidden, str) and self.hidden == "auto":
+            size = _size_for(n_features, None, self._dtype)
+        pairs = 0 if isinstance(self._chosen_solver(), OpiumLight) else 2 * size**2
+        check_memory(
+            what,
+            n_features * (16.0 * size + 64) + float(pairs) * self._dtype.itemsize,
+            "pass fewer units with hidden, or fewer columns.",
+        )
 
     def _start_again(self) -> None:
         """A solver that has seen nothing, for the layer there is."""
@@ -235,7 +256,12 @@ class ELM(SingleRows, BaseEstimator, ABC):
         else:
             H = self._transformed(scaling.apply(X, self._dtype))
         H = np.ascontiguousarray(H, dtype=self._dtype)
-        check_magnitude("hidden.transform(X)", H, weight)
+        try:
+            check_magnitude("hidden.transform(X)", H, weight)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} X, as it was passed, has numbers from {X.min():.3g} to {X.max():.3g}."
+            ) from None
         return H
 
     def _transformed_around_centre(self, X: Any) -> Any:

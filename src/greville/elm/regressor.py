@@ -261,7 +261,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
     def _targets(self, y: Array) -> Callable[[slice], Array]:
         with np.errstate(over="ignore"):
             scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
-        check_magnitude("y", scaled)
+        check_magnitude("y", scaled, passed=y)
         return lambda rows: scaled[rows]
 
     def _one_target(self, y: Any) -> Any:
@@ -273,7 +273,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         check_representable("y", np.atleast_1d(y), self._dtype)
         with np.errstate(over="ignore"):
             scaled = units.apply(np.reshape(y, (1, -1)), self._dtype).astype(self._dtype)[0]
-        check_magnitude("y", scaled)
+        check_magnitude("y", scaled, passed=np.atleast_1d(y))
         return scaled[0] if self._flat else scaled
 
     def _one_early(self, y: Any) -> Array:

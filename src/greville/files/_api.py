@@ -13,6 +13,7 @@ import numpy as np
 from .. import __version__
 from ._container import (
     DAMAGED,
+    check_header,
     checksum,
     metadata_for,
     metadata_of,
@@ -68,21 +69,40 @@ def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     True
     """
     with _about(path, _WRITTEN):
-        if not entry_of(model)[1].whole:
-            raise Wrong(f"a {type(model).__name__} is a part of a model; save the model")
-        if extra is not None and not (type(extra) is dict and tree.holds(extra)):
-            raise Wrong(f"extra must be a dict, and {tree.name}; {tree.instead}")
-        encoder = Encoder(taken)
-        document = write_document(
-            {
-                "greville": __version__,
-                "model": encoder.encode(model, ""),
-                "extra": encoder.encode(extra, "extra"),
-            }
-        )
-        digest = checksum(FORMAT, document, encoder.tensors)
-        metadata = metadata_for(FORMAT, digest, document)
-        replace_file(os.fspath(path), encoder.tensors, metadata)
+        replace_file(os.fspath(path), *_encoded(model, extra))
+
+
+def check_fits(model: Any) -> None:
+    """Raise a ValueError if a model has so many names and settings that no file can hold them.
+
+    It tells before rows are learned what `save` would tell after.
+    """
+    try:
+        _encoded(model, None)
+    except Wrong as error:
+        raise ValueError(f"{error}.") from None
+
+
+def _encoded(
+    model: Any, extra: dict[str, Any] | None
+) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
+    """The tensors of a file, and what stands beside them."""
+    if not entry_of(model)[1].whole:
+        raise Wrong(f"a {type(model).__name__} is a part of a model; save the model")
+    if extra is not None and not (type(extra) is dict and tree.holds(extra)):
+        raise Wrong(f"extra must be a dict, and {tree.name}; {tree.instead}")
+    encoder = Encoder(taken)
+    document = write_document(
+        {
+            "greville": __version__,
+            "model": encoder.encode(model, ""),
+            "extra": encoder.encode(extra, "extra"),
+        }
+    )
+    digest = checksum(FORMAT, document, encoder.tensors)
+    metadata = metadata_for(FORMAT, digest, document)
+    check_header(encoder.tensors, metadata)
+    return encoder.tensors, metadata
 
 
 def load(path: Path) -> Any:

@@ -132,16 +132,20 @@ def _bytes(tensor: Array) -> memoryview:
 
 def parse(text: bytes | str) -> Any:
     """JSON without anything that JSON does not have: no NaN, and no name twice in an object."""
-    comma, brace, bracket = (b",", b"{", b"[") if isinstance(text, bytes) else (",", "{", "[")
-    needed = 250 * text.count(brace) + 80 * (text.count(bracket) + text.count(comma))  # type: ignore[arg-type]
-    if needed > _LARGEST_TREE or len(text) > LONGEST_HEADER:
-        raise Wrong("its document is too large")
+    _check_size(text)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except RecursionError:
         raise Wrong("its document is nested too deeply") from None
     except ValueError:
         raise Wrong(DAMAGED) from None
+
+
+def _check_size(text: bytes | str) -> None:
+    comma, brace, bracket = (b",", b"{", b"[") if isinstance(text, bytes) else (",", "{", "[")
+    needed = 250 * text.count(brace) + 80 * (text.count(bracket) + text.count(comma))  # type: ignore[arg-type]
+    if needed > _LARGEST_TREE or len(text) > LONGEST_HEADER:
+        raise Wrong("its document is too large")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -158,11 +162,29 @@ def _no_constant(name: str) -> Any:
 def write_document(document: Any) -> str:
     """A document as text, which `parse` will take."""
     written = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    try:
+    with _saying_how_much():
         parse(written)
+    return written
+
+
+def check_header(tensors: dict[str, Array], metadata: dict[str, str]) -> None:
+    """Raise if `opened` would not take the header of such a file."""
+    places = {
+        name: {"dtype": "F64", "shape": tensor.shape, "data_offsets": [tensor.nbytes] * 2}
+        for name, tensor in tensors.items()
+    }
+    with _saying_how_much():
+        _check_size(json.dumps({"__metadata__": metadata, **places}, separators=(",", ":")))
+        if len(tensors) >= _MOST_TENSORS:
+            raise Wrong("it has too many arrays")
+
+
+@contextmanager
+def _saying_how_much() -> Iterator[None]:
+    try:
+        yield
     except Wrong as error:
         raise Wrong(f"{error}; a file holds at most some megabytes beside its arrays") from None
-    return written
 
 
 def checksum(number: int, document: str, tensors: dict[str, Array]) -> str:

@@ -58,7 +58,7 @@ def _whole(axes: Any, forecast: Forecast, name: str) -> None:
     axes.fill_between(x, low, high, color=_FAINT, lw=0.6, ec=_FAINT)
     axes.axvspan(*forecast.index[[-_DETAIL, -1]], color=_LINES["prediction"][1], alpha=0.18, lw=2)
     axes.set_title("All of it; the blue part is drawn below", loc="left", fontsize=10)
-    axes.set_ylabel(name)
+    axes.set_ylabel(name, parse_math=False)
 
 
 def _end(axes: Any, forecast: Forecast, long: bool, series: str) -> None:
@@ -77,7 +77,7 @@ def _end(axes: Any, forecast: Forecast, long: bool, series: str) -> None:
     axes.set_ylim(*_limits(target, prediction, lower, upper))
     title = f"The last {_DETAIL} samples" if long else "Series and prediction"
     axes.set_title(title, loc="left", fontsize=10)
-    axes.set_ylabel(series)
+    axes.set_ylabel(series, parse_math=False)
     _legend(axes, 4)
 
 
@@ -109,10 +109,12 @@ def _errors(axes: Any, forecast: Forecast) -> None:
 
 def _legend(axes: Any, n_columns: int) -> None:
     """Above the axes, where nothing is drawn."""
-    axes.legend(
+    legend = axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=n_columns, fontsize=8.5, frameon=False,
         handlelength=2, borderaxespad=0.1, columnspacing=1.4,
     )  # fmt: skip
+    for text in legend.get_texts():  # a name is a name, also with a dollar in it
+        text.set_parse_math(False)
 
 
 def _limits(target: Array, prediction: Array, lower: Array, upper: Array) -> tuple[float, float]:

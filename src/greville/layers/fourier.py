@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .. import linalg
 from ..linalg import Array
-from ..validation import check_number, check_switch
+from ..validation import check_memory, check_number, check_switch
 from ._base import Layer
 
 
@@ -81,6 +81,12 @@ class FourierLayer(Layer):
             raise ValueError(f"gamma={self.gamma!r}: pass 'scale' or a number > 0.")
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
+        check_memory(
+            f"n_hidden={self.n_hidden!r} for {X.shape[1]:,} columns",
+            16.0 * X.shape[1] * max(self.n_hidden_ / 2, X.shape[1] if self.orthogonal else 0),
+            "pass fewer units or fewer columns"
+            + (", or orthogonal=False." if self.orthogonal else "."),
+        )
         self.gamma_ = _scale(X) if self.gamma == "scale" else float(self.gamma)
         frequencies = self._drawn(X.shape[1], (self.n_hidden_ + 1) // 2)
         self.weights_ = np.ascontiguousarray(frequencies, dtype=dtype)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..validation import check_switch
+from ..validation import check_memory, check_switch
 from ._base import Activation, Layer
 
 
@@ -80,6 +80,11 @@ class RandomLayer(Layer):
             raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
+        check_memory(
+            f"n_hidden={self.n_hidden!r} for {X.shape[1]:,} columns",
+            16.0 * X.shape[1] * self.n_hidden_,
+            "pass fewer units or fewer columns.",
+        )
         random = self._random()
         draw = random.normal if self.weights == "normal" else random.uniform
         spread = (0.0, self.scale) if self.weights == "normal" else (-self.scale, self.scale)

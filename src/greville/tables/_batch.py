@@ -56,6 +56,9 @@ class Troubles:
     count: int = 0
     first: list[str] = field(default_factory=list)
 
+    def copy(self) -> Self:
+        return replace(self, first=list(self.first))
+
     def meet(self, what: str) -> None:
         """One row that cannot be used."""
         if not self.skip:

@@ -338,8 +338,7 @@ class Encoding:
             for row in np.flatnonzero(bad):
                 wrong.setdefault(
                     int(row),
-                    f"column {column.name!r} should be {column.wanted}, "
-                    f"got {_shown(raw[int(row)])}",
+                    f"column {column.name!r} should be {column.wanted}, got {shown(raw[int(row)])}",
                 )
             start = stop
         return out, wrong
@@ -353,7 +352,7 @@ def numbers(batch: Batch, name: str) -> tuple[Floats, dict[int, str]]:
     except UnknownType as error:
         raise TableError(f"{batch.source}: column {name!r}: {error}.") from error
     reason = f"column {name!r} should be a number, got "
-    return values, {int(row): reason + _shown(raw[int(row)]) for row in np.flatnonzero(wrong)}
+    return values, {int(row): reason + shown(raw[int(row)]) for row in np.flatnonzero(wrong)}
 
 
 def _learned(name: str, column: Any, categorical: bool) -> Column:
@@ -396,6 +395,6 @@ def listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = repr(value.as_py())
     return text if len(text) <= 60 else text[:57] + "..."

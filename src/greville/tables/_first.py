@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ._batch import Batch
 from ._columns import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType, joined, plain
+from ._source import check_count
 
 # A column in a file: its name and type, and one or two arrays.
 Stored = tuple[str, str, NDArray[Any], NDArray[Any] | None]
@@ -48,6 +49,7 @@ class FirstRows:
             if before is None:
                 before = pa.nulls(self.n, column.type)
             columns[name] = joined(before, column)
+            check_count(batch.source, len(columns))
         for name, column in columns.items():
             if len(column) == self.n:
                 columns[name] = pa.concat_arrays([column, pa.nulls(n, column.type)])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,9 +18,16 @@ _BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 
 
 def read_source(
-    source: Source, reading: Reading, skip: bool, columns: Sequence[str] | None
+    source: Source,
+    reading: Reading,
+    skip: bool,
+    columns: Sequence[str] | None,
+    over: Callable[[], bool],
 ) -> Iterator[Batch]:
-    """The batches of one source; only these columns, where that saves work."""
+    """The batches of one source; only these columns, where that saves work.
+
+    When `over` says so, nobody wants any more of them.
+    """
     kind = source.format(reading)
     try:
         if kind in ("parquet", "npy", "npz") and source.path is None:
@@ -32,11 +37,11 @@ def read_source(
         if kind == "parquet":
             yield from read_parquet(source, columns)
         elif kind == "arrow":
-            yield from read_arrow(source)
+            yield from read_arrow(source, over)
         elif kind in ("npy", "npz"):
-            yield from read_numpy(source, kind)
+            yield from _numpy(source, kind)
         else:
-            yield from _text(source, reading, skip, kind)
+            yield from _text(source, reading, skip, kind, over)
     except TableError:
         raise
     except FileNotFoundError as error:
@@ -49,6 +54,15 @@ def read_source(
         raise TableError(f"{source.name}: {_meaning(error, source)}") from error
 
 
+def _numpy(source: Source, kind: str) -> Iterator[Batch]:
+    try:
+        yield from read_numpy(source, kind)
+    except (TableError, MemoryError, OSError):
+        raise
+    except Exception as error:  # a damaged header or archive raises whatever its parser does
+        raise TableError(f"{source.name}: {_meaning(error, source)}") from error
+
+
 def _meaning(error: Exception, source: Source) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     compressed = source.path is None or format_of(source.path)[1] is not None
@@ -58,32 +72,13 @@ def _meaning(error: Exception, source: Source) -> str:
         return f"the compressed data are damaged or cut off ({text}); get the file again."
     if "UTF8" in text:
         return "it is not in UTF-8; pass its encoding, for instance --encoding latin-1."
-    if "straddl" in text:
-        return "a row is longer than 4 MB; is this the right format or delimiter?"
     return f"it cannot be read ({text}); is it whole, and what its name says?"
 
 
-class _PutBack(io.RawIOBase):
-    """A stream whose first bytes were read already."""
-
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if self._head:
-            some, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
-        else:
-            some = self._rest.read(len(buffer))
-        buffer[: len(some)] = some
-        return len(some)
-
-
-def _text(source: Source, reading: Reading, skip: bool, kind: str | None) -> Iterator[Batch]:
-    with source.open() as (stream, done):
+def _text(
+    source: Source, reading: Reading, skip: bool, kind: str | None, over: Callable[[], bool]
+) -> Iterator[Batch]:
+    with source.open(over) as (stream, done):
         head = stream.read(1 << 16)
         start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if not start:
@@ -105,5 +100,4 @@ def _text(source: Source, reading: Reading, skip: bool, kind: str | None) -> Ite
         else:
             if kind == "tsv" and reading.delimiter is None:
                 reading = replace(reading, delimiter="\t")
-            whole = io.BufferedReader(_PutBack(head, stream))
-            yield from read_csv(source, start, whole, reading, skip, done)
+            yield from read_csv(source, head, stream, reading, skip, done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,10 +13,21 @@ from numpy.typing import NDArray
 
 from ._batch import ADVICE, Batch, TableError
 from ._columns import text_of
-from ._source import Source, check_names
+from ._source import MOST_COLUMNS, Source, check_column_names, own_memory
 
 # Bytes that are parsed at a time, and those that one line may have.
-_BLOCK, _LONGEST_LINE = 1 << 22, 1 << 26
+_BLOCK, LONGEST_LINE = 1 << 22, 1 << 24
+
+# How deep lists and objects may lie in each other. Arrow takes a stack frame for each level.
+_DEEPEST = 100
+
+# Rows times names that Arrow may make columns of at once: it has room for every name in every row.
+_MOST_CELLS = 1 << 25
+
+TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 
 
 def read_json(
@@ -27,38 +39,72 @@ def read_json(
     while more:
         block = stream.read(_BLOCK)
         more = bool(block)
-        rest += block
-        whole, _, rest = rest.rpartition(b"\n") if more else (rest, b"", b"")
-        if len(rest) > _LONGEST_LINE:
-            raise TableError(f"{source.name}, row {number + 1:,}: it is longer than 64 MB.")
-        if not whole.strip():
-            number += whole.count(b"\n") + bool(more and whole)
-            continue
-        lines = whole.split(b"\n")
-        rows = [i for i, line in enumerate(lines) if line.strip()]
-        numbers = number + 1 + np.array(rows, np.int64)
-        skipped: list[tuple[int, str]] = []
-        number += len(lines)
-        table = _parsed_at_once(whole, len(numbers), texts, order)
-        if table is None:
-            before = number - len(lines)
-            table, numbers, skipped = _parsed_one_by_one(source, lines, before, skip)
-        if table is not None and table.num_rows:
-            check_names(source, table.schema.names)
-            yield Batch(table, source.name, numbers, done(), sparse=True, skipped=tuple(skipped))
+        whole, end, rest = (rest + block).rpartition(b"\n") if more else (rest, b"\n", b"")
+        if len(rest) > LONGEST_LINE:
+            row = number + 1 + (whole.count(b"\n") + 1 if end else 0)
+            raise TableError(f"{source.name}, row {row:,}: {TOO_LONG}.")
+        for lines in _pieces(whole.split(b"\n") if end else []):
+            numbers = number + 1 + np.flatnonzero([bool(line.strip()) for line in lines])
+            skipped: list[tuple[int, str]] = []
+            table = _parsed_at_once(lines, len(numbers), texts, order) if len(numbers) else None
+            if table is None:
+                table, numbers, skipped = _parsed_one_by_one(source, lines, number, skip)
+            number += len(lines)
+            if table is not None and table.num_rows:
+                check_column_names(source.name, table.schema.names)
+                yield Batch(
+                    table, source.name, numbers, done(), sparse=True, skipped=tuple(skipped)
+                )
+
+
+def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
+    """The same lines, fewer at a time where they have very many different names."""
+    names = set(_NAME.findall(b"\n".join(lines)))
+    if len(lines) <= 1 or len(lines) * len(names) <= _MOST_CELLS:
+        if lines:
+            yield lines
+        return
+    half = len(lines) // 2
+    yield from _pieces(lines[:half])
+    yield from _pieces(lines[half:])
+
+
+def _trouble_with(line: bytes) -> str | None:
+    """What is wrong with a line before anybody parses it."""
+    if len(line) > LONGEST_LINE:
+        return TOO_LONG
+    if line.count(b"[") + line.count(b"{") > _DEEPEST:
+        bare = np.frombuffer(_STRING.sub(b"", line), np.uint8)
+        opened = (bare == ord("[")) | (bare == ord("{"))
+        closed = (bare == ord("]")) | (bare == ord("}"))
+        if (np.cumsum(opened) - np.cumsum(closed)).max(initial=0) > _DEEPEST:
+            return f"its lists and objects are nested more than {_DEEPEST} deep"
+    if len(line) > MOST_COLUMNS and len(set(_NAME.findall(line))) > MOST_COLUMNS:
+        return f"it has more than {MOST_COLUMNS:,} names"
+    return None
 
 
 def _parsed_at_once(
-    block: bytes, n_rows: int, texts: dict[str, Any], order: dict[str, None]
+    lines: list[bytes], n_rows: int, texts: dict[str, Any], order: dict[str, None]
 ) -> Any:
+    """All lines as a table; None if that is for `_parsed_one_by_one` to do."""
     from pyarrow import json as arrow_json
 
+    block = b"\n".join(lines)
+    try:
+        block.decode()
+    except UnicodeDecodeError:  # which Arrow would not notice
+        return None
+    brackets = block.count(b"[") + block.count(b"{")
+    usual = brackets <= len(lines) + _DEEPEST and max(map(len, lines)) <= MOST_COLUMNS
+    if not usual and any(map(_trouble_with, lines)):
+        return None
     read = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     for _ in range(2):
         schema = pa.schema(list(texts.items())) if texts else None
         parse = arrow_json.ParseOptions(explicit_schema=schema)
         try:
-            table = arrow_json.read_json(pa.BufferReader(block), read, parse)
+            table = arrow_json.read_json(pa.BufferReader(own_memory(block)), read, parse)
         except pa.ArrowException:
             return None
         if not texts:
@@ -96,11 +142,28 @@ def _parsed_one_by_one(
 
 def parsed_line(line: bytes) -> dict[str, Any] | str:
     """A line of JSON as a row, or what is wrong with it."""
+    trouble = _trouble_with(line)
+    if trouble is not None:
+        return trouble
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         return f"it is not JSON ({error})"
-    return row if isinstance(row, dict) else "it is not a JSON object"
+    if not isinstance(row, dict):
+        return "it is not a JSON object"
+    for name in row:
+        if not (name.isascii() or is_text(name)):
+            return f"the name {name!r} has half of a character in it"
+    return row
+
+
+def is_text(text: str) -> bool:
+    """Whether it is text that UTF-8 can hold: JSON may have halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def from_rows(rows: Sequence[dict[str, Any]]) -> Any:

@@ -13,15 +13,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..elm import ELMClassifier, ELMRegressor
+from ..files import check_fits
 from ._batch import Batch, TableError, Troubles
 from ._columns import LARGEST, UnknownType, plain
-from ._encoding import Encoding, listed
+from ._encoding import Encoding, listed, shown
 from ._first import FirstRows
 from ._settings import checked, is_feature, make_estimator
 from ._target import CLASSIFICATION, REGRESSION, kind_of_target, targets, wanted
 
 # Rows from which is learned what columns are. They are kept until so many have come.
 FIRST = 4096
+
+# Classes of a target. Time and memory grow with their number.
+MOST_CLASSES = 10_000
+
+# Columns, or hundreds of characters of names, from which it is tried whether a file holds them.
+_MANY_NAMES = 1000
 
 
 @dataclass
@@ -201,7 +208,23 @@ class TableModel:
             what = "; ".join(f"{c.name!r} is {c.description()}" for c in encoding.columns)
             raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
         self._encoding, self.columns = encoding, encoding.as_list()
+        self._check_fits()
         self.task, self.kept = kind_of_target(column, self.settings["task"])
+
+    def _check_fits(self) -> None:
+        """Raise a TableError, before rows are learned, if no file can hold the columns."""
+        texts = sum(len(name) for name in self.encoding.inputs)
+        if len(self.encoding.columns) + texts // 100 < _MANY_NAMES:
+            return
+        try:
+            empty = copy(self)
+            empty.estimator = None
+            check_fits(empty)
+        except ValueError as error:
+            raise TableError(
+                f"{len(self.encoding.columns):,} columns cannot be kept in a model file: {error} "
+                "Name fewer with --features, or leave some out with --ignore."
+            ) from error
 
     def _learn_first(self) -> dict[int, str]:
         """Start again with all of the first rows; what is wrong with some."""
@@ -223,6 +246,7 @@ class TableModel:
             np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
         )
         if len(X):
+            self._check_classes(y)
             with _naming(batches):
                 self._begun(X.shape[1]).partial_fit(X, y)
             self.n_rows += len(X)
@@ -244,6 +268,17 @@ class TableModel:
             n_rows = FIRST if self.first is None else self.first.n
             self.estimator = make_estimator(self.settings, self.task, n_inputs, n_rows)
         return self.estimator
+
+    def _check_classes(self, y: NDArray[Any]) -> None:
+        """Raise a TableError for more classes than can be learned in reasonable time."""
+        if self.task == CLASSIFICATION:
+            n = len(set(self.classes).union(y.tolist()))
+            if n > MOST_CLASSES:
+                raise TableError(
+                    f"the target {self.target!r} has {n:,} different values, and at most "
+                    f"{MOST_CLASSES:,} classes can be learned; is it the right column? For numbers "
+                    "pass --task regression."
+                )
 
     def freeze(self) -> None:
         """Let what was learned about the columns stand as it is."""
@@ -318,6 +353,7 @@ class TableModel:
 
     def _record(self, batch: Batch, troubles: Troubles) -> Answers:
         X, y, use, answers = self._usable(batch, troubles)
+        self._check_classes(y[use])
         with _naming([batch]):
             runs = np.flatnonzero(np.diff(use)) + 1  # those without a target are only predicted
             for rows in np.split(np.arange(len(use)), runs):
@@ -354,11 +390,7 @@ class TableModel:
             raise TableError(f"{batch.source}: the target {self.target!r}: {error}.") from error
         y, missing, bad = targets(column, self.kept)
         reason = f"the target {self.target!r} should be {wanted(self.kept)}, got "
-        return (
-            y,
-            ~missing,
-            {int(i): reason + repr(raw[int(i)].as_py()) for i in np.flatnonzero(bad)},
-        )
+        return y, ~missing, {int(i): reason + shown(raw[int(i)]) for i in np.flatnonzero(bad)}
 
     def _no_target(self, batch: Batch) -> TableError:
         return TableError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -53,30 +54,46 @@ def read(
     troubles: Troubles,
     columns: Sequence[str] | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """All batches of all sources; the next ones are read while these are worked on.
 
-    Raises `Stopped` as soon as `stopped` says so.
+    Raises `Stopped` as soon as `stopped` says so. Close it when no more are wanted: then the thread
+    that reads has ended.
     """
-    yield from _ahead(_read(sources, reading, troubles.skip, columns), stopped)
+    over, main = threading.Event(), threading.main_thread()
+    batches = _read(
+        sources, reading, troubles.skip, columns, lambda: over.is_set() or not main.is_alive()
+    )
+    return _ahead(batches, stopped, over)
 
 
 def _read(
-    sources: Sequence[Source], reading: Reading, skip: bool, columns: Sequence[str] | None
-) -> Iterator[Batch]:
+    sources: Sequence[Source],
+    reading: Reading,
+    skip: bool,
+    columns: Sequence[str] | None,
+    over: Callable[[], bool],
+) -> Generator[Batch, None, None]:
     for source in sources:
         some = False
-        for batch in read_source(source, reading, skip, columns):
+        for batch in read_source(source, reading, skip, columns, over):
             some = True
             yield batch
         if not some:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
 
-def _ahead(batches: Iterator[Batch], stopped: Callable[[], bool]) -> Iterator[Batch]:
-    """The same from a thread of its own."""
+def _ahead(
+    batches: Generator[Batch, None, None], stopped: Callable[[], bool], over: threading.Event
+) -> Generator[Batch, None, None]:
+    """The same from a thread of its own, which has ended when this has.
+
+    It must never be there when the interpreter ends: a thread that then comes back from Arrow is
+    ended in the middle of it, and the process with it. So it is no daemon; and if nobody closes
+    this, it ends with the main thread.
+    """
     ready: queue.Queue[Any] = queue.Queue(_AHEAD)
-    over = threading.Event()
+    main = threading.main_thread()
 
     def put(item: Any) -> None:
         while not over.is_set():
@@ -84,19 +101,22 @@ def _ahead(batches: Iterator[Batch], stopped: Callable[[], bool]) -> Iterator[Ba
                 ready.put(item, timeout=0.1)
                 return
             except queue.Full:
-                continue
+                if not main.is_alive():
+                    over.set()
 
     def work() -> None:
-        try:
-            for batch in batches:
-                put((batch, None))
-                if over.is_set():
-                    return
-            put((None, None))
-        except BaseException as error:
-            put((None, error))
+        with closing(batches):
+            try:
+                for batch in batches:
+                    put((batch, None))
+                    if over.is_set():
+                        return
+                put((None, None))
+            except BaseException as error:
+                put((None, error))
 
-    threading.Thread(target=work, daemon=True).start()
+    thread = threading.Thread(target=work)
+    thread.start()
     try:
         while True:
             try:
@@ -112,3 +132,4 @@ def _ahead(batches: Iterator[Batch], stopped: Callable[[], bool]) -> Iterator[Ba
             yield batch
     finally:
         over.set()
+        thread.join()

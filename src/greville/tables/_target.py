@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._batch import TableError
@@ -13,6 +14,9 @@ from ._columns import as_flags, as_numbers, as_text, kind_of
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.
 _MOST_LABELS = 20
+
+# Characters of a label: every one of them takes as much memory as the longest.
+LONGEST_LABEL = 1000
 
 # Text that is different in more than half of so many rows is taken for a slip, not for labels.
 _ENOUGH = 20
@@ -55,8 +59,10 @@ def targets(column: Any, kept: str) -> tuple[NDArray[Any], NDArray[np.bool_], ND
     if kept == "text":
         text = as_text(column)
         missing = text.is_null().to_numpy(zero_copy_only=False)
-        filled = [value if value is not None else "" for value in text.to_pylist()]
-        return np.array(filled, dtype=str), missing, np.zeros(len(missing), bool)
+        long = pc.fill_null(pc.greater(pc.utf8_length(text), LONGEST_LABEL), False)
+        wrong = long.to_numpy(zero_copy_only=False)
+        filled = pc.fill_null(pc.if_else(long, "", text), "").to_pylist()
+        return np.array(filled, dtype=str), missing, wrong
     values, wrong = as_flags(column) if kept == "flag" else as_numbers(column)
     missing = np.isnan(values) & ~wrong
     filled_numbers = np.where(np.isnan(values), 0.0, values)
@@ -72,5 +78,5 @@ def targets(column: Any, kept: str) -> tuple[NDArray[Any], NDArray[np.bool_], ND
 def wanted(kept: str) -> str:
     """What a target should be, in a message."""
     return {"number": "a number", "integer": "a whole number", "flag": "true or false"}.get(
-        kept, "text"
+        kept, f"text of at most {LONGEST_LABEL:,} characters"
     )

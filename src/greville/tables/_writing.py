@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,27 @@ class Writer:
             self._table.close()
 
 
+class _Shown:
+    """Text on its way to a terminal."""
+
+    def __init__(self, out: Any, shown: Callable[[str], str] | None) -> None:
+        self._out = out
+        self._shown = shown or str
+
+    def write(self, content: bytes) -> None:
+        self._out.write(self._shown(content.decode()).encode())
+
+
 @contextlib.contextmanager
-def written(path: Path | None) -> Iterator[Writer]:
-    """A writer of a file that is there when all went well, and else is as it was before."""
+def written(path: Path | None, shown: Callable[[str], str] | None = None) -> Iterator[Writer]:
+    """A writer of a file that is there when all went well, and else is as it was before.
+
+    Without a path it writes CSV to standard output; on a terminal as `shown` makes it.
+    """
     if path is None:
         with open(os.dup(1), "wb") as out:
-            yield Writer("csv", out)
+            on_terminal = shown is not None and out.isatty()
+            yield Writer("csv", _Shown(out, shown) if on_terminal else out)
         return
     kind, codec = format_of(path)
     if kind not in ("csv", "tsv", "jsonl", "parquet", "arrow") or (

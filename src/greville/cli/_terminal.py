@@ -1,0 +1,69 @@
+"""Text that comes from files, on a terminal: it is shown, never obeyed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+# Control characters, what turns the direction of writing, line ends of Unicode, and halves of
+# characters, which no terminal can show.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_UNSAFE_BUT_LINES = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+
+# Characters of a message. A name in it may be longer than anybody reads.
+_LONGEST = 2000
+
+
+def printable(text: Any) -> str:
+    """The text with an escape such as ``\\x1b`` in the place of what a terminal would act on."""
+    return _UNSAFE.sub(_escape, str(text))
+
+
+def printable_lines(text: str) -> str:
+    """The same for several lines, whose ends and tabs stay."""
+    return _UNSAFE_BUT_LINES.sub(_escape, text)
+
+
+def sentence(text: Any) -> str:
+    """The text, printable and not longer than a message can be."""
+    shown = printable(text)
+    if len(shown) <= _LONGEST:
+        return shown
+    return f"{shown[: _LONGEST * 2 // 3]} ... {shown[-_LONGEST // 3 :]}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def console() -> Console:
+    """Standard output, where neither ``[bold]`` nor ``:smile:`` in a name means anything."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def table(*headers: str, title: str | None = None, **options: Any) -> Table:
+    """A table whose title may come from a file."""
+    return Table(
+        *headers,
+        title=None if title is None else printable(title),
+        title_justify="left",
+        title_style="bold",
+        **options,
+    )
+
+
+def add_row(to: Table, *cells: Any) -> None:
+    """A row whose cells may come from a file."""
+    to.add_row(*map(printable, cells))
+
+
+def in_picture(name: str, longest: int = 60) -> str:
+    """A name for a picture: printable, and not longer than there is room for."""
+    shown = printable(name)
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"

@@ -1,0 +1,77 @@
+"""One process at a time for a file that is read, changed and written back."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from ._errors import ModelFileError
+
+# File systems that have no locks; there the lock is left out.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Keep other processes from using a file while the block runs; None for no file.
+
+    The operating system holds the lock, on a file beside it, and takes it away when the process
+    ends in whatever way. Raises a `ModelFileError` if another process has it.
+    """
+    if path is None:
+        yield
+        return
+    target = os.path.realpath(path)
+    beside = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.lock")
+    descriptor = _acquired(beside)
+    if descriptor is None:
+        raise ModelFileError(
+            f"{os.fspath(path)}: another greville command is using it; wait until that has ended, "
+            "or name another file."
+        )
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(beside)
+        os.close(descriptor)
+
+
+def _acquired(beside: str) -> int | None:
+    """The lock file, open and locked; None if another process has locked it."""
+    while True:
+        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not _lock(descriptor):
+                os.close(descriptor)
+                return None
+            # Whoever had the lock before may have removed this file meanwhile.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(beside), os.fstat(descriptor)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Whether the lock is ours now."""
+    try:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return True
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            return False
+        raise
+    return True
