@@ -130,3 +130,34 @@ def test_an_error_on_the_way_changes_nothing(rng, monkeypatch):
         model.prequential(H, Y)
     assert np.array_equal(model.coef_, before)
     assert model.n_samples_seen_ == 1500
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_where_epsilon_is_chosen_on_the_way(rng, recorded, monkeypatch, intercept):
+    H, Y = problem(rng, 2500, M)
+    H += 3
+    fast, slow = Opium("auto", intercept=intercept), Opium("auto", intercept=intercept)
+    weight = rng.uniform(0.5, 2, size=2500)
+    got = fast.prequential(H, Y, weight)
+    assert recorded
+    assert recorded[-1] is not None
+    monkeypatch.setattr(_recording, "may_pay", lambda *args: False)
+    want = slow.prequential(H, Y, weight)
+    assert relative_error(got, want) < 1e-9
+    assert fast.epsilon_ == slow.epsilon_
+    assert fast.path().chosen == slow.path().chosen == fast.epsilon_
+    assert relative_error(fast.coef_, slow.coef_) < 1e-9
+    for model in (fast, slow):  # and goes on
+        model.partial_fit(H[:500], Y[:500])
+    assert fast.epsilon_ == slow.epsilon_
+    assert relative_error(fast.coef_, slow.coef_) < 1e-8
+
+
+def test_a_choice_that_a_gram_matrix_cannot_make(rng, recorded):
+    """Without noise the smallest epsilon is the best: all of it again, in the other way."""
+    H, Y = problem(rng, 2500, M)
+    Y = H @ np.ones((M, 1))
+    model = Opium("auto", intercept=True)
+    got = model.prequential(H, Y)
+    assert recorded.count(None) == len(recorded)
+    assert np.abs(got - Y)[500:].max() < 1e-9

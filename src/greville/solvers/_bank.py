@@ -24,6 +24,8 @@ _CAUTION = 20.0
 class Bank:
     """A root for each memory, and the recent squares of the errors each made on each output."""
 
+    is_sum = False  # not every row counts in full
+
     def __init__(self, roots: Sequence[Any], squares: Array, count: float) -> None:
         self.roots = tuple(roots)
         self.squares = squares

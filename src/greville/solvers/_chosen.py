@@ -12,7 +12,7 @@ from .. import linalg
 from ..linalg import Array, column_squares
 from ..threads import one_thread
 from ._evidence import Path, Sums, choose, takes_singular_values
-from ._root import LARGEST_LOSS, ONE_THREAD, SMALL, Blocks, Root
+from ._root import LARGEST_LOSS, ONE_THREAD, SMALL, Blocks, GramSums, Root
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
 # only if ε can still become so many times smaller.
@@ -284,7 +284,7 @@ class ChosenRoot(Root):
         cheap: bool,
     ) -> bool:
         """Tall chunks: one Gram matrix, if at the ε that goes with it it loses no digits."""
-        dtype, sums = self.Z.dtype, self.sums
+        sums, least_before = self.sums, self.least
         prior = float(np.sqrt(decay)) * sums.prior
         if sums.basis is None:
             R, Z = sums.R.astype(precision, copy=False), sums.Z.astype(precision, copy=False)
@@ -310,27 +310,69 @@ class ChosenRoot(Root):
             root = linalg.root_of_gram(linalg.with_ridge(G, epsilon**2 - prior**2))
         if root is None:
             return False
-        loss = linalg.part_of_safe_error(root, dtype, noisy=True)
-        if not loss <= 1:
+        if not self._take_gram(GramSums(G, C, squares, 0.0), root, epsilon, prior, choosing):
             return False
-        least = epsilon * float(np.sqrt(loss))
+        self.path = path
+        self.least = max(float(np.sqrt(decay)) * least_before, self.least)
+        return True
+
+    def _take_gram(
+        self, sums: GramSums, root: Array, epsilon: float, prior: float, choosing: bool
+    ) -> bool:
+        """Take a Gram matrix, which contains prior², and its root at ε; G is overwritten.
+
+        False, and no change, if at this ε it has lost too many digits.
+        """
+        G, dtype = sums.G, self.Z.dtype
+        lost = linalg.part_of_safe_error(root, dtype, noisy=True)
+        if not lost <= 1:
+            return False
+        least = epsilon * float(np.sqrt(lost))
         if choosing and dtype == np.float64 and least * _ROOM_BELOW > epsilon:
             return False
-        rounding = len(G) * float(np.finfo(precision).eps) * float(G.diagonal().max())
+        rounding = len(G) * float(np.finfo(G.dtype).eps) * float(G.diagonal().max())
         kept = float(np.hypot(prior, np.sqrt(rounding)))
         kept, small = (epsilon, None) if kept > epsilon else (kept, _rooted(G, kept, prior))
         if small is None:
             kept, small = epsilon, root
         self.sums = Root(self.n_hidden, self.Z.shape[1], kept, dtype)
         for held, R in ((self.sums, small), (self, root)):
-            Z = linalg.solve_root(R, C, transposed=True)
+            Z = linalg.solve_root(R, sums.C, transposed=True)
             held.R, held.Z = R.astype(dtype, copy=False), Z.astype(dtype, copy=False)
-            held.loss = np.maximum(squares - column_squares(Z), 0.0)
+            held.loss = np.maximum(sums.squares - column_squares(Z), 0.0)
             held.basis = None
-        self.epsilon, self.path = epsilon, path
-        self.least = max(float(np.sqrt(decay)) * self.least, least)
+        self.epsilon, self.least = epsilon, least
         self._holds(epsilon)
         return True
+
+    # For a record of many rows
+
+    def gram_sums(self) -> GramSums:
+        sums = self.sums
+        squares = sums.loss + column_squares(sums.Z)
+        ridge = max(self.prior**2 - sums.prior**2, 0.0)
+        C = linalg.matmul(sums.R.T, sums.Z)
+        return GramSums(linalg.gram_of_root(sums.R), C, squares, ridge)
+
+    def after_gram(self, sums: GramSums, R: Array) -> Self | None:
+        other, prior = self.copy(), self.sums.prior
+        epsilon = float(np.sqrt(sums.ridge + prior**2))
+        if not other._take_gram(sums, R, epsilon, prior, choosing=True):
+            return None
+        other.least = max(self.least, other.least)
+        return other
+
+    def ridge_by_gram(self, G: Array, C: Array, squares: Array) -> float:
+        """Choose ε from sums that are a Gram matrix; what to add to it, or nan if it cannot tell.
+
+        The rows must have been tallied, and their mean noted.
+        """
+        prior = self.sums.prior
+        found = self._choose_by_gram(G, C, squares, prior, cheap=True)
+        if found is None:
+            return float("nan")
+        self.path = found[0]
+        return self.path.chosen**2 - prior**2
 
     def _choose_by_gram(
         self, G: Array, C: Array, squares: Array, prior: float, cheap: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, Self
 
@@ -56,7 +56,7 @@ class RootSolver(OnlineSolver):
         while start < rows.n:
             stop, found = rows.n, None
             if not tried and _recording.pays(state, stop - start):
-                found, tried = self._recorded(state, rows.part(start, stop)), True
+                found, tried = self._recorded(state, rows.part(start, stop), seen + start), True
             if found is None:
                 if not tried and _recording.may_pay(state, stop - start):
                     stop = min(stop, start + 2 * self.n_features_in_)  # and look again
@@ -66,19 +66,33 @@ class RootSolver(OnlineSolver):
             start = stop
         return state, np.concatenate(parts)
 
-    def _recorded(self, state: Any, rows: Rows) -> tuple[Any, Array] | None:
+    def _recorded(self, state: Any, rows: Rows, seen: int) -> tuple[Any, Array] | None:
         """What `_run` returns, by the way that pays; None if too many digits were lost on it."""
         weight = np.ones(rows.n) if rows.weight is None else rows.weight
         if not weight.all() or (state.mean is not None and not state.mean.count > 0):
             return None
-        blocks = Followed(rows, _recording.block_of_rows(self.n_features_in_), state.mean)
-        found = _recording.record(state, blocks())
+        blocks = Followed(rows, self._parts_of_record(rows.n, seen), state.mean)
+        choose = self._chooser(state, blocks, weight, seen)
+        found = _recording.record(state, blocks(), choose)
         if found is None:
             return None
         state, predicted = found
         state.mean = blocks.after
         state.tally(weight)
+        if choose is not None and choose.path is not None:
+            state.path = choose.path
         return state, blocks.undone(predicted)
+
+    def _parts_of_record(self, n: int, seen: int) -> Iterator[slice]:
+        """Blocks of the next n rows, as long as pays, that end where ε is to be chosen."""
+        length, stop = _recording.block_of_rows(self.n_features_in_), 0
+        while stop < n:
+            start, stop = stop, min(n, stop + min(length, self._reach(seen + stop)))
+            yield slice(start, stop)
+
+    def _chooser(self, state: Any, blocks: Followed, weight: Array, seen: int) -> Any:
+        """What chooses ε after blocks of a record, if anything does."""
+        return None
 
     def _innovated(self, state: Any, H: Array, Y: Array, factor: Array) -> tuple[Any, Array]:
         """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""

@@ -10,7 +10,7 @@ rows has one, and nothing depends on where zero is or on how rows are cut into c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,18 +171,19 @@ class Followed:
     """Blocks of rows for a record: each row weighted, and around the mean of all before it.
 
     All rows must count, and some must have come before them where there is an intercept. After
-    the blocks were read, `after` is the mean after the last row.
+    the blocks were read, `after` is the mean after the last row; `n_read` counts rows.
     """
 
-    def __init__(self, rows: Rows, length: int, mean: Mean | None) -> None:
+    def __init__(self, rows: Rows, parts: Iterable[slice], mean: Mean | None) -> None:
         self._rows = rows
-        self._length = length
+        self._parts = parts
         self._factors: list[Array] = []
         self._targets: list[Array] = []
+        self.n_read = 0
         self.after = mean
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
-        for part in self._rows.slices(self._length):
+        for part in self._parts:
             H, Y = self._rows.make(part.start, part.stop)
             weight = None if self._rows.weight is None else self._rows.weight[part]
             factor = None if weight is None else np.sqrt(weight)
@@ -194,6 +195,7 @@ class Followed:
                 f = factor[:, None].astype(H.dtype, copy=False)
                 H, Y = f * H, f * Y
                 self._factors.append(f)
+            self.n_read = part.stop
             yield H, Y
             del H, Y
 

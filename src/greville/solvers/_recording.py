@@ -17,7 +17,7 @@ import numpy as np
 from .. import linalg, unlocked
 from ..linalg import DOT, Array, column_squares
 from ..threads import cores, one_thread
-from ._root import Root
+from ._root import GramSums, Root
 
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
 # most a hundredth of it.
@@ -33,6 +33,9 @@ _BLOCK = 0.6
 _LEAST_BLOCK, _MOST_BLOCK = 128, 1024
 
 
+Choose = Callable[[Array, Array, Array], float | None]
+
+
 def block_of_rows(n_hidden: int) -> int:
     return int(np.clip(_BLOCK * n_hidden, _LEAST_BLOCK, _MOST_BLOCK))
 
@@ -40,7 +43,7 @@ def block_of_rows(n_hidden: int) -> int:
 def may_pay(root: Any, n_rows: int) -> bool:
     """Whether so many more rows are better recorded here, now or later."""
     return (
-        type(root) is Root
+        root.is_sum
         and root.Z.dtype == np.float64
         and root.n_hidden >= _LEAST_UNITS
         and n_rows >= 4 * block_of_rows(root.n_hidden)
@@ -50,7 +53,10 @@ def may_pay(root: Any, n_rows: int) -> bool:
 
 def pays(root: Any, n_rows: int) -> bool:
     """Whether they are now."""
-    return may_pay(root, n_rows) and root.basis is None and _is_safe(root)
+    if not may_pay(root, n_rows):
+        return False
+    root.refresh()
+    return root.basis is None and _is_safe(root)
 
 
 def _is_safe(root: Root) -> bool:
@@ -59,19 +65,29 @@ def _is_safe(root: Root) -> bool:
     return error <= _SAFE  # nan compares false
 
 
-def record(root: Root, blocks: Iterator[tuple[Array, Array]]) -> tuple[Root, Array] | None:
+def record(
+    root: Root, blocks: Iterator[tuple[Array, Array]], choose: Choose | None = None
+) -> tuple[Root, Array] | None:
     """The root after all rows, and the prediction of each before it was learned.
 
     None if digits were lost on the way: the rows must then be learned in another way.
+
+    Parameters
+    ----------
+    root : Root
+    blocks : iterator of rows and targets
+    choose : function, optional
+        What ridge to add to the sums after a block, given H'H, H'Y and |Y|²: a number, None for
+        the same as before, or nan where the Gram matrix cannot tell.
     """
     predicted = []
     with one_thread, _side_by_side() as submit:
-        G, R = linalg.gram_of_root(root.R), root.R
+        sums = root.gram_sums()
+        G, C, squares, ridge, R = sums.G, sums.C, sums.squares, sums.ridge, root.R
         spare = [np.zeros_like(G) for _ in range(2)]  # roots lie in them by turns
         room = np.empty(0)
-        C, squares = linalg.matmul(R.T, root.Z), root.loss + column_squares(root.Z)
         for H, Y in blocks:
-            following = submit(_learned, G, H, spare[0])
+            following = submit(_learned, G, H, spare[0], ridge)
             if room.size < H.size:
                 room = np.empty(H.size)
             found = _innovations(R, C, H, Y, room[: H.size].reshape(H.shape))
@@ -80,20 +96,28 @@ def record(root: Root, blocks: Iterator[tuple[Array, Array]]) -> tuple[Root, Arr
             if not following() or found is None:
                 return None
             predicted.append(Y - found)
+            chosen = None if choose is None else choose(G, C, squares)
+            if chosen is not None and chosen != ridge:
+                ridge = chosen
+                if not (ridge >= 0 and _rooted(G, spare[0], ridge)):  # nan compares false
+                    return None
             R = spare[0]
             spare.reverse()
-    other = root.copy()
-    other.R, other.Z = R, linalg.solve_root(R, C, transposed=True)
-    other.loss = np.maximum(squares - column_squares(other.Z), 0.0)
-    other._weights = other._trace = None
-    other._shared = False
-    return (other, np.concatenate(predicted)) if _is_safe(other) else None
+    other = root.after_gram(GramSums(G, C, squares, ridge), R)
+    if other is None or not _is_safe(other):
+        return None
+    return other, np.concatenate(predicted)
 
 
-def _learned(G: Array, H: Array, R: Array) -> bool:
-    """G ← G + H'H, and its root into R."""
+def _learned(G: Array, H: Array, R: Array, ridge: float) -> bool:
+    """G ← G + H'H, and its root with a ridge into R."""
     unlocked.add_gram(G, H)
+    return _rooted(G, R, ridge)
+
+
+def _rooted(G: Array, R: Array, ridge: float) -> bool:
     np.copyto(R, G)
+    linalg.add_ridge(R, ridge)
     return unlocked.root_in_place(R)
 
 

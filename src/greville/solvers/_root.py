@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Self
 
@@ -40,6 +41,16 @@ _LARGEST_DEFICIT = {"d": 1e-9, "f": 1e-3}
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
+@dataclass(frozen=True)
+class GramSums:
+    """H'H, of which the upper triangle counts, H'Y and |Y|², and the ridge to add before a root."""
+
+    G: Array
+    C: Array
+    squares: Array
+    ridge: float
+
+
 class Root(Spread):
     """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
 
@@ -64,6 +75,8 @@ class Root(Spread):
         Whether rows come around their `mean`, which goes with them: H and Y above are then the
         centred rows and targets.
     """
+
+    is_sum = True  # whether every row counts in full, for ever
 
     def __init__(
         self,
@@ -397,6 +410,20 @@ class Root(Spread):
         change = linalg.solve_root(root, step)
         small = column_squares(change) <= _LONGEST_STEP**2 * column_squares(W)  # nan compares false
         return step if small.all() else None
+
+    def gram_sums(self) -> GramSums:
+        """What R and Z are roots of, in new arrays."""
+        squares = self.loss + column_squares(self.Z)
+        return GramSums(linalg.gram_of_root(self.R), linalg.matmul(self.R.T, self.Z), squares, 0.0)
+
+    def after_gram(self, sums: GramSums, R: Array) -> Self | None:
+        """A copy that has learned more rows, given their sums and the root of these."""
+        other = self.copy()
+        other.R, other.Z = R, linalg.solve_root(R, sums.C, transposed=True)
+        other.loss = np.maximum(sums.squares - column_squares(other.Z), 0.0)
+        other._weights = other._trace = None
+        other._shared = False
+        return other
 
     # While the rows do not span the whole space
 

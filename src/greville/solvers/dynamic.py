@@ -32,6 +32,7 @@ _LARGEST_FACTOR = 1e3
 class FadingRoot(Root):
     """A root that also knows how large activations are, from the rows that had any."""
 
+    is_sum = False
     energy = 0.0  # the sum of |a|², a row k such rows ago counting (2 - alpha)^k
     excited = 0.0  # the number of such rows, counted likewise
     warned = False
@@ -46,6 +47,8 @@ class FadingRoot(Root):
 
 class FadingChosenRoot(ChosenRoot, FadingRoot):
     """The same, with a ridge that is chosen."""
+
+    is_sum = False
 
 
 class DynamicOpium(ChoosingSolver):

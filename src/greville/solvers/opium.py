@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,8 @@ from ..validation import check_number, check_squares, check_switch
 from ._additive import AdditiveSolver
 from ._choosing import ChoosingSolver
 from ._chosen import ChosenRoot
+from ._evidence import Path
+from ._mean import Followed
 from ._root import Root
 from ._rows import Rows, Waiting, block_length
 
@@ -179,6 +182,11 @@ class Opium(ChoosingSolver, AdditiveSolver):
             state.choose(cheap=True)
         return state, errors
 
+    def _chooser(self, state: Any, blocks: Followed, weight: Array, seen: int) -> Any:
+        if not self._chooses:
+            return None
+        return _ChoicesInRecord(state, blocks, weight, seen, self._last_due)
+
     def _record_length(self, seen: int) -> int:
         longest = super()._record_length(seen)
         if self._chooses:
@@ -233,6 +241,36 @@ class Opium(ChoosingSolver, AdditiveSolver):
             errors = Y - self._predicted(H, W)
             parts.append(Y - errors / (1 - own)[:, None].astype(Y.dtype))
         return np.concatenate(parts)
+
+
+class _ChoicesInRecord:
+    """Chooses ε after those blocks of a record at whose end it is due; `path` is the last."""
+
+    def __init__(
+        self,
+        state: ChosenRoot,
+        blocks: Followed,
+        weight: Array,
+        seen: int,
+        last_due: Callable[[int], int],
+    ) -> None:
+        self._state = state
+        self._blocks = blocks
+        self._weight = weight
+        self._seen = seen
+        self._last_due = last_due
+        self.path: Path | None = None
+
+    def __call__(self, G: Array, C: Array, squares: Array) -> float | None:
+        n = self._blocks.n_read
+        if self._last_due(self._seen + n) != self._seen + n:
+            return None
+        now = self._state.copy()
+        now.tally(self._weight[:n])
+        now.mean = self._blocks.after
+        ridge = now.ridge_by_gram(G, C, squares)
+        self.path = now.path
+        return ridge
 
 
 def _counts(rows: Rows) -> Array:

@@ -29,6 +29,7 @@ Chunk = tuple[Array, Array, Array]
 class WindowRoot(Root):
     """A root, the rows it was made of, and how many have been removed since it was made afresh."""
 
+    is_sum = False
     kept: tuple[Chunk, ...] = ()
     removed = 0
     after: tuple[Waiting, Array | None] | None = None  # rows that wait, and the weights after them
