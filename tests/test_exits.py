@@ -8,6 +8,8 @@ import time
 import pytest
 from benchmarks.exits import GREVILLE, catches, counted, prepared
 
+from . import children
+
 NAMES = [
     "train, no such target",
     "train, a ragged row",
@@ -41,18 +43,15 @@ def test_training_that_waits_for_a_pipe_can_be_stopped(tmp_path):
     for held in (False, True):
         pipe = tmp_path / f"pipe-{held}.csv"
         os.mkfifo(pipe)
-        process = subprocess.Popen(
-            [*GREVILLE, "train", str(pipe), "--target", "y"],
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-        )
-        writer = open(pipe, "wb", buffering=0) if held else None  # noqa: SIM115
-        if writer is not None:
-            writer.write(b"a,y\n1,2\n")
-        while not catches(process.pid, signal.SIGTERM):
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate()[1]
-        assert (process.returncode, said) == (143, b"Stopped after row 0.\n")
-        if writer is not None:
-            writer.close()
+        command = [*GREVILLE, "train", str(pipe), "--target", "y"]
+        with children.started(command, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+            writer = open(pipe, "wb", buffering=0) if held else None  # noqa: SIM115
+            if writer is not None:
+                writer.write(b"a,y\n1,2\n")
+            while process.poll() is None and not catches(process.pid, signal.SIGTERM):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate()[1]
+            assert (process.returncode, said) == (143, b"Stopped after row 0.\n")
+            if writer is not None:
+                writer.close()

@@ -23,7 +23,9 @@ from greville import ELMClassifier, ELMRegressor, FourierLayer, RandomLayer
 from greville.cli._app import app
 from greville.tables import Reading, TableModel, Troubles, find_sources, read
 
-from .test_commands import GREVILLE, here, refused, run
+from . import children
+from .children import GREVILLE
+from .test_commands import here, refused, run
 
 __all__ = ["here"]  # every test in a folder of its own
 
@@ -46,7 +48,7 @@ def outside(*arguments, stdin=None, memory=None):
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
-    return subprocess.run(
+    return children.run(
         [*GREVILLE, *map(str, arguments)],
         input=stdin,
         capture_output=True,
@@ -261,7 +263,7 @@ for seed in range(100):
     if done.exit_code not in (0, 2):
         sys.exit(f"{{seed}}: {{done.exit_code}} {{done.output}}")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = children.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout[-10:], done.stderr)
 
 
@@ -395,10 +397,9 @@ def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
         (("stream", "--target", "s"), Path("e.csv").read_bytes()),
     ):
         master, slave = pty.openpty()
-        done = subprocess.Popen(
-            [*GREVILLE, *command], stdout=slave, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        done = children.run(
+            [*GREVILLE, *command], stdout=slave, input=stdin or b"", stderr=subprocess.DEVNULL
         )
-        done.communicate(stdin)
         os.close(slave)
         shown = b""
         while True:
@@ -419,14 +420,13 @@ def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
 
 def test_two_streams_cannot_have_one_checkpoint():
     command = [*GREVILLE, "stream", "--target", "y", "--checkpoint", "c.greville"]
-    first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    first.stdin.write(b'{"a": 1, "y": 1}\n{"a": 2, "y": 2}\n')
-    first.stdin.flush()
-    first.stdout.readline()
-    said = refused_stream('{"a": 1}\n', "--checkpoint", "c.greville")
-    assert said.startswith("c.greville: another greville command is using it; wait until")
-    first.send_signal(signal.SIGKILL)  # the lock goes with the process, its file does not
-    first.communicate()
+    with children.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write(b'{"a": 1, "y": 1}\n{"a": 2, "y": 2}\n')
+        first.stdin.flush()
+        first.stdout.readline()
+        said = refused_stream('{"a": 1}\n', "--checkpoint", "c.greville")
+        assert said.startswith("c.greville: another greville command is using it; wait until")
+        first.send_signal(signal.SIGKILL)  # the lock goes with the process, its file does not
     assert Path(".c.greville.lock").exists()
     lines = "".join(f'{{"a": {i}, "y": {i}}}\n' for i in range(5))
     command = "stream", "--target", "y", "--checkpoint", "c.greville"
@@ -444,13 +444,12 @@ def test_nor_can_training_and_unlearning(tmp_path):
         "m.greville": ("unlearn", "m.greville", "slow.csv"),
     }
     for name, command in held.items():
-        first = subprocess.Popen([*GREVILLE, *command], stderr=subprocess.DEVNULL)
-        wait_for(lambda name=name: Path(f".{name}.lock").exists())
-        others = [command, ("train", "a.csv", "--resume", "m.greville")][: 1 + (name[0] == "m")]
-        for other in others:
-            assert refused(*other).startswith(f"{name}: another greville command is using it")
-        first.kill()
-        first.wait()
+        with children.started([*GREVILLE, *command], stderr=subprocess.DEVNULL) as first:
+            wait_for(lambda name=name: Path(f".{name}.lock").exists())
+            others = [command, ("train", "a.csv", "--resume", "m.greville")][: 1 + (name[0] == "m")]
+            for other in others:
+                assert refused(*other).startswith(f"{name}: another greville command is using it")
+            first.kill()
     run("train", "a.csv", "--resume", "m.greville")
 
 
@@ -496,7 +495,7 @@ from greville.tables import Reading, Troubles, find_sources, read
 batches = read(find_sources(["long.csv"] * 50), Reading(), Troubles())
 next(batches)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    done = children.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

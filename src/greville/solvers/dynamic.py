@@ -338,6 +338,8 @@ class DynamicOpium(ChoosingSolver):
         if self._keep == 1 or not state.rank:
             return
         pivots = np.abs(np.diagonal(state.R))
+        if state.basis is not None and float(self.epsilon) > 0:  # what no row has reached
+            pivots = np.append(pivots, state.prior)
         limits = np.finfo(state.R.dtype)
         if pivots.min() < limits.tiny:
             raise FloatingPointError(
