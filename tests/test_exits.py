@@ -31,7 +31,7 @@ def cases(tmp_path_factory):
 def test_commands_end_with_an_exit_code(cases, name):
     """`make bench CASES=exits` has more runs."""
     case, wanted = cases[name]
-    assert counted(case, runs=6) == {wanted: 6}
+    assert counted(case, runs=3) == {wanted: 3}
 
 
 def test_every_case_is_tried(cases):
