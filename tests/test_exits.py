@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -36,6 +37,45 @@ def test_commands_end_with_an_exit_code(cases, name):
 
 def test_every_case_is_tried(cases):
     assert sorted(cases) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("command", ["--version", "--help", "info", "score", "train", "nonsense"])
+def test_output_that_nobody_reads_is_no_error(command, tmp_path):
+    """As with head; what is wrong with the command stays so."""
+    table, model = tmp_path / "a.csv", tmp_path / "a.greville"
+    table.write_text("a,y\n" + "".join(f"{i % 7},{i % 5 + 0.5}\n" for i in range(50)))
+    train = ["train", str(table), "--target", "y", "--output", str(model), "--json"]
+    children.run([*GREVILLE, *train], capture_output=True)
+    rest = {"info": ["info", str(model)], "score": ["score", str(model), str(table)]}
+    rest["train"] = train
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        arguments = rest.get(command, [command])
+        done = children.run([*GREVILLE, *arguments], stdout=write, stderr=-1, check=False)
+    finally:
+        os.close(write)
+    assert done.returncode == (2 if command == "nonsense" else 0)
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_stream_leaves_signals_that_are_ignored(tmp_path):
+    """As a shell ignores them for what it starts in the background."""
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "sys.argv = ['greville', 'stream', '--target', 'y']; "
+        "from greville.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code]
+    with children.started(command, stdin=-1, stdout=-1, cwd=tmp_path) as process:
+        process.stdin.write(b'{"a": 1, "y": 1}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.stdin.write(b'{"a": 2, "y": 1}\n')
+        process.stdin.close()
+        assert b"prediction" in process.stdout.read()
+        assert process.wait(children.LIMIT) == 0
 
 
 def test_training_that_waits_for_a_pipe_can_be_stopped(tmp_path):

@@ -434,6 +434,19 @@ def condition(R: Array) -> float:
     return product
 
 
+def smallest_singular_value(R: Array) -> float:
+    """Of a root, by eight steps of power iteration; from above, seldom by more than two."""
+    if not len(R):
+        return float("inf")
+    v = np.random.RandomState(0).normal(size=len(R)).astype(R.dtype)
+    trsv = _blas_routine("trsv", R)
+    with np.errstate(all="ignore"):
+        for _ in range(8):
+            v = trsv(R, trsv(R, _unit(v), trans=1))
+        size = float(np.linalg.norm(v))
+    return 1 / float(np.sqrt(size)) if size > 0 and np.isfinite(size) else 0.0
+
+
 def _unit(v: Array) -> Array:
     return v / np.linalg.norm(v)
 

@@ -230,7 +230,8 @@ class _Stop:
 @contextmanager
 def _stopping() -> Iterator[_Stop]:
     stop = _Stop()
-    before = {n: signal.signal(n, stop.hear) for n in (signal.SIGTERM, signal.SIGINT)}
+    heard = [n for n in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {n: signal.signal(n, stop.hear) for n in heard}  # what a shell has ignored stays so
     try:
         yield stop
     finally:

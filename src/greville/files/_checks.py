@@ -31,7 +31,7 @@ _MOST_NUMBERS = 1 << 23
 _SMALL = 1 << 20
 
 # What weights may not exceed: their products with activations would not be finite.
-_LARGEST = {"d": 1e150, "f": 1e25}
+_LARGEST = {"d": 1e300, "f": 1e37}
 
 
 def need(right: Any, what: str) -> None:
@@ -61,6 +61,7 @@ def root(r: Root) -> None:
         need(fits, "the basis of a root does not fit it")
     need(r.loss.shape == Z.shape[1:] and r.loss.dtype == np.float64, "a root has a wrong loss")
     need(r.prior >= 0 and r.largest_row >= 0, "a root has negative sizes")
+    need(r.lost >= 0, "a root has negative errors")
     need(r.count >= 0 and r.count_of_squares >= 0, "a root has negative counts")
     need(bool((r.loss >= 0).all()), "a root has a negative loss")
     if r.mean is not None:

@@ -177,6 +177,7 @@ _ROOT = {
     "count_of_squares": finite,
     "mean": nothing | known("Mean"),
     "largest_row": number,
+    "lost": finite,
     "_weights": nothing | array(2),
     "_trace": nothing | number,
     "_shared": flag,

@@ -8,8 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..linalg import column_squares
 from ..validation import unchanged_on_error
 from ._exact import RootSolver
+from ._mean import Mean
 from ._rows import FEW, Rows, Waiting
 
 # Rows removed together: as many as there are weights, since each time costs a factorisation, but
@@ -20,6 +22,16 @@ _MOST = 1024
 # What removing a row must leave of its direction, as a power of eps. The relative error of
 # the weights, measured, is about three times eps over what is left: 1e-8 at this limit in float64.
 _LEAST_LEFT = 0.46
+
+
+# How far the sums of squares of all rows may be from what was learned, when all are unlearned.
+_ALIKE = {"d": 1e-6, "f": 1e-2}
+
+_CANNOT_UNLEARN = (
+    "these rows cannot be unlearned: either some of them, or their targets or weights, were not "
+    "learned like this, or the rows that are left do not determine the weights any more (a larger "
+    "epsilon helps). The model is as it was."
+)
 
 
 class AdditiveSolver(RootSolver):
@@ -81,6 +93,9 @@ class AdditiveSolver(RootSolver):
                 f"got {rows.n} rows to unlearn, but only {self.n_samples_seen_} were learned."
             )
         state = self._flush().copy()
+        if rows.n == self.n_samples_seen_:
+            self._unlearn_all(state, rows)
+            return
         least = float(np.finfo(self._dtype).eps) ** _LEAST_LEFT
         for part in rows.slices(int(np.clip(self.n_features_in_, FEW, _MOST))):
             H, Y = rows.make(part.start, part.stop)
@@ -92,16 +107,38 @@ class AdditiveSolver(RootSolver):
                 root = np.sqrt(weight)[:, None]
                 H, Y = root * H, root * Y
             if not state.remove(np.ascontiguousarray(H), np.ascontiguousarray(Y), least):
-                raise ValueError(
-                    "these rows cannot be unlearned: either some of them, or their targets or "
-                    "weights, were not learned like this, or the rows that are left do not "
-                    "determine the weights any more (a larger epsilon helps). The model is as it "
-                    "was."
-                )
+                raise ValueError(_CANNOT_UNLEARN)
             state.mean = mean
         state.tally(-np.ones(rows.n) if rows.weight is None else -rows.weight)
         self._held = (self._changed(state), Waiting())
         self.n_samples_seen_ -= rows.n
+
+    def _unlearn_all(self, state: Any, rows: Rows) -> None:
+        """Start again, if these are the rows that were learned: if their sums of squares agree."""
+        mean, n_outputs = state.mean, self._n_outputs
+        start = None if mean is None else Mean.of_nothing(self.n_features_in_, n_outputs)
+        blocks, found = self._blocks(rows, start), np.zeros(1 + n_outputs)
+        for H, Y in blocks():
+            found += np.append(column_squares(H).sum(), column_squares(Y))
+        known = np.append(*state.squares())
+        alike = _ALIKE[self._dtype.char]
+        slack = alike * np.maximum(found, known)
+        slack[0] += state.slack
+        if mean is not None:
+            sizes = mean.count * np.append(mean.row @ mean.row, mean.target**2)
+            slack += alike * sizes
+            moved = blocks.after.row - mean.row, blocks.after.target - mean.target  # type: ignore[union-attr]
+            steps = mean.count * np.append(moved[0] @ moved[0], moved[1] ** 2)
+            if (steps > alike**2 * (sizes + np.maximum(found, known)) + alike * slack).any():
+                raise ValueError(_CANNOT_UNLEARN)
+        if (np.abs(found - known) > slack).any():
+            raise ValueError(_CANNOT_UNLEARN)
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Forget all rows."""
+        start = self._start(self.n_features_in_, self._n_outputs, self._dtype)
+        self._held, self.n_samples_seen_ = (start, Waiting()), 0
 
     def _changed(self, state: Any) -> Any:
         """The state after it has lost rows, or met another."""

@@ -79,7 +79,7 @@ class Ahead:
         self.root = root
         self.reach = reach
         self.growth = growth
-        self.held: Held = (root, Waiting())  # of what waits here, `predict` speaks
+        self.held: Held = (root, Waiting())  # what `predict` predicts after
         self.longest = 0.0
         self.reflects = reflect
         self._n = 0

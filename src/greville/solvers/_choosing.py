@@ -41,7 +41,7 @@ class ChoosingSolver(RootSolver):
         state = self._root()
         if not isinstance(state, ChosenRoot) or state.path is None:
             raise ValueError(
-                "there is no path: epsilon was given, or no row has come yet that was not zero; "
-                "pass epsilon='auto' and learn some rows."
+                "there is no path: epsilon was given, or the rows so far do not differ; pass "
+                "epsilon='auto' and learn more rows."
             )
         return state.path

@@ -12,7 +12,16 @@ from .. import linalg
 from ..linalg import Array, column_squares
 from ..threads import one_thread
 from ._evidence import Path, Sums, choose, takes_singular_values
-from ._root import LARGEST_LOSS, ONE_THREAD, SMALL, Blocks, GramSums, Root
+from ._root import (
+    LARGEST_LOSS,
+    ONE_THREAD,
+    SMALL,
+    Blocks,
+    GramSums,
+    Root,
+    added_errors,
+    rounding_of_sums,
+)
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
 # only if ε can still become so many times smaller.
@@ -23,6 +32,9 @@ _ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
 
 # What removing rows must leave of a direction so that no digits are lost, as a power of eps.
 _LEAST_LEFT = 0.46
+
+# How much less than nothing rounding may leave of the squares of targets.
+_ROUNDING_OF_TARGETS = 1e-6
 
 # The ε in use before any row could be learned from, when the weights are zero for any.
 _BEFORE = 1e-3
@@ -37,8 +49,8 @@ class ChosenRoot(Root):
 
     Where the sums come from a difference or a Gram matrix, they have an error of the size of its
     rounding. They then contain a ridge of that size, which is known, as their prior; and `least` is
-    the ε from which on the error does not matter. Both are small, absolute numbers: they are soon
-    nothing next to rows that come later.
+    the smallest ε at which the error does not matter. Both are absolute numbers, and small: after
+    more rows they do not matter any more.
 
     Parameters
     ----------
@@ -164,38 +176,50 @@ class ChosenRoot(Root):
 
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
         """As in `Root`; where too little is left of a direction, in the sums themselves."""
-        if self.sums.basis is not None:  # no row so far but zeros
-            self.sums.loss = np.maximum(self.sums.loss - column_squares(Y), 0.0)
-            return not H.any()
+        if not self.sums.R.any():  # no row so far but zeros
+            left = self.sums.loss - column_squares(Y)
+            if H.any() or (left < -_ROUNDING_OF_TARGETS * self.sums.loss).any():
+                return False
+            self.sums.loss = np.maximum(left, 0.0)
+            self._forget_root()
+            return True
+        error = rounding_of_sums(self.sums.R)
         limit = float(np.finfo(self.Z.dtype).eps) ** _LEAST_LEFT
-        if not self.sums.remove(H, Y, limit) and not self._subtract(H, Y):
-            return False
+        if not self.sums.remove(H, Y, limit):
+            found = self._subtract(H, Y, 4 * error)
+            if found is None:
+                return False
+            error = found
+        self._raise_least(error)
         self._forget_root()
         return True
 
-    def _subtract(self, H: Array, Y: Array) -> bool:
+    def _raise_least(self, error: float) -> None:
+        """Keep ε above what one more error of the sums, in H'H, can do."""
+        more = _ABOVE_ERRORS[self.Z.dtype.char] * error
+        self.least = float(np.sqrt(added_errors(self.least**2, more)))
+
+    def _subtract(self, H: Array, Y: Array, rounding: float) -> float | None:
         """The sums less those of some rows: in float64, and with a ridge as large as its rounding.
 
-        False, and no change, if what is left is no sum of squares to rounding.
+        Returns the ridge. None, and no change, if what is left is no sum of squares to rounding.
         """
         sums, dtype = self.sums, self.Z.dtype
         R, Z, T, targets = (A.astype(np.float64) for A in (sums.R, sums.Z, H, Y))
         G, C = linalg.gram_of_root(np.asfortranarray(R)), linalg.matmul(R.T, Z)
-        rounding = 4 * float(np.finfo(dtype).eps) * float(G.diagonal().max())
         squares = sums.loss + column_squares(sums.Z) - column_squares(Y)
         linalg.subtract_gram(G, np.ascontiguousarray(T))
         C -= linalg.matmul(T.T, targets)
-        for error in (rounding, len(G) * rounding):
-            root = linalg.root_of_gram(linalg.with_ridge(G, error))
+        for ridge in (rounding, len(G) * rounding):
+            root = linalg.root_of_gram(linalg.with_ridge(G, ridge))
             if root is None:
                 continue
             new = linalg.solve_root(root, C, transposed=True)
             parts = root.astype(dtype, order="F"), new.astype(dtype, order="F")
             if sums._replace(parts, squares, self.mean):
-                sums.prior = float(np.hypot(sums.prior, np.sqrt(error)))
-                self.least = max(self.least, float(np.sqrt(_ABOVE_ERRORS[dtype.char] * error)))
-                return True
-        return False
+                sums.prior = float(np.hypot(sums.prior, np.sqrt(ridge)))
+                return ridge
+        return None
 
     def merge(self, other: Root) -> bool:
         assert isinstance(other, ChosenRoot)
@@ -210,7 +234,7 @@ class ChosenRoot(Root):
         mine.prior = float(np.hypot(mine.prior, theirs.prior))
         self.count += other.count
         self.count_of_squares += other.count_of_squares
-        self.least = float(np.hypot(self.least, other.least))
+        self.least = float(np.sqrt(added_errors(self.least**2, other.least**2)))
         self._forget_root()
         return True
 
@@ -344,6 +368,13 @@ class ChosenRoot(Root):
         self.epsilon, self.least = epsilon, least
         self._holds(epsilon)
         return True
+
+    def squares(self) -> tuple[float, Array]:
+        return self.sums.squares()
+
+    @property
+    def slack(self) -> float:
+        return self.n_hidden * self.least**2
 
     # For a record of many rows
 

@@ -34,11 +34,14 @@ _START = 0.1
 # Steps taken at once while looking for the top.
 _STRIDE = 4
 
-# What is thought before any row: the noise has a hundredth of the variance of the signal, give or
-# take a factor of 100. Twenty rows have more to say than this.
+# A weak prior: the noise has a hundredth of the variance of the signal, with a standard deviation
+# of two decades. Twenty rows outweigh it.
 _TYPICAL = 0.01
 _DECADES = 2.0
 
+
+# The smallest number that has all its digits.
+_TINY = float(np.finfo(float).tiny)
 
 # Sums of squares of targets up to so many times eps² of what they are next to are rounding.
 _ROUNDING = 1e4
@@ -132,7 +135,7 @@ def choose(sums: Sums, smallest: float, *, cheap: bool) -> tuple[Path, Array | N
         curve: _Curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
-    lowest = int(np.ceil(STEPS * np.log10(smallest))) if smallest > 1e-30 else -30 * STEPS
+    lowest = int(np.ceil(STEPS * np.log10(max(smallest, _TINY))))
     tried = curve.search(lowest)
     best = max(sorted(tried), key=lambda k: tried[k])
     kept = sorted(k for k in tried if np.isfinite(tried[k]))
@@ -154,7 +157,7 @@ class _Curve(ABC):
         self.sums = sums
         self.n_units = n_units
         self.count = sums.count
-        length = sums.length if sums.length > 1e-200 else 1.0
+        length = max(sums.length, _TINY)
         self.typical = float(np.log10(_TYPICAL * length))
 
     def varying(self, squares: Array, eps: float) -> Array:
@@ -209,7 +212,7 @@ class _BySingularValues(_Curve):
             self.count_directions(int(reached.sum()), left, squares, digits)
 
     def search(self, lowest: int) -> dict[int, float]:
-        highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), 1e-300)))
+        highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), _TINY)))
         last = max(lowest, int(np.ceil(max(highest, STEPS * (self.typical / 2 + 1)))))
         first = max(lowest, last - 20 * STEPS)
         places = np.arange(first, last + 1)
@@ -249,7 +252,7 @@ class _ByCholesky(_Curve):
     def search(self, lowest: int) -> dict[int, float]:
         assert self.gram is not None
         mean = float(self.gram.diagonal().mean(dtype=np.float64))
-        start = max(lowest, round(STEPS * 0.5 * np.log10(max(_START * mean, 1e-300))))
+        start = max(lowest, round(STEPS * 0.5 * np.log10(max(_START * mean, _TINY))))
         if self._climb(start, -_STRIDE, lowest) == start:
             self._climb(start, _STRIDE, lowest)
         self._at(self._top_of_parabola())

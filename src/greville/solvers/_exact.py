@@ -319,7 +319,10 @@ class RootSolver(OnlineSolver):
 
     @property
     def theta_(self) -> Array:
-        """The paper's θ, the (pseudo)inverse of H'H, of shape (n_hidden, n_hidden); eq. (11)."""
+        """The paper's θ, the (pseudo)inverse of H'H, of shape (n_hidden, n_hidden); eq. (11).
+
+        With an intercept, of the rows around their mean.
+        """
         return self._root().theta()
 
     @property
@@ -330,6 +333,9 @@ class RootSolver(OnlineSolver):
 
     @property
     def loss_(self) -> Array | float:
-        """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output."""
+        """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output.
+
+        With an intercept, of rows and targets around their means.
+        """
         loss = self._root().loss
         return float(loss[0]) if self._flat else loss.copy()

@@ -229,8 +229,8 @@ def _around_own_mean(
 def _centred(A: Array, w: Array, count: float) -> tuple[Array, Array]:
     """Rows around their mean in an array with one row more, and that mean in float64.
 
-    Around a first mean, with the rounding of its sum; what that leaves is a small number, and
-    known exactly enough. The rows are moved by it too unless it is rounding next to their spread.
+    First around a mean with the rounding of its sum. The mean of what is left corrects it; the
+    rows are corrected too, unless that is too small to matter next to their spread.
     """
     out = np.empty((len(A) + 1, A.shape[1]), A.dtype)
     rows = out[:-1]

@@ -35,6 +35,9 @@ _SMALL_GRAM = 1e7
 # Roots of this size are not worth a second thread where they are factorised over and over.
 ONE_THREAD = 1024
 
+# The error of the weights that removing rows may cause, as a part of them.
+_LARGEST_LOST = {"d": 1e-7, "f": 3e-2}
+
 # How negative, next to what it is a difference of, rounding may make a sum of squares.
 _LARGEST_DEFICIT = {"d": 1e-9, "f": 1e-3}
 
@@ -99,6 +102,7 @@ class Root(Spread):
         self.count_of_squares = 0.0
         self.mean = Mean.of_nothing(n_hidden, n_outputs) if intercept else None
         self.largest_row = np.inf  # up to which size of rows the prior in R loses no digits
+        self.lost = 0.0  # the error of R'R from all rows that were removed
         self._weights: Array | None = None
         self._trace: float | None = None
         self._shared = False
@@ -154,6 +158,7 @@ class Root(Spread):
         self.Z *= root
         self.prior *= float(np.sqrt(decay))
         self.largest_row = np.inf  # rows that fade have a floor instead
+        self.lost *= decay
         self.loss = self.loss * decay
         self._trace = None
 
@@ -174,7 +179,8 @@ class Root(Spread):
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
         """R'R ← R'R - H'H and R'Z ← R'Z - H'Y. False, and no change, if that leaves no root.
 
-        Or if a row would leave less than `least` of what R'R has in its direction.
+        Or if a row would leave less than `least` of what R'R has in its direction, or if the
+        rounding of this and all earlier removals would matter to the weights.
         """
         T = H
         if self.basis is not None:
@@ -183,9 +189,18 @@ class Root(Spread):
             if (outside > default_tol(self.n_hidden, H.dtype) ** 2 * column_squares(H.T)).any():
                 return False
         squares = self.loss + column_squares(self.Z) - column_squares(Y)
+        lost = added_errors(self.lost, rounding_of_sums(self.R))
         with one_thread if self.rank < ONE_THREAD else nullcontext():
             new = linalg.remove_rows(self.R, self.Z, T, Y, least)
-        return self._replace(new, squares, self.mean)
+            if new is None:
+                return False
+            smallest = linalg.smallest_singular_value(new[0])
+        if not lost <= _LARGEST_LOST[self.Z.dtype.char] * smallest**2:
+            return False
+        if not self._replace(new, squares, self.mean):
+            return False
+        self.lost = lost
+        return True
 
     def merge(self, other: Root) -> bool:
         """Learn the rows that another root has learned, from the same prior. False as above."""
@@ -194,6 +209,7 @@ class Root(Spread):
         blocks = [block for block in blocks if len(block[0])]
         self.absorb(lambda: iter(blocks), sum(len(block[0]) for block in blocks))
         self.loss = self.loss + other.loss
+        self.lost = added_errors(self.lost, other.lost)
         self.count += other.count
         self.count_of_squares += other.count_of_squares
         if self.prior == 0 or not other.rank:
@@ -411,6 +427,16 @@ class Root(Spread):
         small = column_squares(change) <= _LONGEST_STEP**2 * column_squares(W)  # nan compares false
         return step if small.all() else None
 
+    def squares(self) -> tuple[float, Array]:
+        """Sums of squares of all rows and, for each output, of all targets; around their means."""
+        total = float(column_squares(self.R).sum()) - self.rank * self.prior**2
+        return max(total, 0.0), self.loss + column_squares(self.Z)
+
+    @property
+    def slack(self) -> float:
+        """How far the sum of squares of all rows may be off, after others were removed."""
+        return self.n_hidden * self.lost
+
     def gram_sums(self) -> GramSums:
         """What R and Z are roots of, in new arrays."""
         squares = self.loss + column_squares(self.Z)
@@ -539,6 +565,16 @@ def with_intercept(W: Array, mean: Mean | None) -> Array:
     both = np.empty((len(W) + 1, W.shape[1]), W.dtype)
     both[0], both[1:] = mean.constant(W), W
     return both
+
+
+def rounding_of_sums(R: Array) -> float:
+    """The error that a difference of sums of squares as large as those of R has."""
+    return float(np.finfo(R.dtype).eps) * float(column_squares(R).max(initial=0.0))
+
+
+def added_errors(first: float, second: float) -> float:
+    """The size of the sum of two errors that know nothing of each other."""
+    return float(np.hypot(first, second))
 
 
 def default_tol(n_hidden: int, dtype: Any) -> float:

@@ -91,7 +91,7 @@ class Waiting:
         store, n = self.store, self.n
         if store is None or n == store.length or store.used != n:
             store = self._copied(n + 1, len(h), np.size(y), h.dtype)
-        store.used = n + 1  # claimed, in one breath with the question above
+        store.used = n + 1  # claimed: no other thread runs between the test above and this
         store.H[n] = h
         store.Y[n] = y
         return Waiting(store, n + 1)
