@@ -189,15 +189,16 @@ class Root(Spread):
             if (outside > default_tol(self.n_hidden, H.dtype) ** 2 * column_squares(H.T)).any():
                 return False
         squares = self.loss + column_squares(self.Z) - column_squares(Y)
-        lost = added_errors(self.lost, rounding_of_sums(self.R))
         with one_thread if self.rank < ONE_THREAD else nullcontext():
             new = linalg.remove_rows(self.R, self.Z, T, Y, least)
             if new is None:
                 return False
-            smallest = linalg.smallest_singular_value(new[0])
+            *parts, leverage = new
+            smallest = linalg.smallest_singular_value(parts[0])
+        lost = added_errors(self.lost, leverage * rounding_of_sums(self.R))
         if not lost <= _LARGEST_LOST[self.Z.dtype.char] * smallest**2:
             return False
-        if not self._replace(new, squares, self.mean):
+        if not self._replace((parts[0], parts[1]), squares, self.mean):
             return False
         self.lost = lost
         return True
@@ -568,7 +569,7 @@ def with_intercept(W: Array, mean: Mean | None) -> Array:
 
 
 def rounding_of_sums(R: Array) -> float:
-    """The error that a difference of sums of squares as large as those of R has."""
+    """The error of a difference of sums of squares, of which one was as large as those of R."""
     return float(np.finfo(R.dtype).eps) * float(column_squares(R).max(initial=0.0))
 
 
