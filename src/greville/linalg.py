@@ -130,10 +130,8 @@ def append_diagonal(R: Array, Z: Array, d: float, targets: Array) -> Array:
 
 def remove_rows(
     R: Array, Z: Array, H: Array, Y: Array, least: float | None = None
-) -> tuple[Array, Array, float] | None:
-    """The root of R'R - H'H, its right-hand side, and the largest leverage of a row.
-
-    The first two in new arrays; None where there is none.
+) -> tuple[Array, Array] | None:
+    """The root of R'R - H'H and its right-hand side, in new arrays; None where there is none.
 
     With F = R⁻ᵀH' that is R'(I - FF')R. For LL' = I - F'F and K = (I + L')⁻¹ the matrix in the
     middle is C'C with C = I - FKF', whose inverse transposed is I + FKL⁻¹F'. So the root is the
@@ -144,7 +142,6 @@ def remove_rows(
     F = solve_root(R, H.T, transposed=True)
     G = np.eye(len(H), dtype=R.dtype, order="F")
     G -= matmul(F.T, F)
-    leverage = 1 - float(np.diagonal(G).min(initial=1.0))
     Lt = root_of_gram(G)  # nan and inf give None
     if Lt is None or np.diagonal(Lt).min() ** 2 < least:
         return None
@@ -152,8 +149,7 @@ def remove_rows(
     inner = solve_root(Lt, matmul(F.T, left), transposed=True)
     Lt[np.diag_indices_from(Lt)] += 1
     left += matmul(F, np.ascontiguousarray(solve_root(Lt, inner)))
-    root, targets = root_and_targets(R - matmul(F, np.ascontiguousarray(solve_root(Lt, H))), left)
-    return root, targets, leverage
+    return root_and_targets(R - matmul(F, np.ascontiguousarray(solve_root(Lt, H))), left)
 
 
 def remove_diagonal(R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:

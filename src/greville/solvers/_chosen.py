@@ -19,7 +19,6 @@ from ._root import (
     Blocks,
     GramSums,
     Root,
-    added_errors,
     rounding_of_sums,
 )
 
@@ -183,10 +182,10 @@ class ChosenRoot(Root):
             self.sums.loss = np.maximum(left, 0.0)
             self._forget_root()
             return True
-        error = rounding_of_sums(self.sums.R)
+        error = rounding_of_sums(H)
         limit = float(np.finfo(self.Z.dtype).eps) ** _LEAST_LEFT
         if not self.sums.remove(H, Y, limit):
-            found = self._subtract(H, Y, 4 * error)
+            found = self._subtract(H, Y, 4 * rounding_of_sums(self.sums.R))
             if found is None:
                 return False
             error = found
@@ -196,8 +195,7 @@ class ChosenRoot(Root):
 
     def _raise_least(self, error: float) -> None:
         """Keep ε above what one more error of the sums, in H'H, can do."""
-        more = _ABOVE_ERRORS[self.Z.dtype.char] * error
-        self.least = float(np.sqrt(added_errors(self.least**2, more)))
+        self.least = float(np.sqrt(self.least**2 + _ABOVE_ERRORS[self.Z.dtype.char] * error))
 
     def _subtract(self, H: Array, Y: Array, rounding: float) -> float | None:
         """The sums less those of some rows: in float64, and with a ridge as large as its rounding.
@@ -234,7 +232,7 @@ class ChosenRoot(Root):
         mine.prior = float(np.hypot(mine.prior, theirs.prior))
         self.count += other.count
         self.count_of_squares += other.count_of_squares
-        self.least = float(np.sqrt(added_errors(self.least**2, other.least**2)))
+        self.least = float(np.hypot(self.least, other.least))
         self._forget_root()
         return True
 

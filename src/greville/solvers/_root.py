@@ -179,8 +179,8 @@ class Root(Spread):
     def remove(self, H: Array, Y: Array, least: float | None = None) -> bool:
         """R'R ← R'R - H'H and R'Z ← R'Z - H'Y. False, and no change, if that leaves no root.
 
-        Or if a row would leave less than `least` of what R'R has in its direction, or if the
-        rounding of this and all earlier removals would matter to the weights.
+        Or, given a `least`, if a row would leave less than that of what R'R has in its direction,
+        or if the rounding of this and all earlier removals would matter to the weights.
         """
         T = H
         if self.basis is not None:
@@ -193,12 +193,11 @@ class Root(Spread):
             new = linalg.remove_rows(self.R, self.Z, T, Y, least)
             if new is None:
                 return False
-            *parts, leverage = new
-            smallest = linalg.smallest_singular_value(parts[0])
-        lost = added_errors(self.lost, leverage * rounding_of_sums(self.R))
+            smallest = np.inf if least is None else linalg.smallest_singular_value(new[0])
+        lost = self.lost + rounding_of_sums(T)
         if not lost <= _LARGEST_LOST[self.Z.dtype.char] * smallest**2:
             return False
-        if not self._replace((parts[0], parts[1]), squares, self.mean):
+        if not self._replace(new, squares, self.mean):
             return False
         self.lost = lost
         return True
@@ -210,7 +209,7 @@ class Root(Spread):
         blocks = [block for block in blocks if len(block[0])]
         self.absorb(lambda: iter(blocks), sum(len(block[0]) for block in blocks))
         self.loss = self.loss + other.loss
-        self.lost = added_errors(self.lost, other.lost)
+        self.lost += other.lost
         self.count += other.count
         self.count_of_squares += other.count_of_squares
         if self.prior == 0 or not other.rank:
@@ -568,14 +567,9 @@ def with_intercept(W: Array, mean: Mean | None) -> Array:
     return both
 
 
-def rounding_of_sums(R: Array) -> float:
-    """The error of a difference of sums of squares, of which one was as large as those of R."""
-    return float(np.finfo(R.dtype).eps) * float(column_squares(R).max(initial=0.0))
-
-
-def added_errors(first: float, second: float) -> float:
-    """The size of the sum of two errors that know nothing of each other."""
-    return float(np.hypot(first, second))
+def rounding_of_sums(H: Array) -> float:
+    """The error that sums of squares have after those of rows H were taken from them."""
+    return float(np.finfo(H.dtype).eps) * float(column_squares(H).max(initial=0.0))
 
 
 def default_tol(n_hidden: int, dtype: Any) -> float:
