@@ -328,6 +328,29 @@ def test_rows_that_outgrow_epsilon_later(rng, dtype, size, intercept, cuts):
     assert np.abs(got - Y[8:]).max() < 100 * ROUNDING[dtype] * largest
 
 
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("dtype", ["d", "f"])
+def test_rows_that_do_not_vary_say_nothing(rng, solver, dtype):
+    """Rounding around a mean is not taken for a signal, however the same row comes."""
+    row = rng.normal(size=7).astype(dtype)
+    H, Y = np.tile(row, (120, 1)), rng.normal(size=(120, 1)).astype(dtype)
+    weight = rng.uniform(0.5, 2, size=120).astype(dtype) * (rng.random(120) < 0.6)
+    for w in (None, weight):
+        models = [learned(solver, H, Y, cuts, w) for cuts in ([], [3, 50], range(120))]
+        models.append(clone(solver))
+        models[-1].prequential(H, Y, w)
+        merged = learned(solver, H[:40], Y[:40], (), None if w is None else w[:40])
+        models.append(merged + learned(solver, H[40:], Y[40:], (), None if w is None else w[40:]))
+        want = np.average(Y, axis=0, weights=w)
+        for model in models:
+            np.testing.assert_allclose(model.predict(H[:2] + 1), [want] * 2, rtol=1e-3, atol=1e-4)
+    model = clone(solver).partial_fit(H[:1], Y[:1])
+    for h, y in zip(H[1:], Y[1:], strict=True):
+        model.predict_one(h)
+        model.learn_one(h, y)
+    np.testing.assert_allclose(model.predict_one(row + 1), Y.mean(axis=0), rtol=1e-3, atol=1e-4)
+
+
 # Robust choices
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from .. import linalg, unlocked
 from ..linalg import DOT, GEMV, SHARED, TRSV, Array
 from ..threads import new_lock, one_thread
-from ._mean import Mean
+from ._mean import Mean, zero_rounding
 from ._root import LARGEST_LOSS, Root, with_intercept
 from ._rows import FEW, Held, Waiting
 
@@ -277,6 +277,7 @@ class _Means:
 
     def __init__(self, mean: Mean, reach: int, dtype: Any) -> None:
         self._dtype = dtype
+        self._eps = float(np.finfo(dtype).eps)
         self._single = len(mean.target) == 1
         self._counts = [mean.count] * (reach + 1)
         self._rows = np.empty((reach + 1, len(mean.row)))
@@ -286,6 +287,7 @@ class _Means:
 
     def centred(self, h: Array, n: int) -> Array:
         row = h - self._rows[n]
+        zero_rounding(row, self._rows[n], self._eps)
         return row if row.dtype == self._dtype else row.astype(self._dtype)
 
     def factor(self, i: int, weight: float) -> float:

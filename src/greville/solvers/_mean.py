@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,10 @@ _NOTHING_LEFT = 1e-12
 
 # Rows that tell how far columns spread.
 _SOME = 64
+
+# Numbers around a mean up to so many times its rounding are zero: columns that do not vary must
+# not look as if they varied a little.
+_ZERO = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +66,14 @@ class Mean:
             )
         return *rest._joined(scatter, count, row, target), rest
 
-    def step_to(self, other: Mean) -> tuple[Array, Array, Mean]:
+    def step_to(self, other: Mean, dtype: Any) -> tuple[Array, Array, Mean]:
         """The one row that merging two scatters adds, its target, and the common mean."""
-        size = _size_of_step(self.count, other.count)
+        size, eps = _size_of_step(self.count, other.count), float(np.finfo(dtype).eps)
+        step = (other.row - self.row)[None]
+        zero_rounding(step, self.row, eps)
         return (
-            size * (other.row - self.row)[None],
-            size * (other.target - self.target)[None],
+            (size * step).astype(dtype),
+            (size * (other.target - self.target)[None]).astype(dtype),
             self.merged(other.count, other.row, other.target),
         )
 
@@ -85,8 +92,9 @@ class Mean:
     ) -> tuple[Array, Array]:
         """A scatter, with the row from this mean to its mean in the last place."""
         rows, targets = scatter
-        size = _size_of_step(self.count, count)
-        rows[-1], targets[-1] = size * (row - self.row), size * (target - self.target)
+        size, step = _size_of_step(self.count, count), row - self.row
+        zero_rounding(step, row, float(np.finfo(rows.dtype).eps))
+        rows[-1], targets[-1] = size * step, size * (target - self.target)
         return rows, targets
 
     # One row after the other
@@ -104,6 +112,7 @@ class Mean:
         before, after = counts[:-1], counts[1:]
         rows, means = _running(H, self.row, self.count, w, counts)
         targets, target_means = _running(Y, self.target, self.count, w, counts)
+        zero_rounding(rows, means[-1], float(np.finfo(dtype).eps))
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(after > 0, np.sqrt(before * w / after), 0.0)
         last = Mean(float(counts[-1]), means[-1], target_means[-1])
@@ -240,10 +249,22 @@ def _centred(A: Array, w: Array, count: float) -> tuple[Array, Array]:
     first = _weighted_sum(A, w) / A.dtype.type(count)
     np.subtract(A, first, out=rows)
     left = _weighted_sum(rows, w).astype(np.float64) / count
-    some = rows[:: max(1, len(rows) // _SOME)].astype(np.float64)
-    if (left**2 > 4 * np.finfo(A.dtype).eps * np.mean(some**2, axis=0)).any():
+    eps, some = float(np.finfo(A.dtype).eps), rows[:: max(1, len(rows) // _SOME)]
+    spread = np.mean(some.astype(np.float64) ** 2, axis=0)
+    if (left**2 > 4 * eps * spread).any():
         rows -= left.astype(A.dtype)
-    return out, first.astype(np.float64) + left
+    mean = first.astype(np.float64) + left
+    still = spread <= (_ZERO * eps * mean) ** 2
+    if still.any():
+        part = rows[:, still]
+        zero_rounding(part, mean[still], eps)
+        rows[:, still] = part
+    return out, mean
+
+
+def zero_rounding(rows: Array, mean: Array, eps: float) -> None:
+    """Set to zero, in place, what is rounding in numbers around a mean."""
+    rows[np.abs(rows) <= _ZERO * eps * np.abs(mean)] = 0
 
 
 def _weighted_sum(A: Array, w: Array) -> Array:

@@ -225,8 +225,8 @@ class Root(Spread):
         """The row between the two means, where there is an intercept; the mean becomes common."""
         if self.mean is None or other.mean is None:
             return []
-        row, target, self.mean = self.mean.step_to(other.mean)
-        return [(row.astype(self.Z.dtype), target.astype(self.Z.dtype))]
+        row, target, self.mean = self.mean.step_to(other.mean, self.Z.dtype)
+        return [(row, target)]
 
     def _replace(
         self, new: tuple[Array, Array] | None, squares: Array, mean: Mean | None = None
