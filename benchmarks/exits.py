@@ -116,6 +116,12 @@ def _into_head(*arguments: object) -> Callable[[], int]:
     return case
 
 
+def _listen() -> None:
+    """The signals of a shell's foreground, whatever this was started from."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def _signalled(number: int, data: Path) -> Callable[[], int]:
     """A signal while files are read."""
 
@@ -124,6 +130,7 @@ def _signalled(number: int, data: Path) -> Callable[[], int]:
             [*GREVILLE, "train", str(data), "--target", "y", "-o", f"{data}.greville"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            preexec_fn=_listen,
             env=_ENVIRONMENT,
         )
         while process.poll() is None and not catches(process.pid, signal.SIGTERM):
