@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def run(runs: int | None = None) -> None:
 
 def counted(case: Callable[[], int], runs: int) -> Counter[int]:
     """The exit codes of so many runs, three at a time."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with _listening(), ThreadPoolExecutor(AT_ONCE) as pool:
         return Counter(pool.map(lambda _: case(), range(runs)))
 
 
@@ -116,10 +117,18 @@ def _into_head(*arguments: object) -> Callable[[], int]:
     return case
 
 
-def _listen() -> None:
-    """The signals of a shell's foreground, whatever this was started from."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+@contextmanager
+def _listening() -> Iterator[None]:
+    """Children have the signals of a shell's foreground, whatever this was started from."""
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ignored = [n for n in defaults if signal.getsignal(n) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, defaults[number])
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _signalled(number: int, data: Path) -> Callable[[], int]:
@@ -130,7 +139,6 @@ def _signalled(number: int, data: Path) -> Callable[[], int]:
             [*GREVILLE, "train", str(data), "--target", "y", "-o", f"{data}.greville"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=_listen,
             env=_ENVIRONMENT,
         )
         while process.poll() is None and not catches(process.pid, signal.SIGTERM):
