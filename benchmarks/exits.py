@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +121,10 @@ def _into_head(*arguments: object) -> Callable[[], int]:
 @contextmanager
 def _listening() -> Iterator[None]:
     """Children have the signals of a shell's foreground, whatever this was started from."""
-    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    defaults: dict[signal.Signals, Any] = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+    }
     ignored = [n for n in defaults if signal.getsignal(n) is signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, defaults[number])
