@@ -148,9 +148,17 @@ class ChosenRoot(Root):
             with one_thread if len(R) < ONE_THREAD else nullcontext():
                 left = linalg.append_diagonal(R, Z, float(np.sqrt(ridge)), np.zeros_like(Z))
             loss = loss + column_squares(left)
-        self.R, self.Z, self.loss = R, Z, loss
-        self._holds(max(self.epsilon, sums.prior))
-        self._shared = ridge <= 0
+        # At once: another thread may be copying this, or do the same.
+        vars(self).update(
+            R=R,
+            Z=Z,
+            loss=loss,
+            basis=None,
+            prior=max(self.epsilon, sums.prior),
+            _weights=None,
+            _trace=None,
+            _shared=ridge <= 0,
+        )
 
     def innovations(self, H: Array, Y: Array) -> Array:
         self.refresh()
