@@ -7,8 +7,7 @@ PIP := bin/python -m pip install --quiet --disable-pip-version-check --constrain
 INSTALL := $(VENV)/$(PIP)
 
 # The tests whose results depend on the order in which BLAS adds up.
-NUMERICS := $(patsubst %,tests/test_%.py,additive auto default_solver dynamic elm evidence fields forecasting \
-	greville layers linalg recording reliability routes scaling sequences single sliding solvers spread)
+NUMERICS := tests/linalg tests/layers tests/solvers tests/elm tests/forecasting tests/test_reliability.py
 
 .PHONY: demo test test-python test-lowest fuzz check format bench reproduction clean
 
@@ -18,7 +17,7 @@ demo: $(VENV)/demo
 # One process per core, and one BLAS thread in each: more would wait for each other.
 # KERNEL=Haswell: the numerics, on what OpenBLAS runs on such a processor.
 ifdef KERNEL
-TESTS ?= tests/test_kernels.py $(NUMERICS)
+TESTS ?= $(NUMERICS)
 export OPENBLAS_CORETYPE := $(KERNEL)
 endif
 ifeq ($(if $(KERNEL),$(filter-out x86_64 amd64,$(shell uname -m))),)
@@ -33,7 +32,7 @@ endif
 SEQUENCES ?= 1000
 fuzz: $(VENV)/test
 	GREVILLE_SEQUENCES=$(SEQUENCES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
-		--numprocesses auto tests/test_sequences.py
+		--numprocesses auto tests/solvers/test_sequences.py
 
 # The tests on another Python, in an environment of its own: make test-python PYTHON=python3.12
 test-python:

@@ -14,10 +14,10 @@ from sklearn.base import clone
 from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from greville.solvers import _root, _rows
 
-from . import oracles
-from .children import LIMIT
-from .oracles import relative_error
-from .problems import learned, problem
+from .. import oracles
+from ..children import LIMIT
+from ..oracles import relative_error
+from ..problems import learned, problem
 
 
 @dataclass

@@ -9,7 +9,7 @@ import time
 import pytest
 from benchmarks.exits import GREVILLE, catches, counted, prepared
 
-from . import children
+from .. import children
 
 NAMES = [
     "train, no such target",

@@ -9,8 +9,8 @@ from greville import DynamicOpium, ELMClassifier, ELMRegressor, RandomLayer
 from greville.datasets import ecg, sine_switch
 from greville.solvers._bank import MEMORIES
 
-from .oracles import relative_error
-from .problems import learned, problem
+from ..oracles import relative_error
+from ..problems import learned, problem
 
 
 def rms(errors):

@@ -7,7 +7,7 @@ import pytest
 
 from greville import ELMClassifier, Opium, RandomLayer
 
-from .oracles import relative_error
+from ..oracles import relative_error
 
 UNITS = 1000
 

@@ -23,8 +23,8 @@ from greville import ELMClassifier, ELMRegressor, FourierLayer, RandomLayer
 from greville.cli._app import app
 from greville.tables import Reading, TableModel, Troubles, find_sources, read
 
-from . import children
-from .children import GREVILLE
+from .. import children
+from ..children import GREVILLE
 from .test_commands import here, refused, run
 
 __all__ = ["here"]  # every test in a folder of its own

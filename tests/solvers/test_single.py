@@ -24,9 +24,9 @@ from greville import (
 )
 from greville.solvers import _ahead
 
-from . import oracles
-from .oracles import relative_error
-from .problems import ONLINE_SOLVERS, problem
+from .. import oracles
+from ..oracles import relative_error
+from ..problems import ONLINE_SOLVERS, problem
 
 
 def follow(model, H, Y, ask=True):

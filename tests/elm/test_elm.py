@@ -22,7 +22,7 @@ from greville import (
 )
 from greville.solvers import _rows
 
-from .oracles import opium_light, pseudoinverse_weights, relative_error
+from ..oracles import opium_light, pseudoinverse_weights, relative_error
 
 SOLVERS = [Opium(0.2), Greville(), OpiumLight(0.5), DynamicOpium(1.01, 0.2, 1e-3)]
 

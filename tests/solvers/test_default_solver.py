@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from greville import DynamicOpium, ELMRegressor, Opium, SlidingOpium
 
-from . import oracles
-from .problems import learned, problem
+from .. import oracles
+from ..problems import learned, problem
 
 SOLVERS = [Opium(0.3, intercept=True), Opium("auto", intercept=True)]
 SHAPES = [(1, 1), (2, 6), (5, 6), (7, 6), (40, 6), (300, 20), (30, 60), (700, 33), (900, 130)]

@@ -19,9 +19,9 @@ from greville.paper._printed import printed_opium
 from greville.paper._report import read_results
 from greville.paper._result import Picture, Table, power, ratio
 
-from . import oracles
+from .. import oracles
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REPRODUCTION = ROOT / "docs" / "reproduction"
 
 

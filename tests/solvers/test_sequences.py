@@ -23,7 +23,7 @@ from greville import (
     SlidingOpium,
 )
 
-from . import oracles
+from .. import oracles
 
 M, N = 6, 2
 

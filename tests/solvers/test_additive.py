@@ -8,9 +8,9 @@ import pytest
 
 from greville import ELMClassifier, ELMRegressor, Greville, Opium, OpiumLight, RandomLayer, datasets
 
-from . import oracles
-from .oracles import relative_error
-from .problems import problem
+from .. import oracles
+from ..oracles import relative_error
+from ..problems import problem
 
 EPSILONS = [0.0, 1e-3, 0.5]
 

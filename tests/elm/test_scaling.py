@@ -14,7 +14,7 @@ from greville import DynamicOpium, ELMClassifier, ELMRegressor, FourierLayer, Op
 from greville.elm._base import _size_for
 from greville.elm._scaling import Scaling, rows_measured
 
-from .oracles import relative_error
+from ..oracles import relative_error
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from greville import DynamicOpium, RandomLayer
 from greville.datasets import sine_switch
 
-from . import oracles
-from .oracles import relative_error
-from .problems import learned
+from .. import oracles
+from ..oracles import relative_error
+from ..problems import learned
 
 
 def rms(errors):

@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 from greville import Batch, Greville, Opium
 
-from . import oracles
-from .oracles import relative_error
-from .problems import learned, problem
+from .. import oracles
+from ..oracles import relative_error
+from ..problems import learned, problem
 
 
 def test_greville_shows_theta_phi_psi_and_rank(rng):

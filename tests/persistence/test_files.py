@@ -1,9 +1,9 @@
 """Files: a model goes on as if nothing had happened, and a bad file does no harm.
 
-The files in tests/data are never written again: they show that what older versions wrote can be
+The files in data/ are never written again: they show that what older versions wrote can be
 read. (Format 1 was never released, and is refused.) Those of format 2 were made with
 
-    python -c "from tests.test_files import write_fixtures; write_fixtures('tests/data')"
+    python -c "from tests.persistence.test_files import write_fixtures as w; w('tests/persistence/data')"
 
 and the next format gets files of its own, with its number in their names.
 """
@@ -53,8 +53,8 @@ from greville.solvers._ahead import Ahead
 from greville.solvers._rows import Waiting, _Store
 from greville.tables import Stream, TableModel, Troubles
 
-from . import children
-from .problems import ONLINE_SOLVERS
+from .. import children
+from ..problems import ONLINE_SOLVERS
 
 DATA = Path(__file__).parent / "data"
 
@@ -504,8 +504,8 @@ def test_places_where_no_file_can_be(tmp_path):
 
 def _in_a_process(function, folder, timeout=200):
     """Run a function of this module in a process of its own; what it prints."""
-    code = f"from tests.test_files import {function}; {function}({str(folder)!r})"
-    root = Path(__file__).parent.parent
+    code = f"from tests.persistence.test_files import {function}; {function}({str(folder)!r})"
+    root = Path(__file__).parents[2]
     ended = children.run(
         [sys.executable, "-c", code],
         cwd=root,

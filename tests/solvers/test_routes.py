@@ -7,9 +7,9 @@ from sklearn.base import clone
 from greville import Batch, DynamicOpium, Greville, Opium
 from greville.solvers import _root
 
-from . import oracles
-from .oracles import relative_error
-from .problems import learned, problem
+from .. import oracles
+from ..oracles import relative_error
+from ..problems import learned, problem
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])

@@ -21,10 +21,10 @@ from greville.cli import _train
 from greville.cli._app import app
 from greville.tables import Stream, TableModel, _model
 
-from . import children
-from .children import GREVILLE, LIMIT
-from .runner import invoke
-from .test_tables import as_rows, csv_bytes, houses, jsonl
+from .. import children
+from ..children import GREVILLE, LIMIT
+from ..runner import invoke
+from ..tables.test_tables import as_rows, csv_bytes, houses, jsonl
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from sklearn.base import clone
 
 from greville import DynamicOpium, ELMRegressor, Greville, Opium, OpiumLight, SlidingOpium
 
-from .oracles import relative_error
-from .problems import problem
+from ..oracles import relative_error
+from ..problems import problem
 
 Z90 = norm.ppf(0.95)
 

@@ -7,8 +7,8 @@ from sklearn.base import clone
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, Opium, RandomLayer, datasets
 from greville.solvers import _evidence
 
-from .oracles import relative_error
-from .problems import learned, problem
+from ..oracles import relative_error
+from ..problems import learned, problem
 
 AUTO = [Opium("auto"), Opium("auto", intercept=True)]
 SHAPES = [(1, 5), (2, 5), (5, 20), (40, 20), (300, 30), (150, 200), (1200, 30), (700, 450)]

@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from greville import ELMClassifier, ELMRegressor, Opium, SlidingOpium
 
-from . import oracles
-from .oracles import relative_error
-from .problems import learned, problem
+from .. import oracles
+from ..oracles import relative_error
+from ..problems import learned, problem
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1e-3, 1e-12])

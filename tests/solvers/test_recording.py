@@ -6,8 +6,8 @@ import pytest
 from greville import ELMRegressor, Greville, Opium, unlocked
 from greville.solvers import _recording
 
-from .oracles import opium, relative_error
-from .problems import problem
+from ..oracles import opium, relative_error
+from ..problems import problem
 
 M = 130
 

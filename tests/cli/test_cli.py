@@ -24,9 +24,9 @@ from greville.datasets import _mnist
 from greville.paper import _exactness
 from greville.paper._result import Table
 
-from . import children
-from .children import GREVILLE, LIMIT
-from .runner import invoke
+from .. import children
+from ..children import GREVILLE, LIMIT
+from ..runner import invoke
 
 
 @pytest.fixture(autouse=True)
