@@ -760,7 +760,7 @@ def test_wide_and_long_text_in_the_first_rows_fits_into_a_file(tmp_path):
     model = TableModel("y", hidden=5).learn(pa.table(columns)).settle()
     greville.save(model, tmp_path / "m")
     again = greville.load(tmp_path / "m")
-    assert again.first.columns["essay"].equals(model.first.columns["essay"])
+    assert again.first.rows.columns["essay"].equals(model.first.rows.columns["essay"])
 
 
 @pytest.mark.parametrize("column", [[float("nan")] * 50, [" "] * 50, [[]] * 50, [None] * 50])

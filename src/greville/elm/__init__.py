@@ -2,5 +2,7 @@
 
 from .classifier import ELMClassifier
 from .regressor import ELMRegressor
+from .sizing import hidden_size
+from .warmup import Warmup
 
-__all__ = ["ELMClassifier", "ELMRegressor"]
+__all__ = ["ELMClassifier", "ELMRegressor", "Warmup", "hidden_size"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..elm import ELMRegressor
+from ..elm import ELMRegressor, hidden_size
 from ..linalg import Array
 from ..progress import Progress, silent
 from ..solvers import DynamicOpium, Opium
@@ -175,7 +175,7 @@ class Forecaster:
         self._n_columns = n_columns
         n_rows = self.lags + n_columns - 1
         auto = isinstance(self.hidden, str) and self.hidden == "auto"
-        hidden = min(max(100, 10 * n_rows), _MOST_UNITS) if auto else self.hidden
+        hidden = hidden_size(n_rows, most=_MOST_UNITS) if auto else self.hidden
         models = [
             ELMRegressor(hidden, solver, self.random_state, standardize=True)
             for solver in self._solvers

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..elm import ELMClassifier, ELMRegressor
+from ..elm import ELMClassifier, ELMRegressor, Warmup
 from ..files import check_fits
 from ._batch import Batch, TableError, Troubles
 from ._columns import LARGEST, UnknownType, plain
@@ -114,7 +114,8 @@ class TableModel:
         self.kept: str | None = None  # how targets are kept: number, text, integer or flag
         self.columns: list[dict[str, Any]] | None = None  # of the encoding
         self.estimator: Any = None
-        self.first: FirstRows | None = FirstRows()  # as long as they may change the columns
+        # The first rows, as long as they may change the columns.
+        self.first: Warmup[FirstRows] | None = Warmup(FirstRows(), 0, FIRST)
         self.stale = False  # whether some of them were not looked at yet
         self.n_rows = 0  # learned
         self.n_without_target = 0
@@ -171,9 +172,9 @@ class TableModel:
             new._check_names(batch)
             new._check_known(batch)
             room = min(FIRST - new.first.n, len(batch))
-            new.first = new.first.with_batch(batch.part(0, room), new._is_wanted)
+            new.first = new._extended_warmup(batch.part(0, room))
             new.stale = True
-            if new.first.n >= FIRST:
+            if new.first.is_over:
                 new._look(troubles)
                 new.freeze()
             if room < len(batch):
@@ -195,11 +196,11 @@ class TableModel:
         assert self.first is not None
         self._measure()
         for row, reason in sorted(self._learn_first().items()):
-            troubles.meet(f"{self.first.where(row)}: {reason}")
+            troubles.meet(f"{self.first.rows.where(row)}: {reason}")
 
     def _measure(self) -> None:
         assert self.first is not None
-        columns = dict(self.first.columns)
+        columns = dict(self.first.rows.columns)
         column = columns.pop(self.target, None)
         if column is None:
             column = pa.nulls(self.first.n, pa.string())
@@ -231,7 +232,7 @@ class TableModel:
         assert self.first is not None
         self.estimator, self.n_rows, self.n_without_target = None, 0, 0
         self.stale = False
-        batch = self.first.batch()
+        batch = self.first.rows.batch()
         wrong = self._read(batch)[3]
         self._learn([batch], Troubles(skip=True))
         return wrong
@@ -299,8 +300,8 @@ class TableModel:
             troubles.count_skipped(batch)
             start = 0
             while start < len(batch) and new.first is not None:
-                ahead = max(1, 2 * _power_of_two(new.first.n)) - new.first.n
-                piece = batch.part(start, min(start + ahead, len(batch)))
+                stop = min(start + new.first.n_until_due, len(batch))
+                piece = batch.part(start, stop)
                 found = new._record_first(piece, troubles)
                 answers.append(found)
                 start += len(found.prediction)
@@ -320,9 +321,8 @@ class TableModel:
             return self._take_in(piece.part(0, 1), wrong[0], troubles)
         piece = piece.part(0, stop)
         answers = self._record(piece, troubles)
-        self.first = self.first.with_batch(piece, self._is_wanted)
-        n = self.first.n
-        if n == _power_of_two(n):
+        before, self.first = self.first, self._extended_warmup(piece)
+        if self.first.is_due_after(before):
             self._look_again(troubles)
         return answers
 
@@ -330,7 +330,7 @@ class TableModel:
         """A row that does not fit says what its column is; if it does not fit then, it is wrong."""
         assert self.first is not None
         new = self.twin()
-        new.first = self.first.with_batch(row, self._is_wanted)
+        new.first = self._extended_warmup(row)
         new._measure()
         _, y, known, wrong = new._read(row)
         if wrong:
@@ -346,10 +346,17 @@ class TableModel:
         self._measure()
         wrong = self._learn_first()
         for row, reason in sorted(wrong.items()):
-            troubles.meet(f"{self.first.where(row)}: {reason}")
-        self.first = self.first.without(list(wrong)) if wrong else self.first
-        if self.first.n >= FIRST:
+            troubles.meet(f"{self.first.rows.where(row)}: {reason}")
+        if wrong:
+            rows = self.first.rows.without(list(wrong))
+            self.first = self.first.with_rows(rows, rows.n)
+        if self.first.is_over:
             self.first = None
+
+    def _extended_warmup(self, batch: Batch) -> Warmup[FirstRows]:
+        assert self.first is not None
+        rows = self.first.rows.with_batch(batch, self._is_wanted)
+        return self.first.with_rows(rows, rows.n)
 
     def _record(self, batch: Batch, troubles: Troubles) -> Answers:
         X, y, use, answers = self._usable(batch, troubles)
@@ -420,7 +427,7 @@ class TableModel:
         """Columns that the first rows have must be there; new ones are no part of the table."""
         assert self.first is not None
         names = set(batch.table.schema.names)
-        missing = [name for name in self.first.columns if name not in names]
+        missing = [name for name in self.first.rows.columns if name not in names]
         if missing and not batch.sparse:
             raise TableError(
                 f"{batch.source}: it has no column {listed(missing)}, which the rows before had; "
@@ -531,7 +538,7 @@ class TableModel:
     def _file_fields(self) -> dict[str, Any]:
         fields = {k: v for k, v in vars(self).items() if not k.startswith("_")}
         fields["n_first"] = 0 if self.first is None else self.first.n
-        fields["first"] = None if self.first is None else self.first.stored()
+        fields["first"] = None if self.first is None else self.first.rows.stored()
         return fields
 
     @classmethod
@@ -541,8 +548,8 @@ class TableModel:
         first, n_first = fields["first"], fields.pop("n_first")
         vars(model).update(fields)
         if first is not None:
-            model.first = FirstRows.restored(first, n_first)
-            if n_first >= FIRST:
+            model.first = Warmup(FirstRows.restored(first, n_first), n_first, FIRST)
+            if model.first.is_over:
                 raise ValueError("these are more than the first rows.")
         model._check_whole()
         return model
@@ -581,11 +588,6 @@ def _naming(batches: Sequence[Batch]) -> Iterator[None]:
         first, last = batches[0], batches[-1]
         where = f"{first.where(0)} to {last.where(len(last) - 1)}"
         raise TableError(f"{where}: {error}") from error
-
-
-def _power_of_two(n: int) -> int:
-    """The largest up to n."""
-    return 1 << (n.bit_length() - 1) if n else 0
 
 
 def _batches(table: Any) -> Iterator[Batch]:

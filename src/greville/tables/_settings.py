@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isqrt
 from typing import Any
 
-from ..elm import ELMClassifier, ELMRegressor
+from ..elm import ELMClassifier, ELMRegressor, hidden_size
 from ..solvers import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
 from ..validation import check_number
 from ._batch import TableError
 from ._target import CLASSIFICATION, REGRESSION
 
-# hidden="auto": ten units for each input, the paper's rule, or 15 times the root of the number of
-# first rows, within these. "inputs": ten for each input, whatever the rows.
-_LEAST_UNITS, _MOST_UNITS = 100, 1000
+# The most units of hidden="auto", which are for the inputs and the first rows, and of "inputs".
+_MOST_UNITS = 1000
 
 _TAKES: dict[str, tuple[str, ...]] = {
     "opium": ("epsilon",),
@@ -67,8 +65,7 @@ def make_solver(settings: dict[str, Any]) -> Any:
 def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_rows: int) -> Any:
     hidden = settings["hidden"]
     if isinstance(hidden, str):
-        units = 10 * n_inputs if hidden == "inputs" else max(10 * n_inputs, 15 * isqrt(n_rows))
-        hidden = min(max(units, _LEAST_UNITS), _MOST_UNITS)
+        hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
     kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
     return kind(hidden, make_solver(settings), random_state=settings["seed"])
 

@@ -1,0 +1,74 @@
+"""How many hidden units: the one rule for sizes that are chosen, and what fits into memory."""
+
+from __future__ import annotations
+
+from math import ceil, isqrt, log2, sqrt
+from typing import Any
+
+import numpy as np
+
+from ..validation import check_memory
+
+# The paper's rule.
+UNITS_PER_INPUT = 10
+
+LEAST_UNITS = 100
+
+_UNITS_PER_ROOT_OF_ROWS = 15
+
+# Where sizes are doubled, how many units the number of rows may ask for.
+_MOST_UNITS_FOR_ROWS = 2000
+
+# What a size that is chosen may spend on three matrices of units by units.
+_MATRIX_BYTES = 256e6
+
+
+def hidden_size(
+    n_inputs: int, n_rows: int | None = None, *, most: int, doubled: bool = False
+) -> int:
+    """Ten units for each input, or 15 times the root of the number of rows if that is more.
+
+    Parameters
+    ----------
+    n_inputs : int
+    n_rows : int, optional
+        Where it is known.
+    most : int
+        No more than this; the least is 100.
+    doubled : bool
+        Whether what the rows ask for is rounded up to 100, 200, 400, ..., so that shards of one
+        data set get the same size; from 2000 on it grows no more.
+
+    Examples
+    --------
+    >>> from greville.elm.sizing import hidden_size
+    >>> hidden_size(4, 10_000, most=1000), hidden_size(4, 10_000, most=3000, doubled=True)
+    (1000, 1600)
+    """
+    units = max(LEAST_UNITS, UNITS_PER_INPUT * n_inputs)
+    if n_rows is not None and doubled:
+        wanted = min(_MOST_UNITS_FOR_ROWS, _UNITS_PER_ROOT_OF_ROWS * sqrt(n_rows))
+        doublings = ceil(log2(max(wanted, LEAST_UNITS) / LEAST_UNITS))
+        units = max(units, LEAST_UNITS * 2**doublings)
+    elif n_rows is not None:
+        units = max(units, _UNITS_PER_ROOT_OF_ROWS * isqrt(n_rows))
+    return min(units, most)
+
+
+def most_units(dtype: Any) -> int:
+    """Three matrices of so many units by units take 256 MB."""
+    return int(sqrt(_MATRIX_BYTES / (3 * np.dtype(dtype).itemsize)))
+
+
+def check_size(what: str, n_inputs: int, n_hidden: int, dtype: Any, *, square: bool) -> None:
+    """Raise a NotEnoughMemory if layer and solver do not fit into memory, before they are made.
+
+    Measuring the columns takes some arrays of one number a column. A random layer is drawn and
+    then transposed; a solver with `square` matrices holds two of units by units.
+    """
+    matrices = 2.0 * n_hidden**2 * np.dtype(dtype).itemsize if square else 0.0
+    check_memory(
+        what,
+        n_inputs * (16.0 * n_hidden + 64) + matrices,
+        "pass fewer units with hidden, or fewer columns.",
+    )

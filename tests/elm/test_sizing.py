@@ -1,0 +1,33 @@
+"""The size of a hidden layer that is chosen, wherever it is."""
+
+import numpy as np
+import pytest
+
+from greville.elm import hidden_size
+from greville.elm.sizing import check_size, most_units
+from greville.validation import NotEnoughMemory
+
+
+def test_ten_units_for_each_input_within_limits():
+    assert [hidden_size(n, most=300) for n in (1, 10, 15, 30, 200)] == [100, 100, 150, 300, 300]
+
+
+def test_more_rows_more_units():
+    assert [hidden_size(3, n, most=1000) for n in (0, 40, 50, 400, 4096, 10**6)] == [
+        *(100, 100, 105, 300, 960, 1000)
+    ]
+    doubled = [hidden_size(3, n, most=10**4, doubled=True) for n in (1, 44, 45, 1000, 10**4, 10**9)]
+    assert doubled == [100, 100, 200, 800, 1600, 3200]
+
+
+def test_three_matrices_of_the_largest_take_256_megabytes():
+    for dtype, size in ((np.float64, 8), (np.float32, 4)):
+        most = most_units(dtype)
+        assert 3 * size * most**2 <= 256e6 < 3 * size * (most + 1) ** 2
+
+
+def test_what_does_not_fit_is_refused():
+    check_size("X", 10, 100, np.float64, square=True)
+    check_size("X", 10, 10**7, np.float64, square=False)
+    with pytest.raises(NotEnoughMemory, match="X with many columns.*fewer units"):
+        check_size("X with many columns", 10, 10**8, np.float64, square=True)
