@@ -210,7 +210,7 @@ def _by_criteria(table: Table, n: int, seed: int) -> tuple[float, float]:
     train, test = order[:n], order[n:]
     kind = ELMClassifier if table.classes else ELMRegressor
     model = kind(100, random_state=seed).fit(table.X[train], table.y[train])
-    H = model._activations(table.X[train])
+    H = model.fitted_.hidden.activations(table.X[train])
     y = table.y[train]
     Y = np.eye(table.y.max() + 1)[y] if table.classes else y[:, None]
     U, s, _ = np.linalg.svd(H - H.mean(axis=0), full_matrices=False)

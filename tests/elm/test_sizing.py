@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from greville import ELMRegressor, OpiumLight
 from greville.elm import hidden_size
 from greville.elm.sizing import check_size, most_units
 from greville.validation import NotEnoughMemory
@@ -20,10 +21,16 @@ def test_more_rows_more_units():
     assert doubled == [100, 100, 200, 800, 1600, 3200]
 
 
+def test_estimators_choose_by_the_rule(rng):
+    X = rng.normal(size=(120, 4))
+    assert ELMRegressor().fit(X, X[:, 0]).hidden_.n_hidden_ == 200
+    assert ELMRegressor().partial_fit(X, X[:, 0]).hidden_.n_hidden_ == 100
+    assert ELMRegressor(solver=OpiumLight()).fit(X, X[:, 0]).hidden_.n_hidden_ == 40
+
+
 def test_three_matrices_of_the_largest_take_256_megabytes():
-    for dtype, size in ((np.float64, 8), (np.float32, 4)):
-        most = most_units(dtype)
-        assert 3 * size * most**2 <= 256e6 < 3 * size * (most + 1) ** 2
+    assert hidden_size(100_000, most=most_units(np.float64)) == 3265
+    assert hidden_size(100_000, most=most_units(np.float32)) == 4618
 
 
 def test_what_does_not_fit_is_refused():

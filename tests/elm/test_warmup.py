@@ -25,7 +25,8 @@ def test_no_more_than_its_length_is_measured():
 
 def test_it_is_a_value():
     warmup = Warmup([], 0, 16)
-    assert warmup.with_rows([1], 1) is not warmup and warmup == Warmup([], 0, 16)
+    assert warmup.with_rows([1], 1) is not warmup
+    assert warmup == Warmup([], 0, 16)
     with pytest.raises(FrozenInstanceError):
         warmup.n = 3
 

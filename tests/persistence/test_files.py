@@ -287,7 +287,8 @@ def test_the_table_has_every_attribute(models):
         entry = KNOWN[name]
         declared = {*entry.always, *entry.together, *entry.maybe}
         if name not in ("Waiting", "RandomState"):
-            present = set(vars(thing)) - set(entry.caches)
+            own = thing.to_fields() if hasattr(thing, "to_fields") else vars(thing)
+            present = set(own) - set(entry.caches)
             assert present <= declared, name
             assert set(entry.always) <= present, name
             lost = present - set(fields)
@@ -773,7 +774,7 @@ def _works(model):
     if not getattr(model, "_started", hasattr(model, "weights_")):
         return True
     n = model.n_features_in_
-    dtype = getattr(model, "_dtype", np.float64)
+    dtype = model.fitted_.hidden.dtype if hasattr(model, "fitted_") else np.float64
     X = np.array([np.zeros(n), np.linspace(-1, 1, n)], dtype)
     if not hasattr(model, "predict"):
         return np.isfinite(model.transform(X)).all()
@@ -789,12 +790,16 @@ def _learns(model):
     if not hasattr(model, "partial_fit") or not getattr(model, "_started", False):
         return
     rng = np.random.default_rng(0)
-    H = rng.normal(size=(300, model.n_features_in_)).astype(model._dtype)
+    shown = getattr(model, "fitted_", None)
+    dtype = model._dtype if shown is None else shown.hidden.dtype
+    flat = model._flat if shown is None else getattr(shown.targets, "flat", True)
+    n_outputs = model._n_outputs if shown is None else shown.targets.n_outputs
+    H = rng.normal(size=(300, model.n_features_in_)).astype(dtype)
     if isinstance(model, ELMClassifier):
         y = model.classes_[rng.integers(len(model.classes_), size=len(H))]
     else:
-        shape = len(H) if model._flat else (len(H), model._n_outputs)
-        y = rng.normal(size=shape).astype(model._dtype)
+        shape = len(H) if flat else (len(H), n_outputs)
+        y = rng.normal(size=shape).astype(dtype)
     for learn in (
         lambda: model.partial_fit(H[:3], y[:3]),
         lambda: [model.learn_one(h, t) for h, t in zip(H[3:9], y[3:9], strict=True)],

@@ -358,11 +358,11 @@ class EstimatorSequence(RuleBasedStateMachine):
         if not hasattr(self, "X") or not self.weight.any():
             return
         model, X = self.model, self.X
-        H = model.hidden_.transform(model._scaling.apply(X, self.dtype)).astype(float)
+        H = model.hidden_.transform(model.fitted_.hidden.scaling.apply(X, self.dtype)).astype(float)
         if self.classify:
             Y = (self.y[:, None] == model.classes_).astype(float)
         else:
-            Y = model._target_scaling.apply(self.y[:, None], np.float64)
+            Y = model.fitted_.targets.scaling.apply(self.y[:, None], np.float64)
         W, constant = oracles.ridge_with_intercept(H, Y, model.epsilon_, self.weight)
         last = slice(-50, None)
         want = H[last] @ W + constant
@@ -371,7 +371,7 @@ class EstimatorSequence(RuleBasedStateMachine):
                 return  # what two classes say is the difference of their outputs
             got = model.decision_function(X[last])
         else:
-            got = model._target_scaling.apply(model.predict(X[last])[:, None], np.float64)
+            got = model.fitted_.targets.scaling.apply(model.predict(X[last])[:, None], np.float64)
         eps = float(np.finfo(self.dtype).eps)
         scatter = (H - H.mean(axis=0)) * np.sqrt(self.weight)[:, None]
         s = np.linalg.svd(np.vstack([scatter, np.zeros((12, 12))]), compute_uv=False)
@@ -379,7 +379,9 @@ class EstimatorSequence(RuleBasedStateMachine):
         rounding = MARGIN * (eps if self.plain else eps**0.6) * condition
         sizes = np.abs(H).max() * np.abs(W).sum(axis=0).max() + np.abs(Y).max()
         error = np.abs(got - want).max()
-        shift = model._scaling.shift  # sparse rows are centred after the layer's product
+        shift = (
+            model.fitted_.hidden.scaling.shift
+        )  # sparse rows are centred after the layer's product
         if shift is not None:
             rounding += MARGIN * np.finfo(float).eps * np.abs(shift).max() * condition
         assert error <= rounding * sizes

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from math import inf
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..layers._base import is_own
-from ..linalg import DOT, Array
-from ..validation import FLOATS, check_magnitude, check_one
-from ._scaling import Scaling
+from ..linalg import Array
+from ..validation import FLOATS, check_one
 from ._solvers import solver_is_online
+from .chunk import Chunk
+from .fitted import FittedELM
+from .hidden import HiddenMap
 
 
-class SingleRows(ABC):
+class SingleRows:
     """`learn_one` and `predict_one` of the estimators."""
 
     # What `ELM` has
+    fitted_: FittedELM
     solver_: Any
-    hidden_: Any
-    n_features_in_: int
     partial_fit: Any
-    _scaling: Scaling
-    _dtype: Any
-    _early: Any
-    _guarded: Any
-    _remember: Any
-    _transformed: Any
+    _all_or_nothing: Any
+    _extend_warmup: Any
 
-    # The last x that was seen, as bytes, the layer and the units it went through, and its h.
-    _last_one: tuple[bytes, Any, Scaling, Array] | None = None
+    # The last x that was seen, as bytes, what it went through, and its activations.
+    _last_one: tuple[bytes, HiddenMap, Array] | None = None
 
     @available_if(solver_is_online)
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -61,25 +55,27 @@ class SingleRows(ABC):
         >>> round(float(model.predict_one(np.array([1.0, -0.5]))), 1)
         -0.5
         """
-        if self._started:
-            target = self._one_target(y)
-            if target is not None:
-                h = self._one_hidden(x)
-                if self._early is None:
+        fitted = getattr(self, "fitted_", None)
+        if fitted is None:
+            return self._learn_one_of_many(check_one(x, "x", None, FLOATS), y)
+        target = fitted.targets.encode_one(y)
+        if target is None:  # a label that is new
+            return self._learn_one_of_many(check_one(x, "x", fitted.hidden.n_inputs, FLOATS), y)
+        h = self._activations_one(fitted.hidden, x)
+        if fitted.warmup is None:
+            self.solver_._learn_one(h, target)
+        else:
+            with self._all_or_nothing():
+                chunk = Chunk(np.asarray(x)[None], fitted.targets.one_of_chunk(y))
+                if not self._extend_warmup(chunk):
                     self.solver_._learn_one(h, target)
-                else:
-                    self._learn_early(np.asarray(x), y, h, target)
-                return self
-        row = check_one(x, "x", self.n_features_in_ if self._started else None, FLOATS)
+        return self
+
+    def _learn_one_of_many(self, row: Array, y: Any) -> Self:
         with warnings.catch_warnings():  # one row has no column names
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            return self.partial_fit(row[None], [y])
-
-    def _learn_early(self, x: Array, y: Any, h: Array, target: Any) -> None:
-        """While the units are still open, and may change with this row."""
-        with self._guarded():
-            if not self._remember(x[None], self._one_early(y), None):
-                self.solver_._learn_one(h, target)
+            learned: Self = self.partial_fit(row[None], [y])
+            return learned
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one row.
@@ -93,46 +89,19 @@ class SingleRows(ABC):
         y : number or label, or ndarray of shape (n_outputs,)
             What ``predict([x])[0]`` gives, to rounding.
         """
-        if not self._started:
+        fitted = getattr(self, "fitted_", None)
+        if fitted is None:
             check_is_fitted(self)
-        return self._one_answer(self.solver_._predict_one(self._one_hidden(x)))
+            raise AssertionError
+        h = self._activations_one(fitted.hidden, x)
+        return fitted.targets.decode_one(self.solver_._predict_one(h))
 
-    @property
-    @abstractmethod
-    def _started(self) -> bool:
-        """Whether any row was seen."""
-
-    @abstractmethod
-    def _one_target(self, y: Any) -> Any:
-        """y as the solver wants it, or None for a label that is new."""
-
-    @abstractmethod
-    def _one_early(self, y: Any) -> Array:
-        """y as one of several, as it came."""
-
-    @abstractmethod
-    def _one_answer(self, predicted: Any) -> Any:
-        """What to return for the solver's prediction."""
-
-    def _one_hidden(self, x: Any) -> Array:
-        """The activations for one row."""
-        if (
-            type(x) is not np.ndarray
-            or x.shape != (self.n_features_in_,)
-            or x.dtype != self._dtype
-            or not -inf < DOT[self._dtype](x, x) < inf
-        ):
-            x = check_one(x, "x", self.n_features_in_, FLOATS)
+    def _activations_one(self, hidden: HiddenMap, x: Any) -> Array:
+        """The activations for one row; those of the last are kept, for a prediction comes first."""
+        x = hidden.checked_one(x)
         key, last = x.tobytes(), self._last_one
-        layer, scaling = self.hidden_, self._scaling
-        if last is not None and last[0] == key and last[1] is layer and last[2] is scaling:
-            return last[3]
-        row = x if scaling.unit is None else scaling.apply(x[None], self._dtype)[0]
-        if is_own(layer):
-            h = np.ascontiguousarray(layer._transformed_one(row), dtype=self._dtype)
-        else:  # which may return a part of x, or the same array every time
-            h = np.array(self._transformed(row[None])[0], dtype=self._dtype, order="C")
-        if not DOT[self._dtype](h, h) < self.solver_._limit:
-            check_magnitude("hidden.transform(x)", h)
-        self._last_one = (key, layer, scaling, h)
+        if last is not None and last[0] == key and last[1] is hidden:
+            return last[2]
+        h = hidden.activations_one(x)
+        self._last_one = (key, hidden, h)
         return h

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from ..solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight
 from ..solvers._additive import AdditiveSolver
 from ..solvers._base import Solver
@@ -16,6 +18,16 @@ SOLVERS: dict[str, Solver] = {
     "light": OpiumLight(),
     "dynamic": DynamicOpium(),
 }
+
+
+def make_solver(solver: Any) -> Solver:
+    """A solver by name, or like an object; not yet fitted."""
+    if isinstance(solver, Solver):
+        return clone(solver)
+    if isinstance(solver, str) and solver in SOLVERS:
+        return clone(SOLVERS[solver])
+    names = ", ".join(map(repr, SOLVERS))
+    raise ValueError(f"solver={solver!r}: choose one of {names}, or pass a solver object.")
 
 
 def solver_is_online(estimator: Any) -> bool:

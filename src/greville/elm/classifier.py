@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,20 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
 from ..solvers import Opium
-from ..solvers._additive import AdditiveSolver
-from ..solvers._base import OnlineSolver
-from ..solvers._rows import Rows
 from ..validation import check_length, check_weights
-from ._base import ELM
-from ._labels import (
+from ._solvers import solver_is_additive, solver_is_online, solver_is_opium
+from .chunk import Chunk
+from .labels import (
+    ClassTargets,
     checked_labels,
     first_seen,
     index_of,
     merged_classes,
     nearest_probabilities,
-    one_hot,
 )
-from ._solvers import solver_is_additive, solver_is_online, solver_is_opium
+from .pipeline import ELM
+from .targets import Targets
 
 
 class ELMClassifier(ClassifierMixin, ELM):
@@ -92,11 +91,6 @@ class ELMClassifier(ClassifierMixin, ELM):
     True
     """
 
-    classes_: Array
-
-    # The classes, the place of each, and the targets of each.
-    _places: tuple[Array, dict[Any, int], Array] | None = None
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
 
@@ -110,9 +104,9 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         self
         """
-        with self._guarded():
-            rows, _ = self._checked(X, y, None, sample_weight, reset=True)
-            self._fit(*rows)
+        with self._all_or_nothing():
+            chunk, targets, _ = self._checked(X, y, None, sample_weight, reset=True)
+            self._fit(chunk, targets)
         return self
 
     @available_if(solver_is_online)
@@ -131,9 +125,10 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         self
         """
-        with self._guarded():
-            rows, _ = self._checked(X, y, classes, sample_weight, reset=not self._started)
-            self._learn(*rows)
+        with self._all_or_nothing():
+            reset = not self._started
+            chunk, targets, _ = self._checked(X, y, classes, sample_weight, reset=reset)
+            self._learn(chunk, targets)
         return self
 
     @available_if(solver_is_online)
@@ -169,21 +164,17 @@ class ELMClassifier(ClassifierMixin, ELM):
             new model, all take part.
         """
         _check_method(method)
-        with self._guarded():
-            started = self._started
-            rows, known = self._checked(X, y, classes, sample_weight, reset=not started)
-            scores = np.concatenate(self._record(*rows, self._recorded))
-            labels = index_of(self.classes_, rows[1])
-            first = first_seen(labels, len(self.classes_))
-            first[index_of(self.classes_, known)] = -1
+        with self._all_or_nothing():
+            reset = not self._started
+            chunk, targets, known = self._checked(X, y, classes, sample_weight, reset=reset)
+            (scores,) = self._record(chunk, targets)
+            labels = index_of(targets.classes, chunk.y)
+            first = first_seen(labels, targets.n_outputs)
+            first[index_of(targets.classes, known)] = -1
             unknown = first >= np.arange(len(labels))[:, None]
             unknown &= ~unknown.all(axis=1, keepdims=True)
             scores[unknown] = -np.inf
-            return self._answers(scores, method)
-
-    def _recorded(self, rows: Rows) -> Array:
-        assert isinstance(self.solver_, OnlineSolver)
-        return self.solver_._record(rows)
+            return _answers(targets, scores, method)
 
     @available_if(solver_is_additive)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -209,13 +200,10 @@ class ELMClassifier(ClassifierMixin, ELM):
             If they cannot be removed; the model is then as it was.
         """
         check_is_fitted(self)
-        with self._guarded():
-            n_classes = len(self.classes_)
-            rows, _ = self._checked(X, y, None, sample_weight, reset=False)
-            if len(self.classes_) > n_classes:
-                raise ValueError("y: it has labels that were never learned.")
-            self.solver_._unlearn(self._rows(*rows))
-            self._early = None
+        with self._all_or_nothing():
+            chunk, _ = self._checked_known(X, y, sample_weight)
+            self.solver_._unlearn(self.fitted_.rows(chunk))
+            self.fitted_ = replace(self.fitted_, warmup=None)
         return self
 
     @available_if(solver_is_opium)
@@ -242,13 +230,9 @@ class ELMClassifier(ClassifierMixin, ELM):
         """
         check_is_fitted(self)
         _check_method(method)
-        with self._guarded():
-            n_classes = len(self.classes_)
-            rows, _ = self._checked(X, y, None, sample_weight, reset=False)
-            if len(self.classes_) > n_classes:
-                raise ValueError("y: it has labels that were never learned.")
+        chunk, targets = self._checked_known(X, y, sample_weight)
         assert isinstance(self.solver_, Opium)
-        return self._answers(self.solver_._left_out(self._rows(*rows)), method)
+        return _answers(targets, self.solver_._left_out(self.fitted_.rows(chunk)), method)
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -261,7 +245,9 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._decide(self._scores(X))
+        fitted, (scores,) = self._scores(X)
+        assert isinstance(fitted.targets, ClassTargets)
+        return fitted.targets.decide(scores)
 
     def decision_function(self, X: Any) -> Array:
         """The outputs: estimates of the probabilities of the classes, not confined to [0, 1].
@@ -275,7 +261,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes the difference: positive means ``classes_[1]``.
         """
-        scores = self._scores(X)
+        _, (scores,) = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> Array:
@@ -293,75 +279,73 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        return nearest_probabilities(self._scores(X))
+        _, (scores,) = self._scores(X)
+        return nearest_probabilities(scores)
 
-    def _merge(self, other: Any) -> None:
-        both = merged_classes(self.classes_, other.classes_, "other")
-        pair = (self.solver_, copy(other.solver_))
-        for solver, known in zip(pair, (self.classes_, other.classes_), strict=True):
-            assert isinstance(solver, AdditiveSolver)
-            if len(both) > len(known):
-                solver._add_outputs(len(both), index_of(both, known))
-        self.classes_ = both
-        pair[0]._merge(pair[1])
-        self._early = None
+    @property
+    def classes_(self) -> Array:
+        """The labels known so far, sorted."""
+        return self._targets.classes
 
-    def _decide(self, scores: Array) -> Array:
-        return self.classes_[scores.argmax(axis=1)]
-
-    def _answers(self, scores: Array, method: str) -> Array:
-        if method == "predict":
-            return self._decide(scores)
-        return nearest_probabilities(scores) if method == "predict_proba" else scores
+    @property
+    def _targets(self) -> ClassTargets:
+        targets = self.fitted_.targets
+        assert isinstance(targets, ClassTargets)
+        return targets
 
     def _checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[tuple[Any, Array, Array | None], Array]:
-        """The rows, with labels all of which are now in `classes_`; those known before them."""
+    ) -> tuple[Chunk, ClassTargets, Array]:
+        """The rows, their targets with all labels, and the labels known before these rows."""
         X = self._checked_rows(X, reset=reset)
         y = checked_labels(y, "y")
         check_length("y", len(y), X.shape[0])
-        weight = check_weights(sample_weight, X.shape[0], self._dtype_for(X, reset=reset))
-        before = None if reset else self.classes_
-        known = before
+        dtype = self._dtype_for(X, reset=reset)
+        weight = check_weights(sample_weight, X.shape[0], dtype)
+        before = None if reset else self._targets
+        known = None if before is None else before.classes
         if classes is not None:
-            known = merged_classes(before, checked_labels(classes, "classes"), "classes")
+            known = merged_classes(known, checked_labels(classes, "classes"), "classes")
         merged = merged_classes(known, y, "y")
-        if reset:
-            self.__dict__.pop("solver_", None)
-        elif len(merged) > len(self.classes_):
-            assert isinstance(self.solver_, OnlineSolver)
-            self.solver_._add_outputs(len(merged), index_of(merged, self.classes_))
-        self.classes_ = merged
-        return (X, y, weight), merged[:0] if known is None else known
+        if before is None or len(merged) > len(before.classes):
+            before = ClassTargets(merged, dtype)
+        return Chunk(X, y, weight), before, merged[:0] if known is None else known
 
-    # One row at a time
+    def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> tuple[Chunk, ClassTargets]:
+        """Rows whose labels must all be known."""
+        chunk, targets, _ = self._checked(X, y, None, sample_weight, reset=False)
+        if targets is not self.fitted_.targets:
+            raise ValueError("y: it has labels that were never learned.")
+        return chunk, targets
 
-    def _one_target(self, y: Any) -> Array | None:
-        known = self._places
-        if known is None or known[0] is not self.classes_:
-            labels = {label: i for i, label in enumerate(self.classes_.tolist())}
-            rows = one_hot(np.arange(len(labels)), len(labels), self._dtype)
-            self._places = known = (self.classes_, labels, rows)
-        try:
-            place = known[1].get(y)
-        except TypeError:  # not even hashable
-            return None
-        return None if place is None else known[2][place]
+    def _target_fields(self, targets: ClassTargets) -> dict[str, Any]:
+        return {"classes_": targets.classes}
 
-    def _one_early(self, y: Any) -> Array:
-        return np.asarray([y])
+    @classmethod
+    def _targets_of(cls, fields: dict[str, Any], dtype: Any) -> ClassTargets:
+        del fields["_target_scaling"]
+        return ClassTargets(fields.pop("classes_"), dtype)
 
-    def _one_answer(self, predicted: Any) -> Any:
-        return self.classes_[np.argmax(predicted)]
+    def _add_outputs(self, targets: Targets) -> None:
+        assert isinstance(targets, ClassTargets)
+        old = index_of(targets.classes, self.classes_)
+        self.solver_._add_outputs(targets.n_outputs, old)
+        self.fitted_ = replace(self.fitted_, targets=targets)
 
-    @property
-    def _n_outputs(self) -> int:
-        return len(self.classes_)
+    def _merge(self, other: Any) -> None:
+        targets = self._targets.with_classes(other.classes_, "other")
+        pair = (self.solver_, copy(other.solver_))
+        for solver, known in zip(pair, (self.classes_, other.classes_), strict=True):
+            if targets.n_outputs > len(known):
+                solver._add_outputs(targets.n_outputs, index_of(targets.classes, known))
+        self.fitted_ = replace(self.fitted_, targets=targets)
+        pair[0]._merge(pair[1])
 
-    def _targets(self, y: Array) -> Callable[[slice], Array]:
-        labels, n_classes = index_of(self.classes_, y), len(self.classes_)
-        return lambda rows: one_hot(labels[rows], n_classes, self._dtype)
+
+def _answers(targets: ClassTargets, scores: Array, method: str) -> Array:
+    if method == "predict":
+        return targets.decide(scores)
+    return nearest_probabilities(scores) if method == "predict_proba" else scores
 
 
 def _check_method(method: str) -> None:

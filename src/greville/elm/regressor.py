@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,18 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..linalg import Array
 from ..solvers import Opium
-from ..solvers._base import OnlineSolver
-from ..solvers._rows import Rows
-from ..validation import (
-    check_magnitude,
-    check_one_target,
-    check_representable,
-    check_targets,
-    check_weights,
-)
-from ._base import ELM
-from ._scaling import Scaling
+from ..validation import check_magnitude, check_representable, check_targets, check_weights
 from ._solvers import solver_is_additive, solver_is_online, solver_is_opium
+from .chunk import Chunk
+from .pipeline import ELM
+from .targets import NumericTargets, Targets
 
 
 class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
@@ -96,7 +89,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         -------
         self
         """
-        with self._guarded():
+        with self._all_or_nothing():
             self._fit(*self._checked(X, y, sample_weight, reset=True))
         return self
 
@@ -114,7 +107,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         -------
         self
         """
-        with self._guarded():
+        with self._all_or_nothing():
             self._learn(*self._checked(X, y, sample_weight, reset=not self._started))
         return self
 
@@ -143,22 +136,11 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             What `predict` would have said of each; infinite for the first row. Only if
             `return_std`.
         """
-        with self._guarded():
+        with self._all_or_nothing():
             rows = self._checked(X, y, sample_weight, reset=not self._started)
-            record = self._recorded_with_spread if return_std else self._recorded
-            parts = [
-                np.concatenate(part) for part in zip(*self._record(*rows, record), strict=True)
-            ]
-            shaped = tuple(self._shaped(part) for part in parts)
+            parts = self._record(*rows, spread=return_std)
+            shaped = tuple(map(rows[1].shaped, parts))
             return shaped if return_std else shaped[0]
-
-    def _recorded(self, rows: Rows) -> tuple[Array, ...]:
-        assert isinstance(self.solver_, OnlineSolver)
-        return (self._target_scaling.undo(self.solver_._record(rows)),)
-
-    def _recorded_with_spread(self, rows: Rows) -> tuple[Array, ...]:
-        predicted, spread = self._exact_solver()._record_with_spread(rows)
-        return self._target_scaling.undo(predicted), self._target_scaling.undo_spread(spread)
 
     @available_if(solver_is_additive)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -184,10 +166,10 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             If they cannot be removed; the model is then as it was.
         """
         check_is_fitted(self)
-        with self._guarded():
-            rows = self._checked(X, y, sample_weight, reset=False)
-            self.solver_._unlearn(self._rows(*rows))
-            self._early = None
+        with self._all_or_nothing():
+            chunk, _ = self._checked(X, y, sample_weight, reset=False)
+            self.solver_._unlearn(self.fitted_.rows(chunk))
+            self.fitted_ = replace(self.fitted_, warmup=None)
         return self
 
     @available_if(solver_is_opium)
@@ -209,9 +191,10 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         predictions : ndarray of the shape of y
         """
         check_is_fitted(self)
-        rows = self._rows(*self._checked(X, y, sample_weight, reset=False))
+        chunk, targets = self._checked(X, y, sample_weight, reset=False)
         assert isinstance(self.solver_, Opium)
-        return self._shaped(self._target_scaling.undo(self.solver_._left_out(rows)))
+        predicted = self.solver_._left_out(self.fitted_.rows(chunk))
+        return targets.shaped(targets.scaling.undo(predicted))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted targets and, if wanted, how far off they may be.
@@ -230,16 +213,18 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             noise, estimated from the residuals, and that of the weights. Nine in ten targets lie
             within 1.64 of them, where the model is right. Only if `return_std`.
         """
-        check_is_fitted(self)
+        fitted, (y, *std) = self._scores(X, spread=return_std)
+        targets = fitted.targets
+        assert isinstance(targets, NumericTargets)
+        predicted = targets.shaped(targets.scaling.undo(y))
         if not return_std:
-            return self._shaped(self._target_scaling.undo(self._scores(X)))
-        y, std = self._scores_and_spreads(X)
-        units = self._target_scaling
-        return self._shaped(units.undo(y)), self._shaped(units.undo_spread(std))
+            return predicted
+        return predicted, targets.shaped(targets.scaling.undo_spread(std[0]))
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Any, Array, Array | None]:
+    ) -> tuple[Chunk, NumericTargets]:
+        """The rows, and what is known about their targets."""
         X = self._checked_rows(X, reset=reset)
         dtype = self._dtype_for(X, reset=reset)
         y = check_targets(y, "y", X.shape[0], np.float64)
@@ -248,48 +233,22 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         check_magnitude("y", y if self._standardizes() else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)
         if reset:
-            self._flat, self._n_targets = y.ndim == 1, Y.shape[1]
-            self.__dict__.pop("solver_", None)
-        else:
-            self.solver_._check_outputs("y", Y)
-        return X, Y, weight
+            return Chunk(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)
+        self.solver_._check_outputs("y", Y)
+        targets = self.fitted_.targets
+        assert isinstance(targets, NumericTargets)
+        return Chunk(X, Y, weight), targets
 
-    @property
-    def _n_outputs(self) -> int:
-        return self._n_targets
+    def _target_fields(self, targets: NumericTargets) -> dict[str, Any]:
+        return {"_flat": targets.flat, "_n_targets": targets.n_outputs}
 
-    def _targets(self, y: Array) -> Callable[[slice], Array]:
-        with np.errstate(over="ignore"):
-            scaled = self._target_scaling.apply(y, self._dtype).astype(self._dtype, copy=False)
-        check_magnitude("y", scaled, passed=y)
-        return lambda rows: scaled[rows]
+    @classmethod
+    def _targets_of(cls, fields: dict[str, Any], dtype: Any) -> NumericTargets:
+        n, flat, units = (fields.pop(k) for k in ("_n_targets", "_flat", "_target_scaling"))
+        return NumericTargets(n, flat, dtype, units)
 
-    def _one_target(self, y: Any) -> Any:
-        units = self._target_scaling
-        usual = units.unit is None and self._flat and isinstance(y, float)
-        if usual and y * y < self.solver_._limit:
-            return y
-        y = check_one_target(y, "y", self._n_targets, self._flat, np.float64)
-        check_representable("y", np.atleast_1d(y), self._dtype)
-        with np.errstate(over="ignore"):
-            scaled = units.apply(np.reshape(y, (1, -1)), self._dtype).astype(self._dtype)[0]
-        check_magnitude("y", scaled, passed=np.atleast_1d(y))
-        return scaled[0] if self._flat else scaled
+    def _add_outputs(self, targets: Targets) -> None:
+        raise AssertionError("the number of targets of a regression is fixed")
 
-    def _one_early(self, y: Any) -> Array:
-        return np.reshape(y, (1, -1)).astype(np.float64)
-
-    def _one_answer(self, predicted: Any) -> Any:
-        units = self._target_scaling
-        if units.unit is not None:
-            predicted = units.undo(np.reshape(predicted, (1, -1)).astype(self._dtype))[0]
-            predicted = predicted[0] if self._n_targets == 1 else predicted
-        if self._flat:
-            return self._dtype.type(predicted)
-        return np.array(predicted, self._dtype).reshape(self._n_targets)
-
-    def _units_of_targets(self, y: Array, weight: Array | None) -> Scaling:
-        return Scaling.of_targets(y, weight)
-
-    def _shaped(self, Y: Array) -> Array:
-        return Y[:, 0] if self._flat else Y
+    def _merge(self, other: Any) -> None:
+        self.solver_._merge(other.solver_)

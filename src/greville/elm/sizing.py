@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..layers import UNITS_PER_INPUT
 from ..validation import check_memory
-
-# The paper's rule.
-UNITS_PER_INPUT = 10
 
 LEAST_UNITS = 100
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..elm._scaling import MOST_ROWS
 from ..linalg import Array
 from ..monitor import _BOLDNESS, _MOST
 from ..solvers._bank import MEMORIES, Bank
@@ -200,7 +199,7 @@ def try_solver(s: Any) -> None:
 def layer(x: Any) -> None:
     if not hasattr(x, "weights_"):
         return
-    x._check_parameters()
+    x.check_parameters()
     inputs, units = x.n_features_in_, x.n_hidden_
     need(inputs >= 1 and units >= 1, "the layer has no units")
     columns = (units + 1) // 2 if type(x).__name__ == "FourierLayer" else units
@@ -215,20 +214,20 @@ def layer(x: Any) -> None:
 def try_layer(x: Any) -> None:
     if hasattr(x, "weights_"):
         zeros = np.zeros((1, x.n_features_in_), x.weights_.dtype)
-        finite(x._transformed(zeros), "the layer")
+        finite(x.activations(zeros), "the layer")
 
 
 # Estimators
 
 
 def estimator(e: Any) -> None:
-    if not e._started:
+    if not hasattr(e, "fitted_"):
         return
-    hidden, s, inputs = e.hidden_, e.solver_, e.n_features_in_
+    hidden, s, inputs, fitted = e.hidden_, e.solver_, e.n_features_in_, e.fitted_
     need(hasattr(hidden, "weights_") and s._started, "the estimator is fitted, its parts are not")
     need(hidden.n_features_in_ == inputs, "the layer has another number of inputs")
     need(hidden.n_hidden_ == s.n_features_in_, "the layer has other units than the solver")
-    need(s._dtype == e._dtype and not s._flat, "the solver is of another kind")
+    need(s._dtype == fitted.hidden.dtype and not s._flat, "the solver is of another kind")
     e._standardizes()
     if hasattr(e, "feature_names_in_"):
         need(len(e.feature_names_in_) == inputs, "the names do not fit")
@@ -238,13 +237,14 @@ def estimator(e: Any) -> None:
             outputs and np.array_equal(np.unique(e.classes_), e.classes_), "classes are not sorted"
         )
     else:
-        outputs = e._n_targets
-        need(outputs == 1 or not e._flat, "the outputs do not fit")
+        outputs = fitted.targets.n_outputs
+        need(outputs == 1 or not fitted.targets.flat, "the outputs do not fit")
     need(outputs == s._n_outputs, "the solver has other outputs")
-    _units(e._scaling, inputs)
-    _units(e._target_scaling, outputs)
-    if e._early is not None:
-        _early(e, *e._early)
+    _units(fitted.hidden.scaling, inputs)
+    _units(fitted.targets.scaling, outputs)
+    if fitted.warmup is not None:
+        need(not fitted.warmup.is_over, "first rows do not fit")
+        _warmup(e, *fitted.warmup.rows)
 
 
 def _units(scaling: Any, n: int) -> None:
@@ -254,25 +254,25 @@ def _units(scaling: Any, n: int) -> None:
     need(scaling.unit is None or bool((scaling.unit > 0).all()), "units are not positive")
 
 
-def _early(e: Any, X: Any, y: Array, weight: Array | None) -> None:
+def _warmup(e: Any, X: Any, y: Array, weight: Array | None) -> None:
     n = X.shape[0]
-    need(n < MOST_ROWS and X.shape[1] == e.n_features_in_ and len(y) == n, "first rows do not fit")
+    need(X.shape[1] == e.n_features_in_ and len(y) == n, "first rows do not fit")
     need(weight is None or (len(weight) == n and bool((weight >= 0).all())), "weights do not fit")
     if type(e).__name__ == "ELMClassifier":
         text = [a.dtype.kind in "UO" for a in (y, e.classes_)]
         need(y.ndim == 1 and (not n or text[0] == text[1]), "first labels do not fit")
         need(set(y.tolist()) <= set(e.classes_.tolist()), "first labels are not among the classes")
     else:
-        need(y.ndim == 2 and y.shape[1] == e._n_targets, "first targets do not fit")
+        need(y.ndim == 2 and y.shape[1] == e.fitted_.targets.n_outputs, "first targets do not fit")
 
 
 def try_estimator(e: Any) -> None:
-    if not e._started:
+    if not hasattr(e, "fitted_"):
         return
     twin = copy(e)
     twin.solver_ = _twin(e.solver_)
     _try_weights(twin.solver_)
-    zeros = np.zeros((1, e.n_features_in_), e._dtype)
+    zeros = np.zeros((1, e.n_features_in_), e.fitted_.hidden.dtype)
     if type(e).__name__ == "ELMClassifier":
         finite(twin.decision_function(zeros), "a prediction")
     else:

@@ -339,9 +339,10 @@ _FITTED_ESTIMATOR = {
 _SHARED_BY_ESTIMATORS: dict[str, Any] = {
     "whole": True,
     "maybe": _NAMES,
-    "caches": ("_last_one", "_places"),
     "check": checks.estimator,
     "attempt": checks.try_estimator,
+    "take": live.to_fields,
+    "give": live.from_fields,
 }
 
 _ESTIMATOR_ENTRIES = {
@@ -367,7 +368,7 @@ _ESTIMATOR_ENTRIES = {
         **_SHARED_BY_ESTIMATORS,
     ),
     "Scaling": Entry(
-        "greville.elm._scaling",
+        "greville.elm.units",
         always={"centre": nothing | array(1), "unit": nothing | array(1)},
         check=checks.scaling,
     ),

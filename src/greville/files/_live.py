@@ -51,6 +51,17 @@ def given_fields(cls: Any, fields: Fields) -> Any:
     return cls._from_file_fields(fields)
 
 
+def to_fields(thing: Any) -> Fields:
+    """What an estimator says it consists of."""
+    fields: Fields = thing.to_fields()
+    return fields
+
+
+def from_fields(cls: Any, fields: Fields) -> Any:
+    """An estimator of such a class."""
+    return cls.from_fields(fields)
+
+
 # Rows that wait
 
 

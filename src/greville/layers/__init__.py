@@ -1,8 +1,23 @@
 """Hidden layers: X → H, one file per kind."""
 
+from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
+from .protocol import UNITS_PER_INPUT, Layer, takes_checked_rows
 from .random import RandomLayer
 
-__all__ = ["ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"]
+for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
+    registry.register(_layer)
+
+__all__ = [
+    "UNITS_PER_INPUT",
+    "ClassLayer",
+    "ContrastLayer",
+    "FourierLayer",
+    "Layer",
+    "RandomLayer",
+    "ReceptiveFieldLayer",
+    "registry",
+    "takes_checked_rows",
+]

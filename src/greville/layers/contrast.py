@@ -12,8 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..linalg import Array, matmul
 from ..validation import check_length, check_number, naming
-from ._base import Activation, Layer, working_dtype
+from .activations import Activation
 from .fields import Fields, packed, with_length
+from .protocol import Layer, working_dtype
 
 # Units made at a time: each needs a few copies of an image.
 _AT_ONCE = 1024
@@ -41,8 +42,8 @@ class SampleLayer(Layer):
         self.activation = activation
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         self._check_scale_and_activation()
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
@@ -158,8 +159,8 @@ class ContrastLayer(SampleLayer):
         )
         self.candidates = candidates
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number("candidates", self.candidates, low=1, whole=True)
 
     def _units(

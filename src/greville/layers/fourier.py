@@ -10,7 +10,7 @@ from scipy import sparse
 from .. import linalg
 from ..linalg import Array
 from ..validation import check_memory, check_number, check_switch
-from ._base import Layer
+from .protocol import Layer
 
 
 class FourierLayer(Layer):
@@ -57,7 +57,7 @@ class FourierLayer(Layer):
     """
 
     # A kernel needs inputs in comparable units.
-    _wants_order_one = True
+    wants_order_one = True
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class FourierLayer(Layer):
         self.orthogonal = orthogonal
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_switch("orthogonal", self.orthogonal)
         if not isinstance(self.gamma, str):
             check_number("gamma", self.gamma, low=0, include_low=False)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..validation import check_memory, check_switch
-from ._base import Activation, Layer
+from .activations import Activation
+from .protocol import Layer
 
 
 class RandomLayer(Layer):
@@ -72,8 +73,8 @@ class RandomLayer(Layer):
         self.bias = bias
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         self._check_scale_and_activation()
         check_switch("bias", self.bias)
         if not (isinstance(self.weights, str) and self.weights in ("uniform", "normal")):

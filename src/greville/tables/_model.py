@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..elm import ELMClassifier, ELMRegressor, Warmup
+from ..elm import ELMClassifier, ELMRegressor, Warmup, emptied
 from ..files import check_fits
 from ._batch import Batch, TableError, Troubles
 from ._columns import LARGEST, UnknownType, plain
@@ -510,8 +510,7 @@ class TableModel:
         if other.estimator is None:
             raise TableError("the model has learned nothing yet that another could be like.")
         other.freeze()
-        other.estimator._early = None
-        other.estimator._start_again()
+        other.estimator = emptied(other.estimator)
         other.n_rows = other.n_without_target = 0
         return other
 
@@ -526,7 +525,7 @@ class TableModel:
         """A copy that goes its own way: what it shares is never changed."""
         other = copy(self)
         if self.estimator is not None:
-            other.estimator = self.estimator._twin()
+            other.estimator = copy(self.estimator)
         return other
 
     def _become(self, other: Self) -> Self:

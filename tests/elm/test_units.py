@@ -11,8 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, FourierLayer, Opium, RandomLayer
-from greville.elm._base import _size_for
-from greville.elm._scaling import Scaling, rows_measured
+from greville.elm.units import Scaling
 
 from ..oracles import relative_error
 
@@ -73,7 +72,7 @@ def test_inputs_of_order_one_stay_as_they_are(rng):
     pixels[:, 3] = 0
     pixels[7, 3] = 1 / 255  # nearly always black
     for X in (normal, pixels, 2 * pixels - 1, sparse.csr_array(pixels)):
-        assert Scaling.of_inputs(X, None, always=False) == Scaling(None, None)
+        assert Scaling.of_inputs(X, None, always=False) == Scaling()
         assert Scaling.of_inputs(X, None, always=True).unit is not None
     for X in (255 * pixels, normal + 50, normal * [1, 1, 1, 1, 1e-3], 1e-3 * normal):
         scaled = Scaling.of_inputs(X, None, always=False)
@@ -135,12 +134,6 @@ def test_sparse_rows_are_the_same_rows(rng, hidden, scale):
         np.testing.assert_allclose(got[0], got[1], rtol=1e-7, atol=1e-9)
 
 
-def test_the_rows_that_are_measured():
-    assert [rows_measured(n) for n in (0, 1, 2, 3, 4, 7, 8, 1000, 1023, 1024, 10**6)] == [
-        0, 1, 2, 2, 4, 4, 8, 512, 512, 1024, 1024,
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("solver", ["opium", "dynamic", "light"])
 def test_how_a_stream_is_cut_changes_nothing(wild, solver):
     X, y, _ = wild
@@ -177,13 +170,13 @@ def test_prequential_is_the_loop_also_while_units_change(wild):
 def test_the_units_are_frozen(wild):
     X, y, _ = wild
     model = ELMRegressor(20, random_state=0).fit(X[:200], y[:200])
-    frozen = model._scaling
+    frozen = model.fitted_.hidden.scaling
     model.partial_fit(1e3 * X, y)
-    assert model._scaling is frozen
+    assert model.fitted_.hidden.scaling is frozen
     stream = ELMRegressor(20, random_state=0).partial_fit(X[:1100], y[:1100])
-    frozen = stream._scaling
+    frozen = stream.fitted_.hidden.scaling
     stream.partial_fit(1e3 * X, y)
-    assert stream._scaling is frozen
+    assert stream.fitted_.hidden.scaling is frozen
     early = ELMRegressor(20, random_state=0).partial_fit(X[:100], y[:100])
     again = pickle.loads(pickle.dumps(early))
     for m in (early, again):
@@ -238,25 +231,14 @@ def test_bad_parameters(wild):
 def test_a_transformer_gets_inputs_as_they_are(wild):
     X, y, _ = wild
     model = ELMRegressor(RandomLayer(10), random_state=0).fit(X, y)
-    assert model._scaling == Scaling(None, None)
-    assert ELMRegressor(RandomLayer(10), standardize=True).fit(X, y)._scaling.unit is not None
+    assert model.fitted_.hidden.scaling == Scaling()
+    assert (
+        ELMRegressor(RandomLayer(10), standardize=True).fit(X, y).fitted_.hidden.scaling.unit
+        is not None
+    )
     assert ELMRegressor(FourierLayer(100), random_state=0).fit(X, y).score(X, y) > 0.8
     stream = ELMRegressor(FourierLayer(100), random_state=0)
     assert stream.partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:]).score(X, y) > 0.8
-
-
-def test_the_size_of_an_automatic_layer(rng):
-    assert _size_for(4, None, np.float64) == 100
-    assert _size_for(50, None, np.float64) == 500
-    assert _size_for(4, 30, np.float64) == 100
-    assert _size_for(4, 120, np.float64) == 200
-    assert _size_for(10, 800, np.float64) == 800
-    assert _size_for(10, 10**7, np.float64) == 3200
-    assert _size_for(100_000, None, np.float64) == 3265
-    assert _size_for(100_000, None, np.float32) == 4618
-    X = rng.normal(size=(120, 4))
-    assert ELMRegressor().fit(X, X[:, 0]).hidden_.n_hidden_ == 200
-    assert ELMRegressor().partial_fit(X, X[:, 0]).hidden_.n_hidden_ == 100
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
-"""What all hidden layers share: activations, and the way from X to H, eqs. (1)-(2)."""
+"""What a hidden layer is: X -> H with weights that `fit` sets once, eqs. (1)-(2)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,39 +14,29 @@ from sklearn.utils.validation import check_is_fitted
 from ..linalg import SHARED, Array, matmul, matvec
 from ..threads import one_thread
 from ..validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
+from .activations import Activation, activate, check_activation
+
+# The paper's rule for n_hidden="auto".
+UNITS_PER_INPUT = 10
 
 # Weights from which a product with one row is worth a second thread.
 _WORTH_TWO_THREADS = 1_000_000
 
-Activation = str | Callable[[Array], Array]
-
-
-def _relu(H: Array, out: Array) -> Array:
-    return np.maximum(H, 0, out=out)
-
-
-def _hard_limit(H: Array, out: Array) -> Array:
-    return np.greater_equal(H, 0, out=out, casting="unsafe")
-
-
-def _identity(H: Array, out: Array) -> Array:
-    return out
-
-
-# Each works in place, f(H, out=H): the layer never holds a second array of H's size.
-ACTIVATIONS: dict[str, Callable[..., Array]] = {
-    "tanh": np.tanh,
-    "sigmoid": expit,
-    "relu": _relu,
-    "sin": np.sin,
-    "cos": np.cos,
-    "hard-limit": _hard_limit,
-    "identity": _identity,
-}
-
 
 class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`."""
+    """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`.
+
+    A subclass provides `_set_weights` and, where it has parameters of its own, extends
+    `check_parameters`. Estimators call `activations` and `activations_one` on rows that they have
+    checked, instead of `transform`.
+
+    Attributes
+    ----------
+    wants_order_one : bool
+        Whether the layer needs inputs in comparable units, which estimators then learn.
+    """
+
+    wants_order_one: ClassVar[bool] = False
 
     n_hidden: int | str
     scale: float
@@ -72,14 +60,15 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         self
         """
         with unchanged_on_error(self):
-            self._check_parameters()
+            self.check_parameters()
             X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse="csr")
-            self.n_hidden_ = 10 * X.shape[1] if self.n_hidden == "auto" else int(self.n_hidden)
+            auto = self.n_hidden == "auto"
+            self.n_hidden_ = UNITS_PER_INPUT * X.shape[1] if auto else int(self.n_hidden)
             self.bias_ = None
             self._set_weights(X, y, working_dtype(X))
         return self
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Raise a ValueError for a parameter out of range."""
         if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
             check_number("n_hidden", self.n_hidden, low=1, whole=True)
@@ -104,14 +93,21 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         X = check_rows(
             self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
         )
-        return self._transformed(X)
+        return self.activations(X)
 
-    def _transformed(self, X: Any, shift: Array | None = None) -> Array:
-        """The activations for rows that are checked, less a shift of all of them."""
+    def activations(self, X: Any, shift: Array | None = None) -> Array:
+        """What `transform` returns for X - shift, for rows of floats that are already checked.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        shift : ndarray of shape (n_features,), optional
+            What to subtract from every row, without filling the zeros of a sparse X.
+        """
         return self._activated(self._projected(X, shift))
 
-    def _transformed_one(self, x: Array) -> Array:
-        """The activations for one row of finite numbers."""
+    def activations_one(self, x: Array) -> Array:
+        """The activations for one row of finite floats, of shape (n_features,)."""
         weights = self.weights_.astype(x.dtype, copy=False)
         if sparse.issparse(weights):
             h = weights.T @ x
@@ -124,7 +120,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             h += self.bias_.astype(x.dtype, copy=False)
         return self._activated(h[None])[0]
 
-    def _projected(self, X: Any, shift: Array | None = None) -> Array:
+    def _projected(self, X: Any, shift: Array | None) -> Array:
         """(X - shift) @ weights_ + bias_, without filling the zeros of a sparse X."""
         weights = self.weights_.astype(X.dtype, copy=False)
         if sparse.issparse(weights):
@@ -139,15 +135,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         return H
 
     def _activated(self, H: Array) -> Array:
-        if not callable(self.activation):
-            return ACTIVATIONS[self.activation](H, out=H)
-        activated = np.asarray(self.activation(H))
-        if activated.shape != H.shape:
-            raise ValueError(
-                f"activation: it returned shape {activated.shape} for input of shape {H.shape}; "
-                "it must keep the shape."
-            )
-        return activated.astype(H.dtype, copy=False)
+        return activate(self.activation, H)
 
     def _random(self) -> np.random.RandomState:
         with naming("random_state"):
@@ -155,12 +143,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def _check_scale_and_activation(self) -> None:
         check_number("scale", self.scale, low=0, high=1e100, include_low=False)
-        known = isinstance(self.activation, str) and self.activation in ACTIVATIONS
-        if not (callable(self.activation) or known):
-            names = ", ".join(map(repr, ACTIVATIONS))
-            raise ValueError(
-                f"activation={self.activation!r}: choose one of {names}, or pass a function."
-            )
+        check_activation(self.activation)
 
     @property
     def _n_features_out(self) -> int:
@@ -173,8 +156,8 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         return tags
 
 
-def is_own(transformer: Any) -> bool:
-    """Whether it is one of these layers, and nobody has changed what its `transform` does."""
+def takes_checked_rows(transformer: Any) -> bool:
+    """Whether `activations` is what `transform` does: it is a Layer that has not overridden it."""
     return isinstance(transformer, Layer) and type(transformer).transform is Layer.transform
 
 

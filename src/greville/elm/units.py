@@ -1,4 +1,4 @@
-"""Inputs and targets in units that suit the hidden layer, learned from first rows and then kept."""
+"""Units in which inputs and targets suit the hidden layer, measured from rows."""
 
 from __future__ import annotations
 
@@ -14,23 +14,16 @@ from ..linalg import Array
 # standard deviation of 0.7: units neither linear nor saturated.
 _SQUARE_LENGTH = 6.0
 
-# Rows that a stream is measured by. It is measured again after 1, 2, 4, ... rows, up to these.
-MOST_ROWS = 1024
-
-# With fewer rows than this, nothing is said about means and about columns in small units.
-_FEW = 16
+# With fewer rows than this, neither means nor the ranges of columns are judged.
+_LEAST_ROWS_TO_JUDGE = 16
 
 
-# Rows of a stream whose units are still open: X, y and their weights, as they came.
-Early = tuple[Any, Array, Array | None]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """(x - centre) / unit, column by column; None where numbers stay as they are."""
 
-    centre: Array | None
-    unit: Array | None
+    centre: Array | None = None
+    unit: Array | None = None
 
     @classmethod
     def of_inputs(
@@ -40,8 +33,8 @@ class Scaling:
 
         By the range and not by the standard deviation: a pixel that is nearly always black is not
         worth more than the others. Without `always`, inputs of order one stay as they are. Sparse
-        rows stay around zero, unless `centre_sparse`, where somebody can do so without filling
-        the zeros.
+        rows stay around zero, unless the layer can centre them without filling the zeros
+        (`centre_sparse`).
         """
         half, mean, spread, size = _columns(*_counting(X, weight))
         if not half.any() or (not always and _is_of_order_one(X, half, mean, spread)):
@@ -99,21 +92,18 @@ class Scaling:
         return None if self.centre is None or self.unit is None else self.centre / self.unit
 
     def undo(self, Y: Array) -> Array:
+        """Numbers in these units as they were before."""
         if self.unit is None or self.centre is None:
             return Y
         return (Y * self.unit + self.centre).astype(Y.dtype)
 
     def undo_spread(self, spread: Array) -> Array:
+        """Standard deviations in these units as they were before."""
         return spread if self.unit is None else (spread * self.unit).astype(spread.dtype)
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b)
-
-
-def rows_measured(n_rows: int) -> int:
-    """How many of the first rows of a stream its units come from."""
-    return min(MOST_ROWS, 1 << max(0, n_rows.bit_length() - 1)) if n_rows else 0
 
 
 def _counting(X: Any, weight: Array | None) -> tuple[Any, Array]:
@@ -126,7 +116,7 @@ def _counting(X: Any, weight: Array | None) -> tuple[Any, Array]:
 
 
 def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
-    """Of each column: half the range, the mean, the variance and the mean square.
+    """Of each column: half of the range, the mean, the variance and the mean square.
 
     The last two in units of half the range, so that no square overflows.
     """
@@ -157,25 +147,9 @@ def _is_of_order_one(X: Any, half: Array, mean: Array, variance: Array) -> bool:
     largest = float((np.abs(mean) + half).max())
     if not 0.3 <= largest <= 10:
         return False
-    if X.shape[0] < _FEW:
+    if X.shape[0] < _LEAST_ROWS_TO_JUDGE:
         return True
-    lively = np.sqrt(variance) >= 0.15
-    far = (np.abs(mean) > 3 * half) & lively & (half > 0)
-    small = (half < 0.05 * half.max()) & lively & (half > 0)
+    varies = np.sqrt(variance) >= 0.15
+    far = (np.abs(mean) > 3 * half) & varies & (half > 0)
+    small = (half < 0.05 * half.max()) & varies & (half > 0)
     return not (far.any() or small.any())
-
-
-def joined(first: Early, more: Early) -> Early:
-    """Two pieces of a stream as one."""
-    pairs = list(zip(first, more, strict=True))
-    blocks = [block for block in pairs[0] if block.shape[0]]
-    if any(map(sparse.issparse, blocks)):
-        X: Any = sparse.vstack([sparse.csr_array(block) for block in blocks]).tocsr()
-    else:
-        X = np.concatenate(blocks)
-    y = np.concatenate([part for part in pairs[1] if len(part)])
-    if first[2] is None and more[2] is None:
-        return X, y, None
-    counts = (first[0].shape[0], more[0].shape[0])
-    parts = zip(pairs[2], counts, strict=True)
-    return X, y, np.concatenate([np.ones(n) if w is None else w for w, n in parts])

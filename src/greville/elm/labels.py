@@ -1,7 +1,10 @@
-"""Labels: known ones, new ones, and scores that become probabilities."""
+"""Labels of classes: checks, one output for each class, and scores that become probabilities."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,54 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..linalg import Array
 from ..validation import naming
+from .targets import Targets
+from .units import Scaling
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTargets(Targets):
+    """Labels: one output for each of the sorted classes, which is 1 for its rows, 0 for others."""
+
+    classes: Array
+    dtype: Any
+    scaling = Scaling()
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return len(self.classes)
+
+    def encode(self, y: Array) -> Callable[[slice], Array]:
+        labels, n_classes = index_of(self.classes, y), len(self.classes)
+        return lambda rows: one_hot(labels[rows], n_classes, self.dtype)
+
+    def encode_one(self, y: Any) -> Array | None:
+        try:
+            return self._row_of_label.get(y)
+        except TypeError:  # not even hashable
+            return None
+
+    @cached_property
+    def _row_of_label(self) -> dict[Any, Array]:
+        n = len(self.classes)
+        return dict(zip(self.classes.tolist(), one_hot(np.arange(n), n, self.dtype), strict=True))
+
+    def one_of_chunk(self, y: Any) -> Array:
+        return np.asarray([y])
+
+    def decode_one(self, output: Any) -> Any:
+        return self.classes[np.argmax(output)]
+
+    def decide(self, scores: Array) -> Array:
+        """The label with the largest output of each row."""
+        return self.classes[scores.argmax(axis=1)]
+
+    def with_classes(self, more: Array, name: str) -> ClassTargets:
+        """The same with more labels; itself where there is no new one."""
+        classes = merged_classes(self.classes, more, name)
+        return self if len(classes) == len(self.classes) else ClassTargets(classes, self.dtype)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.classes, self.dtype)
 
 
 def checked_labels(y: Any, name: str) -> Array:

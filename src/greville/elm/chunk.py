@@ -1,0 +1,38 @@
+"""Rows of a stream as they came, before units, layer and encoded targets."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..linalg import Array
+
+
+class Chunk(NamedTuple):
+    """Checked rows: inputs, dense or sparse, targets or labels, and weights where there are any."""
+
+    X: Any
+    y: Array
+    weight: Array | None = None
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    def part(self, rows: slice) -> Chunk:
+        return Chunk(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+
+    def joined(self, more: Chunk) -> Chunk:
+        """These rows and then more; sparse if any of them are."""
+        blocks = [block for block in (self.X, more.X) if block.shape[0]]
+        if any(map(sparse.issparse, blocks)):
+            X: Any = sparse.vstack([sparse.csr_array(block) for block in blocks]).tocsr()
+        else:
+            X = np.concatenate(blocks)
+        y = np.concatenate([part for part in (self.y, more.y) if len(part)])
+        if self.weight is None and more.weight is None:
+            return Chunk(X, y)
+        weights = [np.ones(c.n) if c.weight is None else c.weight for c in (self, more)]
+        return Chunk(X, y, np.concatenate(weights))

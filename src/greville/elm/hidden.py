@@ -1,0 +1,98 @@
+"""From X to H: inputs in learned units, through the hidden layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..layers import takes_checked_rows
+from ..linalg import DOT, Array
+from ..validation import FLOATS, check_magnitude, check_one, largest_square
+from .units import Scaling
+
+# Numbers of sparse rows that are made dense at a time, where they must be.
+_DENSE_NUMBERS = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenMap:
+    """The way of rows into the solver; an immutable value.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        The units of the inputs.
+    layer : transformer
+        Fitted.
+    n_inputs : int
+    dtype : numpy.dtype
+        Of the activations.
+    """
+
+    scaling: Scaling
+    layer: Any
+    n_inputs: int
+    dtype: Any
+
+    def n_units(self) -> int:
+        return int(self._transformed(np.zeros((1, self.n_inputs), self.dtype)).shape[1])
+
+    def activations(self, X: Any, weight: Array | None = None) -> Array:
+        """H for checked rows; a ValueError if it has numbers that cannot be learned."""
+        if sparse.issparse(X) and self.scaling.centre is not None:
+            H = self._transformed_around_centre(X)
+        else:
+            H = self._transformed(self.scaling.apply(X, self.dtype))
+        H = np.ascontiguousarray(H, dtype=self.dtype)
+        try:
+            check_magnitude("hidden.transform(X)", H, weight)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} X, as it was passed, has numbers from {X.min():.3g} to {X.max():.3g}."
+            ) from None
+        return H
+
+    def checked_one(self, x: Any) -> Array:
+        """One row of inputs as an array; the usual one passes at once."""
+        if (
+            type(x) is np.ndarray
+            and x.shape == (self.n_inputs,)
+            and x.dtype == self.dtype
+            and -inf < DOT[self.dtype](x, x) < inf
+        ):
+            return x
+        return check_one(x, "x", self.n_inputs, FLOATS)
+
+    def activations_one(self, x: Array) -> Array:
+        """The activations of one checked row, in an array of their own."""
+        dtype, layer = self.dtype, self.layer
+        row = x if self.scaling.unit is None else self.scaling.apply(x[None], dtype)[0]
+        if takes_checked_rows(layer):
+            h = np.ascontiguousarray(layer.activations_one(row), dtype=dtype)
+        else:  # which may return a part of x, or the same array every time
+            h = np.array(self._transformed(row[None])[0], dtype=dtype, order="C")
+        if not DOT[dtype](h, h) < largest_square(dtype):
+            check_magnitude("hidden.transform(x)", h)
+        return h
+
+    def _transformed(self, X: Any) -> Any:
+        if takes_checked_rows(self.layer):
+            return self.layer.activations(X if X.dtype in FLOATS else X.astype(np.float64))
+        H = self.layer.transform(X)
+        return H.toarray() if sparse.issparse(H) else np.asarray(H)
+
+    def _transformed_around_centre(self, X: Any) -> Any:
+        """Of sparse rows: without filling the zeros, or else a few rows at a time."""
+        scaling = self.scaling
+        if takes_checked_rows(self.layer):
+            # In float64: what is far from the zeros loses digits there.
+            return self.layer.activations(scaling.divided(X, np.float64), scaling.shift)
+        length = max(1, _DENSE_NUMBERS // X.shape[1])
+        pieces = (X[start : start + length] for start in range(0, X.shape[0], length))
+        return np.concatenate(
+            [self._transformed(scaling.apply(piece, self.dtype)) for piece in pieces]
+        )

@@ -1,0 +1,109 @@
+"""From targets to what the solver learns, and from its outputs back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..linalg import Array
+from ..validation import (
+    check_magnitude,
+    check_one_target,
+    check_representable,
+    largest_square,
+)
+from .units import Scaling
+
+
+class Targets(ABC):
+    """What an estimator knows about its targets; an immutable value.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Of the solver.
+    scaling : Scaling
+        The units of the targets.
+    dtype : numpy.dtype
+    """
+
+    n_outputs: int
+    scaling: Scaling
+    dtype: Any
+
+    @abstractmethod
+    def encode(self, y: Array) -> Callable[[slice], Array]:
+        """Any of these targets as rows of shape (n, n_outputs)."""
+
+    @abstractmethod
+    def encode_one(self, y: Any) -> Any:
+        """One target as the solver wants it; None for a label that is new."""
+
+    @abstractmethod
+    def one_of_chunk(self, y: Any) -> Array:
+        """One target as the y of a chunk of one row."""
+
+    @abstractmethod
+    def decode_one(self, output: Any) -> Any:
+        """What to return for the solver's outputs for one row."""
+
+    def measured(self, y: Array, weight: Array | None) -> Self:
+        """The same with units from these rows."""
+        return self
+
+    def unmeasured(self) -> Self:
+        """The same with numbers as they are."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class NumericTargets(Targets):
+    """Numbers, in units of their own; `flat` where y has one dimension."""
+
+    n_outputs: int
+    flat: bool
+    dtype: Any
+    scaling: Scaling = field(default_factory=Scaling)
+
+    def encode(self, y: Array) -> Callable[[slice], Array]:
+        with np.errstate(over="ignore"):
+            scaled = self.scaling.apply(y, self.dtype).astype(self.dtype, copy=False)
+        check_magnitude("y", scaled, passed=y)
+        return lambda rows: scaled[rows]
+
+    def encode_one(self, y: Any) -> Any:
+        scaling = self.scaling
+        usual = scaling.unit is None and self.flat and isinstance(y, float)
+        if usual and y * y < largest_square(self.dtype):
+            return y
+        y = check_one_target(y, "y", self.n_outputs, self.flat, np.float64)
+        check_representable("y", np.atleast_1d(y), self.dtype)
+        with np.errstate(over="ignore"):
+            scaled = scaling.apply(np.reshape(y, (1, -1)), self.dtype).astype(self.dtype)[0]
+        check_magnitude("y", scaled, passed=np.atleast_1d(y))
+        return scaled[0] if self.flat else scaled
+
+    def one_of_chunk(self, y: Any) -> Array:
+        return np.reshape(y, (1, -1)).astype(np.float64)
+
+    def decode_one(self, output: Any) -> Any:
+        if self.scaling.unit is not None:
+            output = self.scaling.undo(np.reshape(output, (1, -1)).astype(self.dtype))[0]
+            output = output[0] if self.n_outputs == 1 else output
+        if self.flat:
+            return self.dtype.type(output)
+        return np.array(output, self.dtype).reshape(self.n_outputs)
+
+    def shaped(self, Y: Array) -> Array:
+        """Rows of outputs in the shape of the targets."""
+        return Y[:, 0] if self.flat else Y
+
+    def measured(self, y: Array, weight: Array | None) -> Self:
+        return replace(self, scaling=Scaling.of_targets(y, weight))
+
+    def unmeasured(self) -> Self:
+        return replace(self, scaling=Scaling())
