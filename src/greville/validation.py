@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from .linalg import Array
+from .backend import Array
 
 FLOATS = (np.float64, np.float32)  # the first is what anything else becomes
 NUMBERS = (float, int, np.floating, np.integer)  # what learn_one takes for one

@@ -1,10 +1,36 @@
 """H, Y → W: one file per algorithm."""
 
+from . import protocol, registry
+from ._evidence import Path
+from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
+from ._solver import OnlineSolver, Solver
 from .batch import Batch
 from .dynamic import DynamicOpium
 from .greville import Greville
 from .light import OpiumLight
 from .opium import Opium
+from .protocol import Algorithm, Capabilities, Fitted, Rows, Shape, block_length
 from .sliding import SlidingOpium
 
-__all__ = ["Batch", "DynamicOpium", "Greville", "Opium", "OpiumLight", "SlidingOpium"]
+__all__ = [
+    "AdditiveSolver",
+    "Algorithm",
+    "Batch",
+    "Capabilities",
+    "ChoosingSolver",
+    "DynamicOpium",
+    "Fitted",
+    "Greville",
+    "OnlineSolver",
+    "Opium",
+    "OpiumLight",
+    "Path",
+    "RootSolver",
+    "Rows",
+    "Shape",
+    "SlidingOpium",
+    "Solver",
+    "block_length",
+    "protocol",
+    "registry",
+]

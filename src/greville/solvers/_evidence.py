@@ -15,18 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import linalg
-from ..linalg import Array, column_squares
+from ..backend import Array, Backend, eps
+from ._gram import GramSums, largest_diagonal
 
 # Values of ε that are tried in every factor of ten. A grid, so that rounding does not move the
 # choice.
 STEPS = 8
-
-# Layers up to this size are turned into their singular values, from which the whole curve follows,
-# down to the smallest ε. That takes five times as long as a Cholesky factor for each of a few ε
-# (46 ms and 9 ms for M = 400): too long in a stream, which chooses often, but for small layers.
-_SINGULAR_VALUES = 400
-_SINGULAR_VALUES_IN_A_STREAM = 96
 
 # Where to look first for the ridge ε², as a part of the mean eigenvalue.
 _START = 0.1
@@ -104,14 +98,16 @@ class Sums:
 
     Attributes
     ----------
+    b : the backend
     count : how many rows count, less one if there is an intercept
     prior : the ridge that is in them already, as an ε
     length : mean square length of a row
     of_means : what the means of the targets would add to |Y|²; zero without an intercept
     R, Z, loss : the root, its right-hand side and what it leaves
-    gram, targets, squares : or H'H, H'Y and |Y|²
+    gram : or the Gram matrix, H'Y and |Y|²
     """
 
+    b: Backend
     count: float
     prior: float
     length: float
@@ -119,19 +115,22 @@ class Sums:
     R: Array | None = None
     Z: Array | None = None
     loss: Array | None = None
-    gram: Array | None = None
-    targets: Array | None = None
-    squares: Array | None = None
+    gram: GramSums | None = None
 
 
-def takes_singular_values(n_hidden: int, *, cheap: bool) -> bool:
-    """Whether to look at the whole curve, for a choice that must be cheap or not."""
-    return n_hidden <= (_SINGULAR_VALUES_IN_A_STREAM if cheap else _SINGULAR_VALUES)
+def takes_singular_values(b: Backend, n_hidden: int, *, cheap: bool) -> bool:
+    """Whether to look at the whole curve, for a choice that must be cheap or not.
+
+    From the singular values the whole curve follows, down to the smallest ε. They take five times
+    as long as a Cholesky factor for each of a few ε (46 ms and 9 ms for M = 400): too long in a
+    stream, which chooses often, but for small layers.
+    """
+    return n_hidden <= (b.tuning.svd_units_in_stream if cheap else b.tuning.svd_units)
 
 
-def choose(sums: Sums, smallest: float, *, cheap: bool) -> tuple[Path, Array | None]:
+def choose_epsilon(sums: Sums, smallest: float, *, cheap: bool) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
-    if sums.R is not None and takes_singular_values(len(sums.R), cheap=cheap):
+    if sums.R is not None and takes_singular_values(sums.b, sums.R.shape[0], cheap=cheap):
         curve: _Curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
@@ -196,19 +195,20 @@ class _BySingularValues(_Curve):
         assert sums.R is not None
         assert sums.Z is not None
         assert sums.loss is not None
-        super().__init__(sums, len(sums.R))
-        U, s, _ = linalg.svd(sums.R.astype(np.float64))
-        z = linalg.matmul(np.ascontiguousarray(U.T), sums.Z.astype(np.float64)) ** 2
-        eps = float(np.finfo(sums.Z.dtype).eps)
+        super().__init__(sums, sums.R.shape[0])
+        b, digit = sums.b, eps(sums.b.dtype_of(sums.Z))
+        U, values, _ = b.svd(b.asarray(sums.R, np.float64))
+        s, z = b.to_numpy(values), b.matmul(U.T, b.asarray(sums.Z, np.float64))
+        z = b.to_numpy(z) ** 2
         squares = sums.loss + z.sum(axis=0)
-        varying = self.varying(squares, eps)
+        varying = self.varying(squares, digit)
         self.s, self.loss = s**2, sums.loss[varying]
         self.z = np.ascontiguousarray(z[:, varying])
-        self.least = eps**2 * squares[varying]
+        self.least = digit**2 * squares[varying]
         if sums.count < self.n_units:
-            reached = s > max(_REACHED * len(s) * eps * s[0], 10 * sums.prior)
+            reached = s > max(_REACHED * len(s) * digit * s[0], 10 * sums.prior)
             left = sums.loss + z[~reached].sum(axis=0)
-            digits = max(eps**2, (sums.prior / s[0]) ** 2) if s[0] > 0 else 0.0
+            digits = max(digit**2, (sums.prior / s[0]) ** 2) if s[0] > 0 else 0.0
             self.count_directions(int(reached.sum()), left, squares, digits)
 
     def search(self, lowest: int) -> dict[int, float]:
@@ -218,7 +218,7 @@ class _BySingularValues(_Curve):
         places = np.arange(first, last + 1)
         more = np.maximum(10.0 ** (2 * places / STEPS) - self.sums.prior**2, 0.0)[:, None]
         both = self.s + more
-        losses = np.maximum(self.loss + linalg.matmul(more / both, self.z), self.least)
+        losses = np.maximum(self.loss + (more / both) @ self.z, self.least)
         found = self.evidence(places, losses, np.log(both).sum(axis=1))
         return dict(zip(places.tolist(), found.tolist(), strict=True))
 
@@ -227,31 +227,34 @@ class _ByCholesky(_Curve):
     """A Cholesky factor of H'H + ε²I for each ε, and uphill from a tenth of the mean eigenvalue."""
 
     def __init__(self, sums: Sums) -> None:
-        self.gram, self.targets, self.squares = sums.gram, sums.targets, sums.squares
-        if self.gram is None:
+        b, gram = sums.b, sums.gram
+        if gram is None:
             assert sums.R is not None
             assert sums.Z is not None
             assert sums.loss is not None
-            self.gram = linalg.gram_of_root(sums.R)
-            self.targets = linalg.matmul(sums.R.T, sums.Z)
-            self.squares = sums.loss + column_squares(sums.Z)
-        super().__init__(sums, len(self.gram))
+            G, C = b.gram_of_root(sums.R), b.matmul(sums.R.T, sums.Z)
+            gram = GramSums(G, C, sums.loss + b.column_squares(sums.Z), sums.prior)
+        super().__init__(sums, gram.G.shape[0])
+        self.gram = gram
+        self.eps = eps(b.dtype_of(gram.G))
         if sums.count < self.n_units:
             self._count_directions()
         self.known: dict[int, float] = {}
         self.best_root: tuple[int, Array] | None = None
 
     def _count_directions(self) -> None:
-        assert self.gram is not None
-        assert self.targets is not None
-        assert self.squares is not None
-        rank, explained = linalg.rank_and_explained(self.gram, self.targets, self.sums.prior**2)
-        digits = float(np.finfo(self.gram.dtype).eps)
-        self.count_directions(rank, self.squares - explained, self.squares, digits)
+        """By a Cholesky factor with pivots, which stops where nothing is left but rounding."""
+        b, gram, prior = self.sums.b, self.gram, self.sums.prior
+        tol = max(self.n_units * self.eps * largest_diagonal(b, gram.G), 10 * prior**2)
+        R, pivots = b.pivoted_cholesky(gram.G, tol)
+        C = b.asarray(b.to_numpy(gram.C)[pivots])
+        explained = b.column_squares(b.solve(R, C, transposed=True))
+        left = gram.squares - explained
+        self.count_directions(len(pivots), left, gram.squares, self.eps)
 
     def search(self, lowest: int) -> dict[int, float]:
-        assert self.gram is not None
-        mean = float(self.gram.diagonal().mean(dtype=np.float64))
+        diagonal = self.sums.b.to_numpy(self.sums.b.xp.linalg.diagonal(self.gram.G))
+        mean = float(diagonal.mean(dtype=np.float64))
         start = max(lowest, round(STEPS * 0.5 * np.log10(max(_START * mean, _TINY))))
         if self._climb(start, -_STRIDE, lowest) == start:
             self._climb(start, _STRIDE, lowest)
@@ -283,18 +286,15 @@ class _ByCholesky(_Curve):
         return self.known[k]
 
     def _computed(self, k: int) -> float:
-        assert self.gram is not None
-        assert self.targets is not None
-        assert self.squares is not None
-        root = linalg.root_of_gram(linalg.with_ridge(self.gram, value(k) ** 2 - self.sums.prior**2))
+        b, gram = self.sums.b, self.gram
+        root = b.cholesky(b.with_ridge(gram.G, value(k) ** 2 - self.sums.prior**2))
         if root is None:
             return -np.inf
-        Z = linalg.solve_root(root, self.targets, transposed=True)
-        explained = column_squares(Z)
-        least = np.finfo(Z.dtype).eps * self.squares  # what rounding may leave
-        varying = self.varying(self.squares, float(np.finfo(Z.dtype).eps))
-        loss = np.maximum(self.squares - explained, least)[varying]
-        pivots = np.abs(np.diagonal(root)).astype(np.float64)
+        explained = b.column_squares(b.solve(root, gram.C, transposed=True))
+        least = self.eps * gram.squares  # what rounding may leave
+        varying = self.varying(gram.squares, self.eps)
+        loss = np.maximum(gram.squares - explained, least)[varying]
+        pivots = np.abs(b.to_numpy(b.xp.linalg.diagonal(root))).astype(np.float64)
         evidence = float(self.evidence(k, loss, 2 * float(np.log(pivots).sum())))
         if evidence > max(self.known.values(), default=-np.inf):
             self.best_root = k, root

@@ -1,341 +1,225 @@
-"""What the solvers on a triangular root share."""
+"""The algorithm of the exact solvers: every row counts in full, for ever."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import groupby
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array, matmul
-from ..validation import check_rows, unchanged_on_error
-from . import _recording
-from ._ahead import Ahead, most_ahead
-from ._base import OnlineSolver
-from ._mean import Followed, Mean, RowBlocks
-from ._root import Root
-from ._rows import Held, Rows, Waiting, block_length
-from ._spread import spreads_ahead
+from ..backend import Array
+from . import _record
+from ._chosen import Chosen, choose
+from ._correction import Correction, RootCorrection, most_pending
+from ._learn import Exact, innovate, learn
+from ._mean import Chunk, Mean
+from ._pending import Pending
+from ._remove import check_same_rows, merge, unlearn
+from ._rows import Rows, block_length
+from ._state import State, spreads_in_order
+from .protocol import Algorithm, Shape
+
+# What must be left of a row's leverage, so that leaving the row out keeps digits.
+_LEAST_LEFT_OUT = {"d": 1e-10, "f": 1e-3}
 
 
-class RootSolver(OnlineSolver):
-    """A solver whose state is a `Root`; rows count in full and nothing is forgotten."""
+@dataclass(frozen=True)
+class ExactAlgorithm(Algorithm):
+    """Recursive least squares on a root.
 
-    _ahead: Ahead | None = None
-    _long_rows = False  # whether the last ones were, in the coordinates of the root
+    Attributes
+    ----------
+    epsilon : the prior, or None where it is chosen
+    tol : eq. (10), or None for what rounding may leave
+    intercept : whether a constant is added that no prior holds back
+    """
 
-    def _absorb(self, state: Any, rows: Rows, seen: int) -> Any:
-        state = state.copy()
-        blocks = self._blocks(rows, state.mean)
-        state.absorb(blocks, rows.n)
-        state.mean = blocks.after
-        state.tally(np.ones(rows.n) if rows.weight is None else rows.weight)
-        return state
+    epsilon: float | None
+    tol: float | None = None
+    intercept: bool = False
 
-    def _blocks(self, rows: Rows, start: Mean | RowBlocks | None) -> RowBlocks:
-        return RowBlocks(rows, block_length(self.n_features_in_, self._dtype), start)
+    def start(self, shape: Shape) -> Exact:
+        size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
+        if self.epsilon is None:
+            return Chosen.start(*size, intercept=self.intercept)
+        return State.start(*size, self.epsilon, tol=self.tol, intercept=self.intercept)
 
-    def _innovate(
-        self, state: Any, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Any, Array]:
-        if state.mean is None:
-            state, errors = self._innovated(state, H, Y, np.sqrt(weight))
-        else:
-            H, Y, factor, _, _, mean = state.mean.follow(H, Y, weight)
-            state, errors = self._innovated(state, H, Y, factor)
-            state.mean = mean
-        state.tally(weight)
+    # Learning
+
+    def learn(self, shape: Shape, state: Exact, rows: Rows, seen: int) -> Exact:
+        if self.epsilon is not None:
+            return learn(state, chunk_of(shape, rows, state.mean))
+        due = last_choice(seen + rows.n, shape.n_hidden) - seen
+        if due <= 0:
+            return learn(state, chunk_of(shape, rows, state.mean))
+        chunk, rest = chunk_of(shape, rows.part(0, due), state.mean), None
+        if due < rows.n:
+            rest = chunk_of(shape, rows.part(due, rows.n), None if state.mean is None else chunk)
+        return learn(state, chunk, choice="cheap", rest=rest)
+
+    def learn_all(self, shape: Shape, state: Exact, rows: Rows) -> Exact:
+        choice = "thorough" if self.epsilon is None else None
+        return learn(state, chunk_of(shape, rows, state.mean), choice=choice)
+
+    def innovate(
+        self, shape: Shape, state: Exact, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Exact, Array]:
+        mean, factor = state.mean, np.sqrt(weight)
+        if mean is not None:
+            H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, weight)
+        state, errors = innovate(state, H, Y, factor)
+        count, seen = float(weight.sum()), seen + len(weight)
+        state = state.tallied(count, count).around(mean)
+        if isinstance(state, Chosen) and last_choice(seen, shape.n_hidden) == seen:
+            state = choose(state, cheap=True)
         return state, errors
 
-    def _run(
-        self, state: Any, rows: Rows, seen: int, look: Callable[..., None] | None = None
-    ) -> tuple[Any, Array]:
+    def rows_until_next_event(self, shape: Shape, seen: int) -> int:
+        usual = super().rows_until_next_event(shape, seen)
+        return usual if self.epsilon is not None else next_choice(seen, shape.n_hidden) - seen
+
+    def record(
+        self,
+        shape: Shape,
+        state: Exact,
+        rows: Rows,
+        seen: int,
+        look: Callable[..., None] | None = None,
+    ) -> tuple[Exact, Array]:
+        choices = None
+        if self.epsilon is None:
+
+            def choices(seen: int) -> int:
+                return next_choice(seen, shape.n_hidden)
+
         parts, start, tried = [], 0, look is not None
         while start < rows.n:
             stop, found = rows.n, None
-            if not tried and _recording.pays(state, stop - start):
-                found, tried = self._recorded(state, rows.part(start, stop), seen + start), True
+            if not tried and _record.pays(state, stop - start):
+                part, tried = rows.part(start, stop), True
+                found = _record.record(state, part, seen + start, choices)
             if found is None:
-                if not tried and _recording.may_pay(state, stop - start):
-                    stop = min(stop, start + 2 * self.n_features_in_)  # and look again
-                found = super()._run(state, rows.part(start, stop), seen + start, look)
+                if not tried and _record.may_pay(state, stop - start):
+                    stop = min(stop, start + 2 * shape.n_hidden)  # and look again
+                found = super().record(shape, state, rows.part(start, stop), seen + start, look)
             state, predicted = found
             parts.append(predicted)
             start = stop
         return state, np.concatenate(parts)
 
-    def _recorded(self, state: Any, rows: Rows, seen: int) -> tuple[Any, Array] | None:
-        """What `_run` returns, by the way that pays; None if too many digits were lost on it."""
-        weight = np.ones(rows.n) if rows.weight is None else rows.weight
-        if not weight.all() or (state.mean is not None and not state.mean.count > 0):
-            return None
-        blocks = Followed(rows, self._parts_of_record(rows.n, seen), state.mean)
-        choose = self._chooser(state, blocks, weight, seen)
-        found = _recording.record(state, blocks(), choose)
-        if found is None:
-            return None
-        state, predicted = found
-        state.mean = blocks.after
-        state.tally(weight)
-        if choose is not None and choose.path is not None:
-            state.path = choose.path
-        return state, blocks.undone(predicted)
-
-    def _parts_of_record(self, n: int, seen: int) -> Iterator[slice]:
-        """Blocks of the next n rows, as long as pays, that end where ε is to be chosen."""
-        length, stop = _recording.block_of_rows(self.n_features_in_), 0
-        while stop < n:
-            start, stop = stop, min(n, stop + min(length, self._reach(seen + stop)))
-            yield slice(start, stop)
-
-    def _chooser(self, state: Any, blocks: Followed, weight: Array, seen: int) -> Any:
-        """What chooses ε after blocks of a record, if anything does."""
-        return None
-
-    def _innovated(self, state: Any, H: Array, Y: Array, factor: Array) -> tuple[Any, Array]:
-        """Learn rows multiplied by their factors; rows with a factor of zero are only predicted."""
-        state, errors, stop = state.copy(), np.empty_like(Y), 0
-        for counts, run in groupby(factor > 0):
-            start, stop = stop, stop + len(list(run))
-            h, y = H[start:stop], Y[start:stop]
-            if counts:
-                f = factor[start:stop, None].astype(H.dtype, copy=False)
-                errors[start:stop] = state.innovations(f * h, f * y) / f
-            else:
-                errors[start:stop] = y - matmul(h, state.weights())
-        return state, errors
-
-    # While rows wait
-
-    def predict_one(self, h: Any) -> Any:
-        ahead = self._ahead
-        if ahead is not None and ahead.held is self._held and self._is_usual(h):
-            predicted = ahead.predict(h, h.tobytes())
-            if predicted is not None:
-                return self._one(predicted)
-        return super().predict_one(h)
-
-    def learn_one(self, h: Any, y: Any) -> Self:
-        # The usual row, just predicted, and so looked at already.
-        ahead = self._ahead
-        if (
-            ahead is not None
-            and ahead.held is self._held
-            and isinstance(y, float)
-            and self._flat
-            and self._is_row(h)
-            and y * y < self._limit
-            and self._learned_ahead(ahead, h, y)
-        ):
-            return self
-        return super().learn_one(h, y)
-
-    def _weights_after(self, held: Held) -> Array | None:
-        ahead = self._look_ahead(held)
-        return None if ahead is None else ahead.weights(held[1].n)
-
-    def _learn_one(self, h: Array, y: Any) -> None:
-        ahead = self._ahead
-        if type(y) is np.ndarray and y.shape == (1,):
-            y = y[0]
-        if ahead is not None and ahead.held is self._held and self._learned_ahead(ahead, h, y):
-            return
-        super()._learn_one(h, y)
-
-    def _learned_ahead(self, ahead: Ahead, h: Array, y: Any) -> bool:
-        """Learn the row that was just predicted; False if this is another."""
-        held, seen = self._held, self.n_samples_seen_
-        new = ahead.learned(h, h.tobytes(), y)
-        if new is None:
-            return False
-        try:
-            self._held = new
-            self.n_samples_seen_ = seen + 1
-        except BaseException:  # Ctrl-C between the two
-            self._held, self.n_samples_seen_ = held, seen
-            raise
-        return True
-
-    def _predict_one(self, h: Array) -> Any:
-        ahead = self._ahead
-        if ahead is None or ahead.held is not self._held:
-            ahead = self._look_ahead(self._held)
-            if ahead is None:
-                self._check_going_on()
-                state, held = self._flush(), self._held
-                if held[0] is not state or held[1].n:  # another thread has learned more
-                    held = (state, Waiting())
-                ahead = self._look_ahead(held)
-            if ahead is None:
-                return super()._predict_one(h)
-        predicted = ahead.predict(h, h.tobytes())
-        return super()._predict_one(h) if predicted is None else predicted
-
-    def _look_ahead(self, held: Held) -> Ahead | None:
-        """What the waiting rows will do, or None where they must be learned to know it."""
-        ahead, (state, waiting) = self._ahead, held
-        if ahead is not None:
-            if ahead.root is state and ahead.follow(held):
-                return ahead
-            self._long_rows = ahead.long_rows
-        if not isinstance(state, Root):
-            return None
-        state.refresh()
-        if state.basis is not None and not state.is_prior_alone:
-            return None
-        reach = min(self._reach(self.n_samples_seen_ - waiting.n), most_ahead(state))
-        if waiting.n >= reach:
-            return None
-        growth = self._growth_of_a_row()
-        for reflect in (False, True) if not self._long_rows else (True,):
-            ahead = Ahead(state, reach, growth, reflect=reflect)
-            if ahead.follow(held):
-                self._ahead = ahead
-                return ahead
-        return None
-
-    def _look_no_further(self) -> None:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            self._long_rows = ahead.long_rows
-
-    def _reach(self, seen: int) -> int:
-        """How many rows after `seen` may wait until something else happens to the state."""
-        return 1 << 30
-
-    def _growth_of_a_row(self) -> float:
-        """What a row is multiplied by more than the one before it, if nothing fades meanwhile."""
-        return 1.0
-
-    def __getstate__(self) -> Any:
-        beside = ("_ahead", "_long_rows")
-        return {name: v for name, v in super().__getstate__().items() if name not in beside}
-
-    def _weights_of(self, state: Root) -> Array:
-        return state.solution()
-
-    def _predicted(self, H: Array, W: Array) -> Array:
-        if len(W) == self.n_features_in_:
-            return matmul(H, W)
-        return matmul(H, W[1:]) + W[0]
-
-    def _with_outputs(self, state: Root, n_outputs: int, old: Array) -> Root:
+    def with_outputs(self, shape: Shape, state: Exact, n_outputs: int, old: Array) -> Exact:
         return state.with_outputs(n_outputs, old)
 
-    def predict(self, H: Any, return_std: bool = False) -> Any:
-        """H @ W and, if wanted, how far off it may be.
+    # Sums over rows
 
-        Parameters
-        ----------
-        H : array-like of shape (n_samples, n_hidden)
-        return_std : bool, default=False
-            Whether to return standard deviations too.
+    def unlearn(self, shape: Shape, state: Exact, rows: Rows, seen: int) -> Exact:
+        if rows.n == seen:
+            check_same_rows(state, rows)
+            return self.start(shape)
+        return self._changed(unlearn(state, rows))
 
-        Returns
-        -------
-        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        std : ndarray of the same shape
-            The standard deviation of a new target at each row, for Gaussian noise: that of the
-            noise, estimated from the residuals, and that of the weights, from θ. Infinite before
-            any row. Only if `return_std`.
-        """
-        if not return_std:
-            return super().predict(H)
-        check_is_fitted(self)
-        H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
-        state = self._flush()
-        predicted = self._predicted(H, self._weights_of(state))
-        return self._shaped(predicted), self._shaped(state.spread(H))
+    def merge(self, state: Exact, other: Exact) -> Exact | None:
+        merged = merge(state, other)
+        return None if merged is None else self._changed(merged)
 
-    def prequential(
-        self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
-    ) -> Any:
-        """Predict every row before it is learned, and learn them all.
+    def _changed(self, state: Exact) -> Exact:
+        """With an ε that suits the rows that are there now."""
+        return choose(state, cheap=False) if isinstance(state, Chosen) else state
 
-        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
-        speed of matrix products.
+    def leave_out(self, shape: Shape, state: Exact, rows: Rows) -> Array:
+        b, root, parts = shape.backend, state.root, []
+        W = b.to_numpy(root.solution)
+        for chunk in rows.slices(block_length(b, shape.n_hidden, shape.dtype)):
+            H, Y = rows.make(chunk.start, chunk.stop)
+            weight = 1.0 if rows.weight is None else rows.weight[chunk]
+            own = weight * root.leverages(b.asarray(H))
+            if (own > 1 - _LEAST_LEFT_OUT[shape.dtype.char]).any():
+                raise ValueError(
+                    "H: a row determines its own prediction, or was never learned; without it the "
+                    "weights are not determined well enough to be predicted from. A larger epsilon "
+                    "helps, and float64 where H is float32."
+                )
+            predicted = b.to_numpy(b.matmul(b.asarray(H), b.asarray(W[len(W) - shape.n_hidden :])))
+            errors = Y - (predicted + W[0] if self.intercept else predicted)
+            parts.append(Y - errors / (1 - own)[:, None].astype(Y.dtype))
+        return np.concatenate(parts)
 
-        Parameters
-        ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-        return_std : bool, default=False
-            Whether to return standard deviations too.
+    # Reading
 
-        Returns
-        -------
-        predictions : ndarray of the shape of Y
-            Row k was predicted from all rows learned earlier and the first k of these. Before
-            anything was learned, the prediction is zero.
-        std : ndarray of the shape of Y
-            What `predict` would have said of each; infinite for the first row. Only if
-            `return_std`.
-        """
-        if not return_std:
-            return super().prequential(H, Y, sample_weight)
-        with unchanged_on_error(self):
-            rows = self._checked(H, Y, sample_weight, reset=not self._started)
-            predicted, spread = self._record_with_spread(rows)
-            return self._shaped(predicted), self._shaped(spread)
+    def correction(
+        self, shape: Shape, state: Exact, pending: Pending, seen: int, *, reflect: bool
+    ) -> Correction | None:
+        limit = self.rows_until_next_event(shape, seen)
+        return root_correction(state.root, pending, limit, 1.0, reflect=reflect)
 
-    def _record_with_spread(self, rows: Rows) -> tuple[Array, Array]:
-        """As `_record`, with the standard deviation of every prediction."""
-        spreads: list[Array] = []
-        predicted = self._record(rows, lambda *block: spreads.append(self._spread_ahead(*block)))
-        return predicted, np.concatenate(spreads)
+    def weights(self, state: Exact) -> Array:
+        return state.root.solution
 
-    def _spread_ahead(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
-        """The standard deviation of each row's prediction, before it and after those before it."""
-        factor = self._growth(weight)
-        if factor is not None and factor.all():
-            state.refresh()
-            spreads = None
-            if state.basis is None:
-                spreads = spreads_ahead(state, H, Y, weight, factor)
+    def root(self, state: Exact) -> State:
+        return state.root
+
+    def spreads_in_order(
+        self, shape: Shape, state: Exact, H: Array, Y: Array, weight: Array, seen: int
+    ) -> Array:
+        if weight.all() and state.root.basis is None:
+            spreads = spreads_in_order(state.root, H, Y, weight, np.sqrt(weight))
             if spreads is not None:
                 return spreads
-        return self._spread_one_by_one(state, H, Y, weight, seen)
+        return super().spreads_in_order(shape, state, H, Y, weight, seen)
 
-    def _spread_one_by_one(self, state: Any, H: Array, Y: Array, weight: Array, seen: int) -> Array:
-        spreads = []
-        rows = Rows.of(H, Y, weight)
-        for i in range(rows.n):
-            spreads.append(state.spread(H[i : i + 1]))
-            state = self._absorb(state, rows.part(i, i + 1), seen + i)
-        return np.concatenate(spreads)
+    def check_continues(self, started: Algorithm) -> None:
+        assert isinstance(started, ExactAlgorithm)
+        if (self.epsilon is None, self.intercept) != (started.epsilon is None, started.intercept):
+            raise ValueError(
+                "epsilon, intercept: a model that has started cannot change between a given and a "
+                "chosen epsilon, nor with and without intercept; call fit to start again."
+            )
 
-    def _growth(self, weight: Array) -> Array | None:
-        """What to multiply the next rows by if nothing fades meanwhile; None if more happens."""
-        return np.sqrt(weight)
 
-    def _root(self) -> Root:
-        check_is_fitted(self)
-        root: Root = self._flush()
-        root.refresh()
-        return root
+def chunk_of(shape: Shape, rows: Rows, start: Mean | Chunk | None) -> Chunk:
+    """Rows as they are learned after those of a mean, or of another chunk."""
+    b = shape.backend
+    return Chunk(b, rows, block_length(b, shape.n_hidden, shape.dtype), start)
 
-    @property
-    def theta_(self) -> Array:
-        """The paper's θ, the (pseudo)inverse of H'H, of shape (n_hidden, n_hidden); eq. (11).
 
-        With an intercept, of the rows around their mean.
-        """
-        return self._root().theta()
+def root_correction(
+    root: State, pending: Pending, limit: int, growth: float, *, reflect: bool
+) -> Correction | None:
+    """What pending rows will do to a root, up to a limit; None where they must be learned."""
+    if root.backend.kernels(root.dtype) is None:
+        return None
+    if root.basis is not None and not root.is_prior_alone:
+        return None
+    limit = min(limit, most_pending(root))
+    if pending.n >= limit:
+        return None
+    for reflections in (True,) if reflect else (False, True):
+        correction = RootCorrection(root, limit, growth, reflect=reflections)
+        if correction.follow(pending):
+            return correction
+    return None
 
-    @property
-    def psi_(self) -> Array:
-        """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
-        psi = self._root().psi()
-        return psi[0] if self._flat else psi
 
-    @property
-    def loss_(self) -> Array | float:
-        """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output.
+@lru_cache(maxsize=64)
+def _choices(seen: int, n_hidden: int) -> tuple[int, int]:
+    """The last row up to `seen` at which ε was to be chosen, and the next.
 
-        With an intercept, of rows and targets around their means.
-        """
-        loss = self._root().loss
-        return float(loss[0]) if self._flat else loss.copy()
+    After half as many rows again; from M rows on after M/2, which take about half as long to learn
+    as a choice takes; later with every eighth.
+    """
+    last, following = 0, 1
+    while following <= seen:
+        last = following
+        following += max(1, last // 8, min(last // 2, n_hidden // 2))
+    return last, following
+
+
+def last_choice(seen: int, n_hidden: int) -> int:
+    """The last row up to `seen` at which ε was to be chosen."""
+    return _choices(seen, n_hidden)[0]
+
+
+def next_choice(seen: int, n_hidden: int) -> int:
+    """The first row after `seen` at which ε is to be chosen."""
+    return _choices(seen, n_hidden)[1]

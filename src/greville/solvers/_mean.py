@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..linalg import Array, matmul, matvec
+from ..backend import Array, Backend, eps
 from ._rows import Rows
 
 # What is left of the count when all rows are unlearned may be this much rounding, as a part of it.
@@ -30,6 +30,26 @@ _SOME = 64
 _ZERO = 8.0
 
 
+class Sequence(NamedTuple):
+    """Rows that are learned one after the other, each around the mean of all before it.
+
+    Attributes
+    ----------
+    rows, targets : around the means before each
+    factor : what to multiply each with (NumPy)
+    before : how much the rows before each count (NumPy)
+    target_means : the means of the targets before each
+    after : the mean after all
+    """
+
+    rows: Array
+    targets: Array
+    factor: Array
+    before: Array
+    target_means: Array
+    after: Mean
+
+
 @dataclass(frozen=True, eq=False)
 class Mean:
     """The weighted mean of all rows and of their targets, in float64, and how much they count."""
@@ -39,24 +59,29 @@ class Mean:
     target: Array
 
     @classmethod
-    def of_nothing(cls, n_hidden: int, n_outputs: int) -> Mean:
-        return cls(0.0, np.zeros(n_hidden), np.zeros(n_outputs))
+    def of_nothing(cls, b: Backend, n_hidden: int, n_outputs: int) -> Mean:
+        """Before any row."""
+        return cls(0.0, b.zeros((n_hidden,), np.float64), b.zeros((n_outputs,), np.float64))
 
     # Many rows: the order does not matter
 
-    def add(self, H: Array, Y: Array, weight: Array | None) -> tuple[Array, Array, Mean]:
+    def add(
+        self, b: Backend, H: Array, Y: Array, weight: Array | None
+    ) -> tuple[Array, Array, Mean]:
         """What rows add to the scatter, as rows of their own, and the mean after them."""
-        *scatter, count, row, target = _around_own_mean(H, Y, weight)
+        *scatter, count, row, target = _around_own_mean(b, H, Y, weight)
         if count == 0:
-            return scatter[0][:-1], scatter[1][:-1], self
-        return *self._joined(scatter, count, row, target), self.merged(count, row, target)
+            return scatter[0][:-1, :], scatter[1][:-1, :], self
+        return *self._joined(b, scatter, count, row, target), self.merged(count, row, target)
 
-    def remove(self, H: Array, Y: Array, weight: Array | None) -> tuple[Array, Array, Mean]:
+    def remove(
+        self, b: Backend, H: Array, Y: Array, weight: Array | None
+    ) -> tuple[Array, Array, Mean]:
         """What rows take from the scatter, as rows of their own, and the mean without them."""
-        *scatter, count, row, target = _around_own_mean(H, Y, weight)
+        *scatter, count, row, target = _around_own_mean(b, H, Y, weight)
         left = self.count - count
         if left <= _NOTHING_LEFT * self.count:
-            rest = Mean.of_nothing(len(row), len(target))
+            rest = Mean.of_nothing(b, row.shape[0], target.shape[0])
         else:
             moved = count / left
             rest = Mean(
@@ -64,16 +89,15 @@ class Mean:
                 self.row + moved * (self.row - row),
                 self.target + moved * (self.target - target),
             )
-        return *rest._joined(scatter, count, row, target), rest
+        return *rest._joined(b, scatter, count, row, target), rest
 
-    def step_to(self, other: Mean, dtype: Any) -> tuple[Array, Array, Mean]:
+    def step_to(self, b: Backend, other: Mean, dtype: Any) -> tuple[Array, Array, Mean]:
         """The one row that merging two scatters adds, its target, and the common mean."""
-        size, eps = _size_of_step(self.count, other.count), float(np.finfo(dtype).eps)
-        step = (other.row - self.row)[None]
-        zero_rounding(step, self.row, eps)
+        size = _size_of_step(self.count, other.count)
+        step = zero_rounding(b.xp, (other.row - self.row)[None, :], self.row, eps(dtype))
         return (
-            (size * step).astype(dtype),
-            (size * (other.target - self.target)[None]).astype(dtype),
+            b.asarray(size * step, dtype),
+            b.asarray(size * (other.target - self.target)[None, :], dtype),
             self.merged(other.count, other.row, other.target),
         )
 
@@ -88,102 +112,110 @@ class Mean:
         )
 
     def _joined(
-        self, scatter: list[Array], count: float, row: Array, target: Array
+        self, b: Backend, scatter: list[Array], count: float, row: Array, target: Array
     ) -> tuple[Array, Array]:
         """A scatter, with the row from this mean to its mean in the last place."""
         rows, targets = scatter
-        size, step = _size_of_step(self.count, count), row - self.row
-        zero_rounding(step, row, float(np.finfo(rows.dtype).eps))
-        rows[-1], targets[-1] = size * step, size * (target - self.target)
+        size, dtype = _size_of_step(self.count, count), b.dtype_of(rows)
+        step = zero_rounding(b.xp, row - self.row, row, eps(dtype))
+        rows[-1, :] = b.asarray(size * step, dtype)
+        targets[-1, :] = b.asarray(size * (target - self.target), dtype)
         return rows, targets
 
     # One row after the other
 
-    def follow(
-        self, H: Array, Y: Array, weight: Array
-    ) -> tuple[Array, Array, Array, Array, Array, Mean]:
-        """Rows and targets, each around the mean of all before it, and what goes with them.
-
-        Returns the rows and targets, the factor to multiply each with, how much the rows before
-        it count, the means of the targets before it, and the mean after all.
-        """
-        dtype, w = H.dtype, weight.astype(np.float64)
+    def follow(self, b: Backend, H: Array, Y: Array, weight: Array) -> Sequence:
+        """Rows and targets, each around the mean of all before it; `weight` is NumPy's."""
+        dtype, w = b.dtype_of(H), weight.astype(np.float64)
         counts = self.count + np.concatenate([[0.0], np.cumsum(w)])
         before, after = counts[:-1], counts[1:]
-        rows, means = _running(H, self.row, self.count, w, counts)
-        targets, target_means = _running(Y, self.target, self.count, w, counts)
-        zero_rounding(rows, means[-1], float(np.finfo(dtype).eps))
+        rows, means = _running(b, H, self.row, self.count, w, counts)
+        targets, target_means = _running(b, Y, self.target, self.count, w, counts)
+        rows = zero_rounding(b.xp, rows, means[-1, :], eps(dtype))
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(after > 0, np.sqrt(before * w / after), 0.0)
-        last = Mean(float(counts[-1]), means[-1], target_means[-1])
-        return (
-            np.ascontiguousarray(rows, dtype),
-            np.ascontiguousarray(targets, dtype),
+        last = Mean(float(counts[-1]), means[-1, :], target_means[-1, :])
+        return Sequence(
+            b.asarray(rows, dtype),
+            b.asarray(targets, dtype),
             factor,
             before,
-            target_means[:-1],
+            target_means[:-1, :],
             last,
         )
 
     # Reading
 
-    def centred(self, H: Array) -> Array:
+    def centred(self, b: Backend, H: Array) -> Array:
         """Rows around the mean."""
-        return np.subtract(H, self.row, dtype=np.float64).astype(H.dtype, copy=False)
+        return b.asarray(H - self.row, b.dtype_of(H))
 
-    def constant(self, W: Array) -> Array:
-        """The intercept that goes with the weights of the centred rows."""
-        return self.target - self.row @ W
+    def constant(self, b: Backend, W: Array) -> Array:
+        """The intercept that goes with the weights of the centred rows, as one row."""
+        W = b.asarray(W, np.float64)
+        return self.target[None, :] - b.matmul(self.row[None, :], W)
 
-    def with_outputs(self, n_outputs: int, old: Array) -> Mean:
-        target = np.zeros(n_outputs)
-        target[old] = self.target
-        return Mean(self.count, self.row, target)
+    def with_outputs(self, b: Backend, n_outputs: int, old: Array) -> Mean:
+        """With more outputs, zero so far, the present ones at the indices `old`."""
+        return Mean(self.count, self.row, widened(b, self.target[None, :], n_outputs, old)[0, :])
 
 
-class RowBlocks:
-    """Blocks of rows as a root learns them: weighted and, with an intercept, around their means.
+def widened(b: Backend, A: Array, n_outputs: int, old: Array) -> Array:
+    """A with more columns: zeros, and the present ones at the indices `old`."""
+    wide = b.zeros((A.shape[0], n_outputs), b.dtype_of(A))
+    for i, place in enumerate(old):
+        wide[:, int(place)] = A[:, i]
+    return wide
 
-    Every call reads the rows again from the first; `after` is then the mean after the last.
+
+class Chunk:
+    """Rows as a root learns them: weighted and, with an intercept, around their means.
+
+    Every call reads the blocks again from the first row; `after` is then the mean after the last.
 
     Parameters
     ----------
+    b : Backend
     rows : Rows
     length : int
         How many rows at a time.
-    start : Mean, RowBlocks or None
+    start : Mean, Chunk or None
         The mean before these rows, or the blocks that come before them.
     """
 
-    def __init__(self, rows: Rows, length: int, start: Mean | RowBlocks | None) -> None:
+    def __init__(self, b: Backend, rows: Rows, length: int, start: Mean | Chunk | None) -> None:
+        self._b = b
         self._rows = rows
         self._length = length
         self._start = start
+        self.n = rows.n
+        self.count = self.count_of_squares = float(rows.weights.sum())
         self.after: Mean | None = None
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
-        mean = self._start.after if isinstance(self._start, RowBlocks) else self._start
-        rows, weight = self._rows, self._rows.weight
+        mean = self._start.after if isinstance(self._start, Chunk) else self._start
+        b, rows, weight = self._b, self._rows, self._rows.weight
         if mean is None:
             factor = None if weight is None else np.sqrt(weight)
-            yield from rows.blocks(self._length, factor)
+            yield from rows.blocks(b, self._length, factor)
             return
         for part in rows.slices(self._length):
-            H, Y = rows.make(part.start, part.stop)
-            H, Y, mean = mean.add(H, Y, None if weight is None else weight[part])
+            H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
+            H, Y, mean = mean.add(b, H, Y, None if weight is None else weight[part])
             self.after = mean
             yield H, Y
             del H, Y  # before the next are made
 
 
-class Followed:
+class SequenceBlocks:
     """Blocks of rows for a record: each row weighted, and around the mean of all before it.
 
     All rows must count, and some must have come before them where there is an intercept. After
     the blocks were read, `after` is the mean after the last row; `n_read` counts rows.
     """
 
-    def __init__(self, rows: Rows, parts: Iterable[slice], mean: Mean | None) -> None:
+    def __init__(self, b: Backend, rows: Rows, parts: Iterable[slice], mean: Mean | None) -> None:
+        self._b = b
         self._rows = rows
         self._parts = parts
         self._factors: list[Array] = []
@@ -192,28 +224,30 @@ class Followed:
         self.after = mean
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
+        b = self._b
         for part in self._parts:
-            H, Y = self._rows.make(part.start, part.stop)
+            H, Y = (b.asarray(A) for A in self._rows.make(part.start, part.stop))
             weight = None if self._rows.weight is None else self._rows.weight[part]
             factor = None if weight is None else np.sqrt(weight)
             if self.after is not None:
-                weight = np.ones(len(H)) if weight is None else weight
-                H, Y, factor, _, targets, self.after = self.after.follow(H, Y, weight)
+                weight = np.ones(H.shape[0]) if weight is None else weight
+                H, Y, factor, _, targets, self.after = self.after.follow(b, H, Y, weight)
                 self._targets.append(targets)
             if factor is not None:
-                f = factor[:, None].astype(H.dtype, copy=False)
+                f = b.asarray(factor[:, None], b.dtype_of(H))
                 H, Y = f * H, f * Y
                 self._factors.append(f)
             self.n_read = part.stop
             yield H, Y
             del H, Y
 
-    def undone(self, predicted: Array) -> Array:
+    def undo(self, predicted: Array) -> Array:
         """Predictions for these rows as predictions for the rows as they came."""
+        b = self._b
         if self._factors:
-            predicted = predicted / np.concatenate(self._factors)
+            predicted = predicted / b.xp.concat(self._factors)
         if self._targets:
-            predicted = predicted + np.concatenate(self._targets).astype(predicted.dtype)
+            predicted = predicted + b.asarray(b.xp.concat(self._targets), b.dtype_of(predicted))
         return predicted
 
 
@@ -222,69 +256,76 @@ def _size_of_step(n: float, m: float) -> float:
 
 
 def _around_own_mean(
-    H: Array, Y: Array, weight: Array | None
+    b: Backend, H: Array, Y: Array, weight: Array | None
 ) -> tuple[Array, Array, float, Array, Array]:
     """Weighted rows and targets around their mean, with room for one more; their count and mean."""
-    w = np.ones(len(H), H.dtype) if weight is None else weight.astype(H.dtype, copy=False)
+    dtype = b.dtype_of(H)
+    w = np.ones(H.shape[0], dtype) if weight is None else weight.astype(dtype, copy=False)
     count = float(w.sum(dtype=np.float64))
-    (rows, row), (targets, target) = (_centred(A, w, count) for A in (H, Y))
+    weights = b.asarray(w)
+    (rows, row), (targets, target) = (_centred(b, A, weights, count) for A in (H, Y))
     if weight is not None:
-        root = np.sqrt(w)[:, None]
-        rows[:-1] *= root
-        targets[:-1] *= root
+        root = b.asarray(np.sqrt(w)[:, None])
+        rows[:-1, :] *= root
+        targets[:-1, :] *= root
     return rows, targets, count, row, target
 
 
-def _centred(A: Array, w: Array, count: float) -> tuple[Array, Array]:
+def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array]:
     """Rows around their mean in an array with one row more, and that mean in float64.
 
     First around a mean with the rounding of its sum. The mean of what is left corrects it; the
     rows are corrected too, unless that is too small to matter next to their spread.
     """
-    out = np.empty((len(A) + 1, A.shape[1]), A.dtype)
-    rows = out[:-1]
+    xp, dtype = b.xp, b.dtype_of(A)
+    n, width = A.shape
+    out = xp.empty((n + 1, width), dtype=A.dtype)
+    rows = out[:-1, :]
     if count == 0:
-        rows[:] = A
-        return out, np.zeros(A.shape[1])
-    first = _weighted_sum(A, w) / A.dtype.type(count)
-    np.subtract(A, first, out=rows)
-    left = _weighted_sum(rows, w).astype(np.float64) / count
-    eps, some = float(np.finfo(A.dtype).eps), rows[:: max(1, len(rows) // _SOME)]
-    spread = np.mean(some.astype(np.float64) ** 2, axis=0)
-    if (left**2 > 4 * eps * spread).any():
-        rows -= left.astype(A.dtype)
-    mean = first.astype(np.float64) + left
-    still = spread <= (_ZERO * eps * mean) ** 2
-    if still.any():
-        part = rows[:, still]
-        zero_rounding(part, mean[still], eps)
-        rows[:, still] = part
+        rows[:, :] = A
+        return out, b.zeros((width,), np.float64)
+    first = _weighted_sum(b, A, w) / count
+    rows[:, :] = A
+    rows -= first
+    left = b.asarray(_weighted_sum(b, rows, w), np.float64) / count
+    some = b.asarray(rows[:: max(1, n // _SOME), :], np.float64)
+    spread = xp.mean(some * some, axis=0)
+    if bool(xp.any(left * left > 4 * eps(dtype) * spread)):
+        rows -= b.asarray(left, dtype)
+    mean = b.asarray(first, np.float64) + left
+    still = b.to_numpy(spread <= (_ZERO * eps(dtype) * mean) ** 2)
+    for j in np.flatnonzero(still).tolist():
+        rows[:, j] = zero_rounding(xp, rows[:, j], mean[j], eps(dtype))
     return out, mean
 
 
-def zero_rounding(rows: Array, mean: Array, eps: float) -> None:
-    """Set to zero, in place, what is rounding in numbers around a mean."""
-    rows[np.abs(rows) <= _ZERO * eps * np.abs(mean)] = 0
+def zero_rounding(xp: Any, rows: Array, mean: Array, eps: float) -> Array:
+    """Rows with zeros for what is rounding in numbers around a mean."""
+    return xp.where(xp.abs(rows) <= _ZERO * eps * xp.abs(mean), xp.zeros_like(rows), rows)
 
 
-def _weighted_sum(A: Array, w: Array) -> Array:
-    return matmul(w[None], A)[0] if len(A) < _SOME else matvec(A.T, w)
+def _weighted_sum(b: Backend, A: Array, w: Array) -> Array:
+    if A.shape[0] < _SOME:
+        return b.matmul(w[None, :], A)[0, :]
+    return b.matmul(A.T, w[:, None])[:, 0]
 
 
-def _running(A: Array, mean: Array, count: float, w: Array, counts: Array) -> tuple[Array, Array]:
+def _running(
+    b: Backend, A: Array, mean: Array, count: float, w: Array, counts: Array
+) -> tuple[Array, Array]:
     """Rows around the mean of all before each, and that mean before the first, second, ... row.
 
     Rows before any that counts stay as they are, around zero.
     """
-    origin = mean if count > 0 else A[0].astype(np.float64)
+    origin = mean if count > 0 else b.asarray(A[0, :], np.float64)
     rows = A - origin
-    moved = np.zeros((len(A) + 1, A.shape[1]))
-    np.cumsum(rows * w[:, None], axis=0, out=moved[1:])
-    moved /= np.where(counts > 0, counts, 1.0)[:, None]
-    rows = rows - moved[:-1]
+    sums = b.running_sums(rows * b.asarray(w[:, None]))
+    moved = sums / b.asarray(np.where(counts > 0, counts, 1.0)[:, None])
+    rows = rows - moved[:-1, :]
     means = origin + moved
     if count == 0:
-        nothing = counts == 0
-        means[nothing] = mean
-        rows[nothing[:-1]] = A[nothing[:-1]]
+        for i in np.flatnonzero(counts == 0):
+            means[int(i), :] = mean
+            if i < A.shape[0]:
+                rows[int(i), :] = b.asarray(A[int(i), :], np.float64)
     return rows, means

@@ -1,15 +1,34 @@
-"""The pseudoinverse by singular value decomposition: the yardstick of the others."""
+"""The pseudoinverse by singular value decomposition: what the others are compared with."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..linalg import Array, ridge_by_svd
+from .. import linalg
+from ..backend import Array
 from ..validation import check_number
-from ._base import Solver
-from ._rows import Rows
+from ._solver import Solver
+from .protocol import Algorithm, Rows, Shape
+
+
+@dataclass(frozen=True)
+class BatchAlgorithm(Algorithm):
+    """The state is W."""
+
+    epsilon: float
+
+    def start(self, shape: Shape) -> Array:
+        return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
+
+    def learn(self, shape: Shape, state: Array, rows: Rows, seen: int) -> Array:
+        factor = None if rows.weight is None else np.sqrt(rows.weight)
+        [(H, Y)] = rows.blocks(shape.backend, rows.n, factor)
+        return linalg.ridge_by_svd(shape.backend, H, Y, self.epsilon)  # eq. (4)
+
+    def weights(self, state: Array) -> Array:
+        return state
 
 
 class Batch(Solver):
@@ -44,16 +63,6 @@ class Batch(Solver):
     def __init__(self, epsilon: float = 0.0) -> None:
         self.epsilon = epsilon
 
-    def _check_parameters(self) -> None:
+    def algorithm(self) -> BatchAlgorithm:
         check_number("epsilon", self.epsilon, low=0)
-
-    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Array:
-        return np.zeros((n_hidden, n_outputs), dtype)
-
-    def _absorb(self, state: Array, rows: Rows, seen: int) -> Array:
-        factor = None if rows.weight is None else np.sqrt(rows.weight)
-        [(H, Y)] = rows.blocks(rows.n, factor)
-        return ridge_by_svd(H, Y, float(self.epsilon))  # eq. (4)
-
-    def _weights_of(self, state: Array) -> Array:
-        return state
+        return BatchAlgorithm(float(self.epsilon))

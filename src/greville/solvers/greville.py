@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..linalg import Array
+from ..backend import Array
 from ..validation import check_number
-from ._additive import AdditiveSolver
-from ._root import Root
+from ._exact import ExactAlgorithm
+from ._root_solver import AdditiveSolver
 
 
 class Greville(AdditiveSolver):
@@ -60,12 +58,10 @@ class Greville(AdditiveSolver):
     def __init__(self, tol: float | None = None) -> None:
         self.tol = tol
 
-    def _check_parameters(self) -> None:
+    def algorithm(self) -> ExactAlgorithm:
         if self.tol is not None:
             check_number("tol", self.tol, low=0, high=1)
-
-    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Root:
-        return Root(n_hidden, n_outputs, 0.0, dtype, self.tol)
+        return ExactAlgorithm(0.0, tol=self.tol)
 
     @property
     def rank_(self) -> int:
@@ -75,4 +71,4 @@ class Greville(AdditiveSolver):
     @property
     def phi_(self) -> Array:
         """The paper's Φ = I - AA⁺, of shape (n_hidden, n_hidden); eq. (19)."""
-        return self._root().phi()
+        return self._numpy(self._root().phi())

@@ -2,14 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..linalg import DOT, Array, gram_of_rows, matmul, solve_unit_lower
+from ..backend import Array
 from ..validation import check_number
-from ._base import OnlineSolver
-from ._rows import Rows, Waiting
+from ._mean import widened
+from ._solver import OnlineSolver
+from .protocol import Algorithm, Rows, Shape
+
+
+@dataclass(frozen=True)
+class LightAlgorithm(Algorithm):
+    """The state is W."""
+
+    gain: float
+
+    def start(self, shape: Shape) -> Array:
+        return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
+
+    def learn(self, shape: Shape, state: Array, rows: Rows, seen: int) -> Array:
+        return self.record(shape, state, rows, seen)[0]
+
+    def innovate(
+        self, shape: Shape, state: Array, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Array, Array]:
+        # Of e_k = y_k - a_k·W_0 - sum over j < k of (a_k·a_j) e_j / d_j, with d_j the denominator
+        # of (27), all the e_k are the solution of one triangular system; then (28) for all rows.
+        b, n = shape.backend, H.shape[0]
+        S = b.add_gram(b.zeros((n, n), shape.dtype), H.T)
+        squares = b.to_numpy(b.xp.linalg.diagonal(S))
+        per_d = b.asarray((weight / (1 / self.gain + weight * squares))[:, None], shape.dtype)
+        errors = b.solve(S * per_d, Y - b.matmul(H, state), transposed=True, unit=True)
+        return state + b.matmul(H.T, per_d * errors), errors
+
+    def learn_one(self, shape: Shape, state: Array, h: Array, y: Any) -> Array | None:
+        kernels = shape.backend.kernels(shape.dtype)
+        if kernels is None:
+            return None
+        dot = kernels.dot
+        per_d = 1 / (1 / self.gain + dot(h, h))  # eq. (27)
+        if state.shape[1] == 1:
+            return state + (per_d * (y - dot(h, state[:, 0])) * h)[:, None]  # eq. (28)
+        return state + np.multiply.outer(h, per_d * (y - h @ state))
+
+    def predict_one(self, shape: Shape, state: Array, h: Array) -> Any:
+        kernels = shape.backend.kernels(shape.dtype)
+        if kernels is None or state.shape[1] > 1:
+            return None
+        return kernels.dot(h, state[:, 0])
+
+    def with_outputs(self, shape: Shape, state: Array, n_outputs: int, old: Array) -> Array:
+        return widened(shape.backend, state, n_outputs, old)
+
+    def weights(self, state: Array) -> Array:
+        return state
 
 
 class OpiumLight(OnlineSolver):
@@ -49,57 +98,6 @@ class OpiumLight(OnlineSolver):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def _check_parameters(self) -> None:
+    def algorithm(self) -> LightAlgorithm:
         check_number("gain", self.gain, low=0, high=1e15, include_low=False)
-
-    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> Array:
-        return np.zeros((n_hidden, n_outputs), dtype)
-
-    def _absorb(self, state: Array, rows: Rows, seen: int) -> Array:
-        weight = np.ones(rows.n, self._dtype) if rows.weight is None else rows.weight
-        for block in rows.slices(self._record_length(seen)):
-            H, Y = rows.make(block.start, block.stop)
-            state, _ = self._innovate(state, H, Y, weight[block], seen)
-        return state
-
-    def _innovate(
-        self, state: Array, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Array, Array]:
-        # Of e_k = y_k - a_k·W_0 - sum over j < k of (a_k·a_j) e_j / d_j, with d_j the denominator
-        # of (27), all the e_k are the solution of one triangular system; then (28) for all rows.
-        S = gram_of_rows(H)
-        per_d = weight / (1 / self.gain + weight * S.diagonal())
-        errors = solve_unit_lower(S * per_d, Y - matmul(H, state))
-        return state + matmul(H.T, per_d[:, None] * errors), errors
-
-    def _learn_one(self, h: Array, y: Any) -> None:
-        held, seen = self._held, self.n_samples_seen_
-        try:
-            if type(self.gain) is not float or not 0 < self.gain < 1e15:
-                self._check_parameters()  # somebody may have set others since
-            W = self._flush() if held[1].n else held[0]
-            dot = DOT[self._dtype]
-            per_d = 1 / (1 / self.gain + dot(h, h))  # eq. (27)
-            if W.shape[1] == 1:
-                new = W + (per_d * (y - dot(h, W[:, 0])) * h)[:, None]  # eq. (28)
-            else:
-                new = W + np.multiply.outer(h, per_d * (y - h @ W))
-            self._held = (new, Waiting())
-            self.n_samples_seen_ = seen + 1
-        except BaseException:
-            self._held, self.n_samples_seen_ = held, seen
-            raise
-
-    def _predict_one(self, h: Array) -> Any:
-        W, waiting = self._held
-        if waiting.n or W.shape[1] > 1:
-            return super()._predict_one(h)
-        return DOT[self._dtype](h, W[:, 0])
-
-    def _weights_of(self, state: Array) -> Array:
-        return state
-
-    def _with_outputs(self, state: Array, n_outputs: int, old: Array) -> Array:
-        more = np.zeros((len(state), n_outputs), state.dtype)
-        more[:, old] = state
-        return more
+        return LightAlgorithm(float(self.gain))

@@ -2,67 +2,219 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .. import linalg
-from ..linalg import Array
-from ..threads import one_thread
+from ..backend import Array, Backend, eps
 from ..validation import check_number, check_squares
-from ._base import OnlineSolver
-from ._exact import RootSolver
-from ._root import Root
-from ._rows import Held, Rows, Waiting
+from ._correction import Correction
+from ._learn import learn
+from ._mean import widened
+from ._pending import Pending
+from ._remove import remove
+from ._root_solver import RootSolver
+from ._rows import Rows
+from ._state import State
+from .protocol import Algorithm, Shape
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is made afresh instead.
 _LEAST_LEFT = 0.3
 
-# Rows that wait may be this many when the weights are wanted; more are learned first.
-_MOST_WAITING = 32
-
-# Rows and targets, both multiplied by the root of their weights, and these.
-Chunk = tuple[Array, Array, Array]
+# Rows that are pending may be this many when the weights are wanted; more are learned first.
+_MOST_PENDING = 32
 
 
-class WindowRoot(Root):
-    """A root, the rows it was made of, and how many have been removed since it was made afresh."""
+@dataclass(frozen=True, eq=False)
+class WindowRows:
+    """Rows and targets, both multiplied by the root of their weights, and these (NumPy)."""
 
-    is_sum = False
-    kept: tuple[Chunk, ...] = ()
-    removed = 0
-    after: tuple[Waiting, Array | None] | None = None  # rows that wait, and the weights after them
-    known_condition: float | None = None
+    H: Array
+    Y: Array
+    weight: Array
 
-    def copy(self) -> Self:
-        other = super().copy()
-        other.after = other.known_condition = None
-        return other
+    after = None
 
-    def remove_safely(self, H: Array, Y: Array) -> bool:
-        """Remove rows; False if digits went with them, and it is to be made afresh."""
-        least = float(np.finfo(H.dtype).eps) ** _LEAST_LEFT
-        with one_thread:
-            return self.remove(H, Y, least) and linalg.signed_is_safe(self.R)
+    @classmethod
+    def of(cls, b: Backend, rows: Rows) -> WindowRows:
+        """The last rows, in arrays of their own."""
+        H, Y, weight = rows.arrays()
+        H, Y = b.asarray(H), b.asarray(Y)
+        if weight is None:
+            return cls(H, Y, np.ones(rows.n))
+        root = b.asarray(np.sqrt(weight)[:, None], b.dtype_of(H))
+        return cls(root * H, root * Y, weight)
 
-    def condition(self) -> float:
-        """The condition number of R."""
-        known = self.known_condition
-        if known is None:
-            with one_thread:
-                self.known_condition = known = linalg.condition(self.R)
-        return known
+    # As a `Chunk` that is learned
 
-    def with_outputs(self, n_outputs: int, old: Array) -> Self:
-        other = super().with_outputs(n_outputs, old)
-        kept = []
-        for H, Y, weight in self.kept:
-            wider = np.zeros((len(Y), n_outputs), Y.dtype)
-            wider[:, old] = Y
-            kept.append((H, wider, weight))
-        other.kept = tuple(kept)
-        return other
+    @property
+    def n(self) -> int:
+        return len(self.weight)
+
+    @property
+    def count(self) -> float:
+        return float(self.weight.sum())
+
+    count_of_squares = count
+
+    def __call__(self) -> Any:
+        return iter([(self.H, self.Y)])
+
+    # Parts
+
+    def part(self, start: int, stop: int | None) -> WindowRows:
+        """Some of the rows."""
+        rows = slice(start, stop)
+        return WindowRows(self.H[rows, :], self.Y[rows, :], self.weight[rows])
+
+    @staticmethod
+    def joined(b: Backend, chunks: list[WindowRows]) -> WindowRows:
+        """Several as one."""
+        return WindowRows(
+            b.xp.concat([chunk.H for chunk in chunks]),
+            b.xp.concat([chunk.Y for chunk in chunks]),
+            np.concatenate([chunk.weight for chunk in chunks]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A root, the rows it was made of, and how many were removed since it was made afresh."""
+
+    state: State
+    kept: tuple[WindowRows, ...] = ()
+    removed: int = 0
+
+
+@dataclass(frozen=True)
+class WindowAlgorithm(Algorithm):
+    """New rows are added to a root and old ones removed from it."""
+
+    window: int
+    epsilon: float
+
+    def start(self, shape: Shape) -> Window:
+        check_squares("epsilon", self.epsilon, shape.dtype)
+        size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
+        return Window(State.start(*size, self.epsilon))
+
+    def learn(self, shape: Shape, state: Window, rows: Rows, seen: int) -> Window:
+        b, root = shape.backend, state.state
+        new = WindowRows.of(b, rows.part(max(0, rows.n - self.window), rows.n))
+        gone, kept = _split(b, (*state.kept, new), self.window)
+        removed = state.removed + gone.n
+        if new.n == self.window or removed > self.window:
+            return self._afresh(shape, kept)
+        after: Any = learn(root, new)  # type: ignore[arg-type]
+        if gone.n:
+            after = None if after.basis is not None else self._without(after, gone)
+            if after is None:
+                return self._afresh(shape, kept)
+        return Window(after, kept, removed)
+
+    def _without(self, state: State, gone: WindowRows) -> State | None:
+        """Without rows; None if digits went with them."""
+        b, least = state.backend, eps(state.dtype) ** _LEAST_LEFT
+        with b.few_threads(0):
+            left = remove(state, gone.H, gone.Y, least)
+            if left is None or not linalg.signed_is_safe(b, left.R):
+                return None
+        return left.tallied(-gone.count, -gone.count)
+
+    def _afresh(self, shape: Shape, kept: tuple[WindowRows, ...]) -> Window:
+        state: Any = self.start(shape).state
+        state = learn(state, WindowRows.joined(shape.backend, list(kept)))  # type: ignore[arg-type]
+        return Window(state, kept)
+
+    def innovate(
+        self, shape: Shape, state: Window, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Window, Array]:
+        b, root = shape.backend, state.state
+        rows = Rows.of(b.to_numpy(H), b.to_numpy(Y), weight)
+        if root.basis is None and weight.all():
+            new = WindowRows.of(b, rows)
+            gone, _ = _split(b, (*state.kept, new), self.window)
+            changes = _interleaved(b, new, gone)
+            with b.few_threads(0):
+                errors = linalg.signed_innovations(
+                    b, root.R, root.weights, *changes, root.condition
+                )
+            if errors is not None:
+                learned = np.flatnonzero(changes[2] > 0)
+                found = b.to_numpy(errors)[learned] / np.sqrt(weight)[:, None]
+                return self.learn(shape, state, rows, seen), b.asarray(found, shape.dtype)
+        errors = b.xp.empty_like(Y)
+        for i in range(rows.n):
+            one = slice(i, i + 1)
+            errors[one, :] = Y[one, :] - b.matmul(H[one, :], state.state.weights)
+            state = self.learn(shape, state, rows.part(i, i + 1), seen + i)
+        return state, errors
+
+    def record_rows(self, shape: Shape, seen: int) -> int:
+        return min(super().record_rows(shape, seen), self.window)
+
+    def with_outputs(self, shape: Shape, state: Window, n_outputs: int, old: Array) -> Window:
+        kept = tuple(
+            replace(chunk, Y=widened(shape.backend, chunk.Y, n_outputs, old))
+            for chunk in state.kept
+        )
+        return replace(state, state=state.state.with_outputs(n_outputs, old), kept=kept)
+
+    # Reading
+
+    def correction(
+        self, shape: Shape, state: Window, pending: Pending, seen: int, *, reflect: bool
+    ) -> Correction | None:
+        correction = _WindowCorrection(state, self.window)
+        return correction if correction.follow(pending) else None
+
+    def weights(self, state: Window) -> Array:
+        return state.state.weights
+
+    def root(self, state: Window) -> State:
+        return state.state
+
+
+class _WindowCorrection(Correction):
+    """The weights after pending rows have come, and as many old ones have gone."""
+
+    def __init__(self, state: Window, window: int) -> None:
+        self._state = state
+        self._window = window
+        self._known: tuple[Pending, Array] | None = None
+
+    def follow(self, pending: Pending) -> bool:
+        state, n = self._state.state, pending.n
+        if state.basis is not None or n > self._window or n > _MOST_PENDING:
+            return False
+        known = self._known
+        if known is None or known[0] is not pending:
+            W: Array | None = state.weights
+            if n:
+                b = state.backend
+                new = WindowRows.of(b, pending.rows())
+                gone, _ = _split(b, (*self._state.kept, new), self._window)
+                changes = _interleaved(b, new, gone)
+                with b.few_threads(0):
+                    W = linalg.signed_weights_after(b, state.R, W, *changes, state.condition)
+            if W is None:
+                return False
+            self._known = pending, W
+        return True
+
+    def weights(self, n: int) -> Array | None:
+        known = self._known
+        return known[1] if known is not None and known[0].n == n else None
+
+    def predict(self, h: Array, n: int) -> Any:
+        W, b = self.weights(n), self._state.state.backend
+        if W is None:
+            return None
+        predicted = b.to_numpy(b.matmul(b.asarray(h[None]), W))[0]
+        return predicted if len(predicted) > 1 else predicted[0]
 
 
 class SlidingOpium(RootSolver):
@@ -111,121 +263,39 @@ class SlidingOpium(RootSolver):
         self.window = window
         self.epsilon = epsilon
 
-    def _check_parameters(self) -> None:
+    def algorithm(self) -> WindowAlgorithm:
         check_number("window", self.window, low=1, whole=True)
         check_number("epsilon", self.epsilon, low=0)
-
-    def _start(self, n_hidden: int, n_outputs: int, dtype: Any) -> WindowRoot:
-        check_squares("epsilon", self.epsilon, dtype)
-        return WindowRoot(n_hidden, n_outputs, float(self.epsilon), dtype)
-
-    def _absorb(self, state: WindowRoot, rows: Rows, seen: int) -> WindowRoot:
-        new = _chunk(rows.part(max(0, rows.n - self.window), rows.n))
-        gone, kept = _split((*state.kept, new), self.window)
-        state = state.copy()
-        state.kept, state.removed = kept, state.removed + len(gone[0])
-        if len(new[0]) == self.window or state.removed > self.window:
-            return self._afresh(state)
-        state.absorb(lambda: iter([new[:2]]), len(new[0]))
-        if len(gone[0]) and not (state.basis is None and state.remove_safely(*gone[:2])):
-            return self._afresh(state)
-        state.tally(np.concatenate([new[2], -gone[2]]))
-        return state
-
-    def _afresh(self, old: WindowRoot) -> WindowRoot:
-        state = self._start(self.n_features_in_, self._n_outputs, self._dtype)
-        state.absorb(lambda: ((H, Y) for H, Y, _ in old.kept), sum(len(c[0]) for c in old.kept))
-        for _, _, weight in old.kept:
-            state.tally(weight)
-        state.kept = old.kept
-        return state
-
-    def _innovate(
-        self, state: WindowRoot, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[WindowRoot, Array]:
-        rows = Rows.of(H, Y, weight)
-        if state.basis is None and weight.all():
-            new = _chunk(rows)
-            gone, _ = _split((*state.kept, new), self.window)
-            changes = _interleaved(new, gone)
-            with one_thread:
-                errors = linalg.signed_innovations(
-                    state.R, state.weights(), *changes, state.condition()
-                )
-            if errors is not None:
-                root = np.sqrt(weight)[:, None]
-                return self._absorb(state, rows, seen), errors[changes[2] > 0] / root
-        errors = np.empty_like(Y)
-        for i in range(rows.n):
-            errors[i] = Y[i] - linalg.matmul(H[i : i + 1], state.weights())[0]
-            state = self._absorb(state, rows.part(i, i + 1), seen + i)
-        return state, errors
-
-    def _weights_after(self, held: Held) -> Array | None:
-        state, waiting = held
-        if state.basis is not None or waiting.n > self.window or waiting.n > _MOST_WAITING:
-            return None
-        known = state.after
-        if known is None or known[0] is not waiting:
-            new = _chunk(waiting.rows())
-            gone, _ = _split((*state.kept, new), self.window)
-            changes = _interleaved(new, gone)
-            with one_thread:
-                after = linalg.signed_weights_after(
-                    state.R, state.weights(), *changes, state.condition()
-                )
-            state.after = known = (waiting, after)
-        return known[1]
-
-    def _look_ahead(self, held: Held) -> None:
-        return None  # rows also go
-
-    def _predict_one(self, h: Array) -> Any:
-        return OnlineSolver._predict_one(self, h)
-
-    def _growth(self, weight: Array) -> None:
-        return None  # rows also go
-
-    def _record_length(self, seen: int) -> int:
-        return min(super()._record_length(seen), self.window)
+        return WindowAlgorithm(int(self.window), float(self.epsilon))
 
 
-def _chunk(rows: Rows) -> Chunk:
-    """Rows as arrays of their own, multiplied by the roots of their weights."""
-    H, Y, weight = rows.keep()
-    if weight is None:
-        return H, Y, np.ones(len(H), H.dtype)
-    root = np.sqrt(weight)[:, None].astype(H.dtype, copy=False)
-    return root * H, root * Y, weight
-
-
-def _split(chunks: tuple[Chunk, ...], window: int) -> tuple[Chunk, tuple[Chunk, ...]]:
+def _split(
+    b: Backend, chunks: tuple[WindowRows, ...], window: int
+) -> tuple[WindowRows, tuple[WindowRows, ...]]:
     """The rows that have left the window, and the chunks that are left."""
-    extra = sum(len(chunk[0]) for chunk in chunks) - window
-    gone = [_rows(chunks[0], 0, 0)]
+    extra = sum(chunk.n for chunk in chunks) - window
+    gone = [chunks[0].part(0, 0)]
     kept = list(chunks)
     while extra > 0:
         chunk = kept[0]
-        gone.append(_rows(chunk, 0, extra))
-        kept[:1] = [_rows(chunk, extra, None)] if len(chunk[0]) > extra else []
-        extra -= len(chunk[0])
-    H, Y, weight = (np.concatenate([chunk[i] for chunk in gone]) for i in range(3))
-    return (H, Y, weight), tuple(kept)
+        gone.append(chunk.part(0, extra))
+        kept[:1] = [chunk.part(extra, None)] if chunk.n > extra else []
+        extra -= chunk.n
+    return WindowRows.joined(b, gone), tuple(kept)
 
 
-def _rows(chunk: Chunk, start: int, stop: int | None) -> Chunk:
-    H, Y, weight = chunk
-    return H[start:stop], Y[start:stop], weight[start:stop]
-
-
-def _interleaved(new: Chunk, gone: Chunk) -> tuple[Array, Array, Array]:
-    """Rows in the order in which they come and go, their targets, and 1 or -1 for each.
+def _interleaved(b: Backend, new: WindowRows, gone: WindowRows) -> tuple[Array, Array, Array]:
+    """Rows in the order in which they come and go, their targets, and 1 or -1 for each (NumPy).
 
     The last of the new rows each push one out; before that, the window was not full.
     """
-    first = len(new[0]) - len(gone[0])
-    place = np.concatenate([np.arange(len(new[0])), first + np.arange(len(gone[0])) + 0.5])
+    first = new.n - gone.n
+    place = np.concatenate([np.arange(new.n), first + np.arange(gone.n) + 0.5])
     order = np.argsort(place)
-    signs = np.concatenate([np.ones(len(new[0])), -np.ones(len(gone[0]))])[order]
-    H, Y = (np.concatenate([new[i], gone[i]])[order] for i in range(2))
-    return H, Y, signs.astype(H.dtype)
+    signs = np.concatenate([np.ones(new.n), -np.ones(gone.n)])[order]
+    indices = b.xp.asarray(order)
+    H, Y = (
+        b.xp.take(b.xp.concat([mine, theirs]), indices, axis=0)
+        for mine, theirs in ((new.H, gone.H), (new.Y, gone.Y))
+    )
+    return H, Y, signs

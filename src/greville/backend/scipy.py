@@ -1,0 +1,279 @@
+"""The tuned backend: NumPy arrays, SciPy's BLAS and LAPACK.
+
+Roots, right-hand sides and Gram matrices are Fortran-ordered, so that LAPACK works on them in
+place. Rows of activations are C-ordered, and their transposes are what LAPACK wants.
+
+Everything runs in SciPy's BLAS. NumPy's wheel carries a second one with a pool of spinning threads
+of its own, and two such pools on the same cores slow each other down many times over.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import linalg as _scipy
+from scipy.linalg import blas as _blas
+from scipy.linalg import lapack as _lapack
+
+from ..threads import one_thread
+from . import _unlocked
+from .protocol import Array, Kernels, Tuning, longest_rows
+
+# Columns LAPACK eliminates at a time. Measured for 64 to 256 rows: on 500 to 4000 columns 16 to 64
+# are within a tenth of each other, 8 and 128 up to twice as slow; on 100 columns 16 takes 114 µs,
+# 32 takes 142.
+_PANEL = 32
+_NARROW, _NARROW_PANEL = 200, 16
+
+# Rows of a diagonal matrix appended at a time. LAPACK can be told that they are triangular, and
+# then takes ten times as long as with these blocks (M = 2000).
+_DIAGONAL = 128
+
+# Operations that are not worth a second thread: two wait for each other on a busy machine.
+_ONE_THREAD = 1e9
+
+# Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
+# (A triangular solve with one vector always runs on one.)
+_SHARED = 9216
+
+# Roots from which a triangular solve with one vector is worth a second thread.
+_LARGE_ROOT = 3000
+
+DOT = {np.dtype("d"): _blas.ddot, np.dtype("f"): _blas.sdot}
+_GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
+_TRSV = {np.dtype("d"): _blas.dtrsv, np.dtype("f"): _blas.strsv}
+
+
+def _routine(module: Any, name: str, like: Array) -> Any:
+    return getattr(module, ("d" if like.dtype.char == "d" else "s") + name)
+
+
+class ScipyBackend:
+    """NumPy arrays on SciPy's BLAS."""
+
+    name = "scipy"
+    xp: Any = np
+    tuning = Tuning()
+
+    def __reduce__(self) -> Any:
+        from .registry import get
+
+        return get, (self.name,)
+
+    def __copy__(self) -> ScipyBackend:
+        return self
+
+    def __deepcopy__(self, _: Any) -> ScipyBackend:
+        return self
+
+    # Arrays
+
+    def asarray(self, A: Any, dtype: Any = None) -> Array:
+        return np.asarray(A, dtype=dtype)
+
+    def to_numpy(self, A: Array) -> Array:
+        return A
+
+    def dtype_of(self, A: Array) -> np.dtype[Any]:
+        return A.dtype
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        return np.zeros(shape, dtype, order="F")
+
+    def few_threads(self, operations: float) -> AbstractContextManager[Any]:
+        return one_thread if operations < _ONE_THREAD else nullcontext()
+
+    # Products
+
+    def matmul(self, A: Array, B: Array) -> Array:
+        if 0 in A.shape or 0 in B.shape:
+            return np.zeros((A.shape[0], B.shape[1]), A.dtype)
+        if B.shape[1] == 1 and A.dtype == B.dtype:  # several times faster than a matrix product
+            if A.flags.f_contiguous:
+                return _GEMV[A.dtype](1.0, A, B[:, 0])[:, None]
+            return _GEMV[A.dtype](1.0, A.T, B[:, 0], trans=1)[:, None]
+        a, a_transposed = (A, 1) if A.flags.f_contiguous else (A.T, 0)
+        b, b_transposed = (B, 1) if B.flags.f_contiguous else (B.T, 0)
+        gemm = _routine(_blas, "gemm", A)
+        return gemm(1.0, b, a, trans_a=b_transposed, trans_b=a_transposed).T  # (AB)' = B'A'
+
+    def column_squares(self, A: Array) -> Array:
+        return np.einsum("ij,ij->j", A, A, dtype=np.float64)
+
+    def row_squares(self, A: Array) -> Array:
+        return np.einsum("ij,ij->i", A, A, dtype=np.float64)
+
+    def running_sums(self, A: Array) -> Array:
+        sums = np.zeros((len(A) + 1, A.shape[1]), A.dtype)
+        np.cumsum(A, axis=0, out=sums[1:])
+        return sums
+
+    def add_gram(self, G: Array, H: Array, sign: float = 1.0) -> Array:
+        syrk = _routine(_blas, "syrk", G)
+        if H.flags.f_contiguous:
+            return syrk(sign, H, trans=1, beta=1.0, c=G, overwrite_c=1)
+        return syrk(sign, H.T, beta=1.0, c=G, overwrite_c=1)
+
+    def with_ridge(self, G: Array, ridge: float, *, consume: bool = False) -> Array:
+        more = G if consume else G.copy(order="F")
+        more[np.diag_indices_from(more)] += G.dtype.type(ridge)
+        return more
+
+    # Roots
+
+    def gram_of_root(self, R: Array) -> Array:
+        # LAPACK multiplies L'L for a lower triangular L, in a third of the operations of a product
+        # that knows of one triangle. R is one with its rows and columns in reverse order.
+        L = R[::-1, ::-1].copy(order="F")
+        product, _ = _routine(_lapack, "lauum", R)(L, lower=1, overwrite_c=1)
+        return product[::-1, ::-1].copy(order="F")
+
+    def cholesky(self, G: Array) -> Array | None:
+        R, info = _routine(_lapack, "potrf", G)(G, lower=0, clean=1, overwrite_a=1)
+        return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
+
+    def pivoted_cholesky(self, G: Array, tol: float) -> tuple[Array, Array]:
+        R, pivots, rank, _ = _routine(_lapack, "pstrf", G)(G, lower=0, tol=tol)
+        return np.asfortranarray(np.triu(R[:rank, :rank])), pivots[:rank] - 1
+
+    def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
+        if 0 in B.shape:
+            return B.copy(order="F")
+        return _routine(_blas, "trsm", R)(1.0, R, B, trans_a=int(transposed), diag=int(unit))
+
+    def inverse_of_gram(self, R: Array) -> Array:
+        inverse, info = _routine(_lapack, "potri", R)(R, lower=0)
+        if info == 0 and np.isfinite(inverse).all():
+            return inverse + np.triu(inverse, 1).T
+        half = _scipy.pinv(R, check_finite=False)
+        return self.matmul(half, half.T)
+
+    def trace_of_inverse(self, R: Array) -> float:
+        inverse, info = _routine(_lapack, "trtri", R)(R, lower=0)
+        return float(np.einsum("ij,ij->", inverse, inverse)) if info == 0 else float("inf")
+
+    def condition(self, R: Array) -> float:
+        # Eight steps of power iteration each way, 32M² operations; from below.
+        start = np.random.RandomState(0).normal(size=len(R)).astype(R.dtype)
+        product = 1.0
+        with np.errstate(all="ignore"), one_thread:
+            d = np.sqrt(np.einsum("ij,ij->j", R, R))
+            trmv, trsv = _routine(_blas, "trmv", R), _routine(_blas, "trsv", R)
+            for routine, scale, order in ((trmv, 1 / d, (0, 1)), (trsv, d, (1, 0))):
+                v = start
+                for _ in range(8):
+                    v = routine(R, scale * _unit(v), trans=order[0])
+                    v = scale * routine(R, _unit(v), trans=order[1])
+                product *= float(np.linalg.norm(v))
+        return product
+
+    def smallest_singular_value(self, R: Array) -> float:
+        if not len(R):
+            return float("inf")
+        v = np.random.RandomState(0).normal(size=len(R)).astype(R.dtype)
+        trsv = _routine(_blas, "trsv", R)
+        with np.errstate(all="ignore"):
+            for _ in range(8):
+                v = trsv(R, trsv(R, _unit(v), trans=1))
+            size = float(np.linalg.norm(v))
+        return 1 / float(np.sqrt(size)) if size > 0 and np.isfinite(size) else 0.0
+
+    def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
+        if not len(R):
+            return R, Z, self.column_squares(Y)
+        with one_thread:
+            new, Z, left = _appended(R.copy(order="F"), Z.copy(order="F"), H, Y)
+        return new, Z, self.column_squares(left)
+
+    def append_diagonal(
+        self, R: Array, Z: Array, d: float, targets: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        # Row j touches only what lies below and to the right of the j-th diagonal element of R:
+        # a third of the operations of M rows.
+        n, R, Z = len(R), R.copy(order="F"), Z.copy(order="F")
+        left = np.zeros_like(Z) if targets is None else targets.copy()
+        with one_thread if n < self.tuning.wide else nullcontext():
+            for start in range(0, n, _DIAGONAL):
+                stop = min(n, start + _DIAGONAL)
+                rows = np.zeros((stop - start, n - start), R.dtype)
+                np.fill_diagonal(rows, d)
+                corner, below = R[start:, start:].copy(order="F"), Z[start:].copy(order="F")
+                corner, below, left[start:stop] = _appended(corner, below, rows, left[start:stop])
+                R[start:, start:], Z[start:] = corner, below
+        return R, Z, self.column_squares(left)
+
+    def triangularise(self, A: Array) -> Array:
+        A = np.asfortranarray(A)
+        R = _scipy.qr(A, mode="r", overwrite_a=True, check_finite=False)[0]
+        return np.asfortranarray(R[: min(A.shape)])
+
+    def root_of_identity_plus(self, Ft: Array) -> Array:
+        # By QR of [I; F'], unless the rows are so short that a Cholesky factor, which squares the
+        # condition, loses nothing; it takes a third of the time.
+        n = Ft.shape[1]
+        eye = np.eye(n, dtype=Ft.dtype, order="F")
+        if np.einsum("ij,ij->", Ft, Ft) < longest_rows(Ft.dtype):
+            Lt = self.cholesky(self.add_gram(eye, Ft))
+            assert Lt is not None  # I + FF' has no eigenvalue below one
+            return Lt
+        tpqrt = _routine(_lapack, "tpqrt", Ft)
+        return tpqrt(0, min(_PANEL, n), eye, Ft, overwrite_a=1, overwrite_b=1)[0]
+
+    # General matrices
+
+    def solve_symmetric(self, K: Array, B: Array) -> tuple[Array, float] | None:
+        size = float(np.abs(K).sum(axis=0).max())
+        factor, pivots, X, info = _routine(_lapack, "sysv", K)(K, B)
+        if info != 0:
+            return None
+        return X, float(_routine(_lapack, "sycon", K)(factor, pivots, size)[0])
+
+    def svd(self, A: Array) -> tuple[Array, Array, Array]:
+        try:
+            return _scipy.svd(A, full_matrices=False, check_finite=False)
+        except np.linalg.LinAlgError:  # slower, and always converges
+            return _scipy.svd(A, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+
+    def orthogonal(self, A: Array) -> Array:
+        Q, R = _scipy.qr(A, check_finite=False)
+        return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
+
+    # Single rows, and two threads
+
+    def kernels(self, dtype: Any) -> Kernels:
+        return _KERNELS[dtype]
+
+    @property
+    def parallel(self) -> Any:
+        return _unlocked if _unlocked.available() else None
+
+
+def _appended(R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """R and Z, overwritten, after rows; and what these leave of Y."""
+    reflectors = np.array(H, order="F")  # a copy: overwritten by the Householder vectors
+    tpqrt, tpmqrt = _routine(_lapack, "tpqrt", R), _routine(_lapack, "tpmqrt", R)
+    panel = min(_PANEL if len(R) > _NARROW else _NARROW_PANEL, len(R))
+    R, V, T, _ = tpqrt(0, panel, R, reflectors, overwrite_a=1, overwrite_b=1)
+    left = np.array(Y, order="F")
+    Z, left, _ = tpmqrt(0, V, T, Z, left, trans="T", overwrite_a=1, overwrite_b=1)
+    return R, Z, left
+
+
+def _into_coordinates(R: Array) -> Any:
+    """a → R⁻ᵀa."""
+    if len(R) >= _LARGE_ROOT and R.dtype == np.float64 and _unlocked.available():
+        return partial(_unlocked.solve_transposed_vector, R)
+    return partial(_TRSV[R.dtype], R, trans=1)
+
+
+def _unit(v: Array) -> Array:
+    return v / np.linalg.norm(v)
+
+
+_KERNELS = {
+    dtype: Kernels(DOT[dtype], _GEMV[dtype], _into_coordinates, _SHARED)
+    for dtype in (np.dtype("d"), np.dtype("f"))
+}

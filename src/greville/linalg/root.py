@@ -1,0 +1,199 @@
+"""Functions of a root R and its right-hand side Z: solve, predict in order, remove rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..backend import Array, Backend, eps
+from .gram import gram_is_safe
+
+# How much must be left in a direction after rows are removed, next to rounding, to be believed.
+_LEAST_LEFT = 100
+
+# The relative error that removing rows, or learning and removing some in one go, may add.
+_LARGEST_SIGNED = {"d": 1e-9, "f": 1e-3}
+
+
+def solve_weights(b: Backend, R: Array, Z: Array) -> Array:
+    """R⁻¹Z, or where R is singular the least-squares solution of minimum norm."""
+    W = b.solve(R, Z)
+    return W if _finite(b, W) else least_squares(b, R, Z)
+
+
+def least_squares(b: Backend, A: Array, B: Array) -> Array:
+    """The least-squares solution of AW = B of minimum norm, by singular values."""
+    return ridge_by_svd(b, A, B, 0.0)
+
+
+def ridge_by_svd(b: Backend, H: Array, Y: Array, epsilon: float) -> Array:
+    """The W that minimises |HW - Y|² + epsilon²|W|²; of minimum norm for epsilon = 0, eq. (4)."""
+    U, s, Vt = b.svd(H)
+    values = b.to_numpy(s)
+    if epsilon > 0:
+        filters = values / np.hypot(values, epsilon) / np.hypot(values, epsilon)  # no overflow
+    else:  # zero for what is rounding next to the largest, or too small to be inverted
+        limits = np.finfo(values.dtype)
+        smallest = max(max(H.shape) * limits.eps * values.max(initial=0.0), limits.tiny)
+        filters = np.divide(1.0, values, out=np.zeros_like(values), where=values > smallest)
+    return b.matmul(Vt.T * b.asarray(filters.astype(values.dtype)), b.matmul(U.T, Y))
+
+
+def root_and_targets(b: Backend, A: Array, B: Array) -> tuple[Array, Array]:
+    """R and Z with R'R = A'A and R'Z = A'B, for a square A."""
+    n = A.shape[1]
+    both = b.triangularise(b.xp.concat([A, B], axis=1))
+    return both[:, :n], both[:, n:]
+
+
+def leverages(b: Backend, R: Array, H: Array) -> Array:
+    """a'(R'R)⁻¹a for every row a of H, as a NumPy array."""
+    return b.column_squares(b.solve(R, H.T, transposed=True))
+
+
+# Rows one after the other
+
+
+def innovations(b: Backend, R: Array, W: Array, H: Array, Y: Array) -> Array | None:
+    """Errors y - aW of every row, each before that row and after all before it were learned.
+
+    With F = HR⁻¹ and LL' = I + FF', the vector L⁻¹(Y - HW) holds these errors, each divided by its
+    L_kk. None where R is too close to singular for finite numbers.
+    """
+    Ft = b.solve(R, H.T, transposed=True)
+    if not _finite(b, Ft):
+        return None
+    Lt = b.root_of_identity_plus(Ft)
+    V = b.solve(Lt, Y - b.matmul(H, W), transposed=True)
+    errors = _diagonal(b, Lt)[:, None] * V
+    return errors if _finite(b, errors) else None
+
+
+def innovation_parts(
+    b: Backend, R: Array, W: Array, H: Array, Y: Array
+) -> tuple[Array, Array, Array] | None:
+    """What rows do one after the other, each before it is learned and after all before it were.
+
+    For every row, as NumPy arrays: a'θa; what it adds to the loss of each output; what it takes
+    from trace(θ).
+    """
+    Ft = b.solve(R, H.T, transposed=True)
+    if not _finite(b, Ft):
+        return None
+    theta_H = b.solve(R, Ft)  # θH'
+    Lt = b.root_of_identity_plus(Ft)
+    V = b.to_numpy(b.solve(Lt, Y - b.matmul(H, W), transposed=True)).astype(np.float64)
+    taken = b.solve(Lt, theta_H.T, transposed=True)  # (LL')⁻¹ = L⁻ᵀL⁻¹ in Woodbury's formula
+    diagonal = b.to_numpy(_diagonal(b, Lt)).astype(np.float64)
+    parts = diagonal**2 - 1, V**2, b.row_squares(taken)
+    return parts if all(np.isfinite(part).all() for part in parts) else None
+
+
+# Removing
+
+
+def remove_rows(
+    b: Backend, R: Array, Z: Array, H: Array, Y: Array, least: float | None = None
+) -> tuple[Array, Array] | None:
+    """The root of R'R - H'H and its right-hand side; None where there is none.
+
+    With F = R⁻ᵀH' that is R'(I - FF')R. For LL' = I - F'F and K = (I + L')⁻¹ the matrix in the
+    middle is C'C with C = I - FKF', whose inverse transposed is I + FKL⁻¹F'. So the root is the
+    triangular factor of CR = R - FKH. Each row must leave L_kk² >= `least` of its direction.
+    """
+    if least is None:
+        least = _LEAST_LEFT * R.shape[0] * eps(b.dtype_of(R))
+    F = b.solve(R, H.T, transposed=True)
+    eye = b.xp.eye(H.shape[0], dtype=R.dtype)
+    Lt = b.cholesky(eye - b.matmul(F.T, F))  # nan and inf give None
+    if Lt is None or float(b.xp.min(_diagonal(b, Lt))) ** 2 < least:
+        return None
+    left = Z - b.matmul(F, Y)
+    inner = b.solve(Lt, b.matmul(F.T, left), transposed=True)
+    Lt = Lt + eye
+    left = left + b.matmul(F, b.solve(Lt, inner))
+    return root_and_targets(b, R - b.matmul(F, b.solve(Lt, H)), left)
+
+
+def remove_diagonal(b: Backend, R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:
+    """`remove_rows` of the M rows d·I with zero targets."""
+    dtype = b.dtype_of(R)
+    root = b.cholesky(b.with_ridge(b.gram_of_root(R), -(d**2)))
+    if root is not None and gram_is_safe(b, root, dtype):
+        return root, b.solve(root, b.matmul(R.T, Z), transposed=True)
+    U, s, Vt = b.svd(R)
+    values = b.to_numpy(s)
+    if values[-1] <= d * (1 + _LEAST_LEFT * len(values) * eps(dtype)):
+        return None
+    left = np.sqrt((values - d) * (values + d))[:, None].astype(dtype)
+    scale = b.asarray((values[:, None] / left).astype(dtype))
+    return root_and_targets(b, b.asarray(left) * Vt, scale * b.matmul(U.T, Z))
+
+
+# Rows that are learned and rows that are removed, in one step
+
+
+def signed_weights_after(
+    b: Backend, R: Array, W: Array, H: Array, Y: Array, signs: Array, condition: float
+) -> Array | None:
+    """W after rows of which some (sign 1) are learned and others (sign -1) removed.
+
+    R has this `condition`. None where too many digits would be lost.
+    """
+    Ft = b.solve(R, H.T, transposed=True)
+    found = b.solve_symmetric(_signed_gram(b, Ft, signs), Y - b.matmul(H, W))
+    if found is None:
+        return None
+    gain, reciprocal = found
+    dtype = b.dtype_of(R)
+    if not eps(dtype) * condition <= reciprocal * _LARGEST_SIGNED[dtype.char]:
+        return None
+    after = W + b.solve(R, b.matmul(Ft, gain))
+    return after if _finite(b, after) else None
+
+
+def signed_innovations(
+    b: Backend, R: Array, W: Array, H: Array, Y: Array, signs: Array, condition: float
+) -> Array | None:
+    """`innovations` for rows of which some (sign 1) are learned and others (sign -1) removed.
+
+    With D the signs and F = HR⁻¹, L⁻¹(Y - HW) holds the errors, for D + FF' = LD'L' with ones on
+    the diagonal of L. None where D' has not the signs of D, so that a row cannot be removed, or
+    where too many digits would be lost.
+    """
+    K = b.to_numpy(_signed_gram(b, b.solve(R, H.T, transposed=True), signs)).copy()
+    errors = b.to_numpy(Y - b.matmul(H, W)).copy()
+    lost = eps(K.dtype) * condition / _LARGEST_SIGNED[K.dtype.char]
+    least = lost * float(np.abs(K).max())
+    for i in range(len(K)):
+        pivot = K[i, i]
+        if not signs[i] * pivot > least:
+            return None
+        column = K[i + 1 :, i] / pivot
+        K[i + 1 :, i + 1 :] -= column[:, None] * K[i, i + 1 :]
+        errors[i + 1 :] -= column[:, None] * errors[i]
+    return b.asarray(errors) if np.isfinite(errors).all() else None
+
+
+def signed_is_safe(b: Backend, R: Array) -> bool:
+    """Whether a root from which rows were removed has kept enough digits.
+
+    What removing rounds is eps of the Gram matrix, and counts as much as κ² makes of it.
+    """
+    dtype = b.dtype_of(R)
+    return eps(dtype) * b.condition(R) ** 2 <= _LARGEST_SIGNED[dtype.char]  # nan compares false
+
+
+def _signed_gram(b: Backend, Ft: Array, signs: Array) -> Array:
+    """D + FF' for the diagonal matrix D of signs (NumPy)."""
+    K = b.matmul(Ft.T, Ft)
+    return K + b.asarray(np.diag(signs).astype(b.dtype_of(K)))
+
+
+def _diagonal(b: Backend, A: Array) -> Array:
+    return b.xp.linalg.diagonal(A)
+
+
+def _finite(b: Backend, A: Array) -> Any:
+    return bool(b.xp.all(b.xp.isfinite(A)))

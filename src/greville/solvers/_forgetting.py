@@ -1,0 +1,369 @@
+"""Forgetting: rows count less the older they are, and a floor keeps the root bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..backend import Array
+from ..mixture import Mixture, mix
+from ..validation import check_squares, warn
+from ._chosen import Chosen, choose
+from ._correction import Correction
+from ._exact import root_correction
+from ._learn import Exact, innovate, learn
+from ._pending import Pending
+from ._rows import Rows, block_length
+from ._state import State, spreads_in_order
+from .protocol import Algorithm, Shape
+
+# floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
+# the data say, a smaller one lets predictions overshoot more after a change; docs/forgetting.md
+# shows both.
+_AUTO_FLOOR = {"d": 1e-9, "f": 1e-6}
+
+# The part of the floor that pulls the weights to zero; the rest holds them where they are. Without
+# it, what directions that no row excites took up in a change would stay there for ever.
+_LEAK = 0.1
+
+# The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
+_LARGEST_FACTOR = 1e3
+
+# The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 3,300 to 33
+# rows.
+MEMORIES = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
+
+# Errors count less by this factor with every row: about twelve of them matter.
+_ERROR_DECAY = 0.92
+
+# How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
+# one is preferred when it has been better of late; after a surprise, when all have been wrong, it
+# is the longest, which moves least.
+_LONGER_IS_LIKELIER = 20.0
+
+# Memories with a smaller weight than this are left out of standard deviations.
+_NEGLIGIBLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fading:
+    """A root whose rows fade, and how large activations are, from the rows that had any.
+
+    Attributes
+    ----------
+    exact : State or Chosen
+    energy : the sum of |a|², a row k such rows ago counting (2 - alpha)^k
+    excited : the number of such rows, counted likewise
+    warned : whether a warning was given that directions were forgotten
+    """
+
+    exact: Exact
+    energy: float = 0.0
+    excited: float = 0.0
+    warned: bool = False
+
+    def saw(self, energies: Array, keep: float) -> Fading:
+        """After rows with these |a|²."""
+        energies = energies[energies > 0]
+        counts = keep ** np.arange(len(energies) - 1, -1, -1.0)
+        faded = keep ** len(energies)
+        return replace(
+            self,
+            energy=faded * self.energy + float(counts @ energies),
+            excited=faded * self.excited + float(counts.sum()),
+        )
+
+    def compact(self) -> Fading:
+        """Without what can be computed from it."""
+        exact = self.exact
+        return replace(self, exact=exact.compact()) if isinstance(exact, Chosen) else self
+
+
+@dataclass(frozen=True)
+class ForgettingAlgorithm(Algorithm):
+    """Exponentially weighted recursive least squares.
+
+    Attributes
+    ----------
+    alpha : the forgetting factor is 2 - alpha
+    epsilon : the prior, or None where it is chosen
+    floor : the size of the prior that is not forgotten, "auto" or None
+    """
+
+    alpha: float
+    epsilon: float | None
+    floor: float | str | None
+
+    def start(self, shape: Shape) -> Fading:
+        size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
+        if self.epsilon is None:
+            return Fading(Chosen.start(*size))
+        check_squares("epsilon", self.epsilon, shape.dtype)
+        if not isinstance(self.floor, str):
+            check_squares("floor", self.floor or 0.0, shape.dtype)
+        return Fading(State.start(*size, float(self.epsilon / np.sqrt(self.alpha))))
+
+    # Learning
+
+    def learn(self, shape: Shape, state: Fading, rows: Rows, seen: int) -> Fading:
+        stop = 0
+        while stop < rows.n:
+            start, stop = stop, rows.n
+            if self._has_floor:
+                stop = min(stop, self._due(shape, seen + start) - seen)
+            chunk = _FadingChunk(shape, rows.part(start, stop), self._keep)
+            exact = learn(state.exact, chunk, decay=self._keep**chunk.n)  # type: ignore[arg-type]
+            state = replace(state, exact=exact).saw(chunk.energies, self._keep)
+            state = self._bounded(shape, state, seen + stop)
+        return state
+
+    def innovate(
+        self, shape: Shape, state: Fading, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Fading, Array]:
+        # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
+        n, decay = len(weight), self._keep ** len(weight)
+        exact, errors = innovate(state.exact, H, Y, self._growth(weight))
+        counts = self._keep ** np.arange(n - 1, -1, -1.0)
+        exact = exact.faded(decay)
+        exact = exact.tallied(
+            float((weight * counts).sum()), float((weight * counts**2).sum()), decay
+        )
+        energies = shape.backend.row_squares(H) * weight
+        state = replace(state, exact=exact).saw(energies, self._keep)
+        return self._bounded(shape, state, seen + n), errors
+
+    def _growth(self, weight: Array) -> Array:
+        """What to multiply the next rows by if nothing fades meanwhile."""
+        return np.sqrt(weight / self._keep ** np.arange(1.0, len(weight) + 1))
+
+    @property
+    def _keep(self) -> float:
+        """What is left of a row's weight after the next: the forgetting factor."""
+        return 2.0 - self.alpha
+
+    def rows_until_next_event(self, shape: Shape, seen: int) -> int:
+        longest = super().rows_until_next_event(shape, seen)
+        if self._keep < 1:
+            longest = min(longest, int(2 * np.log(_LARGEST_FACTOR) / -np.log(self._keep)))
+        if self._has_floor:
+            longest = min(longest, self._due(shape, seen) - seen)
+        return max(1, longest)
+
+    def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
+        return replace(state, exact=state.exact.with_outputs(n_outputs, old))
+
+    # The floor
+
+    @property
+    def _has_floor(self) -> bool:
+        if self.epsilon is None:
+            return True  # the ε that is chosen takes its place
+        return self._keep < 1 and self.floor is not None and self.floor != 0
+
+    def _period(self, shape: Shape) -> int:
+        """The rows between two additions of the floor: those in which the old lose half.
+
+        More of them in large layers, where an addition costs as much as many rows.
+        """
+        half = np.log(2) / -np.log(self._keep)
+        return max(1, int(np.clip(shape.n_hidden / 4, half, 10 * half)))
+
+    def _due(self, shape: Shape, seen: int) -> int:
+        """The next row at which the floor is added, or ε chosen: that also at 1, 2, 4, ..."""
+        period = self._period(shape)
+        due = seen + period - seen % period
+        return min(due, 1 << seen.bit_length()) if self.epsilon is None else due
+
+    def _bounded(self, shape: Shape, state: Fading, seen: int) -> Fading:
+        """With the floor added if it is due; without one, with a warning if directions are lost."""
+        exact = state.exact
+        if not self._has_floor:
+            return self._watched(state)
+        if isinstance(exact, Chosen):
+            due = self._due(shape, seen - 1) == seen
+            return replace(state, exact=choose(exact, cheap=True)) if due else state
+        if seen % self._period(shape):
+            return state
+        ridge = (1 - self._keep ** self._period(shape)) * self._floor_squared(shape, state)
+        return replace(state, exact=exact.regularised(ridge, 1 - _LEAK))
+
+    def _floor_squared(self, shape: Shape, state: Fading) -> float:
+        if not isinstance(self.floor, str):
+            return float(self.floor or 0.0) ** 2
+        if state.excited == 0:
+            return float(self.epsilon or 0.0) ** 2  # nothing to measure by: as in the beginning
+        mean_square = state.energy / (state.excited * shape.n_hidden)
+        return _AUTO_FLOOR[shape.dtype.char] * mean_square
+
+    def _watched(self, state: Fading) -> Fading:
+        root = state.exact.root
+        if self._keep == 1 or not root.rank:
+            return state
+        b = root.backend
+        pivots = np.abs(b.to_numpy(b.xp.linalg.diagonal(root.R)))
+        if root.basis is not None and float(self.epsilon or 0.0) > 0:  # what no row has reached
+            pivots = np.append(pivots, root.prior)
+        limits = np.finfo(root.dtype)
+        if pivots.min() < limits.tiny:
+            raise FloatingPointError(
+                "Without a floor, forgetting has gone on until the weight of directions that no "
+                "row excites underflowed; pass floor='auto', or less alpha."
+            )
+        if state.warned or not pivots.min() < limits.eps * pivots.max():
+            return state
+        warn(
+            "Without a floor, directions that no row has excited for long now count less "
+            "than rounding; predictions may jump when they are excited again. Pass "
+            "floor='auto' to prevent it."
+        )
+        return replace(state, warned=True)
+
+    # Reading
+
+    def correction(
+        self, shape: Shape, state: Fading, pending: Pending, seen: int, *, reflect: bool
+    ) -> Correction | None:
+        limit = self.rows_until_next_event(shape, seen)
+        growth = float(self._keep**-0.5)
+        return root_correction(state.exact.root, pending, limit, growth, reflect=reflect)
+
+    def weights(self, state: Fading) -> Array:
+        return state.exact.root.weights
+
+    def root(self, state: Fading) -> State:
+        return state.exact.root
+
+    def spreads_in_order(
+        self, shape: Shape, state: Fading, H: Array, Y: Array, weight: Array, seen: int
+    ) -> Array:
+        root, growth = state.exact.root, self._growth(weight)
+        if growth.all() and root.basis is None:
+            spreads = spreads_in_order(root, H, Y, weight, growth)
+            if spreads is not None:
+                return spreads
+        return super().spreads_in_order(shape, state, H, Y, weight, seen)
+
+    def check_continues(self, started: Algorithm) -> None:
+        if isinstance(started, MemoriesAlgorithm):
+            raise ValueError(cannot_change_alpha(self.alpha))
+        assert isinstance(started, ForgettingAlgorithm)
+        if (self.epsilon is None) != (started.epsilon is None):
+            epsilon = "auto" if self.epsilon is None else self.epsilon
+            raise ValueError(
+                f"epsilon={epsilon!r}: a model that has started with a given epsilon cannot "
+                "go on with 'auto', nor the other way round; call fit to start again."
+            )
+
+
+def cannot_change_alpha(alpha: Any) -> str:
+    """The message for a model that goes on with another kind of alpha."""
+    return (
+        f"alpha={alpha!r}: a model that has started with a fixed alpha cannot go on "
+        "with 'auto', nor the other way round; call fit to start again."
+    )
+
+
+class _FadingChunk:
+    """Rows that count less the older they are, as a `Chunk`; `energies` are their |a|²."""
+
+    after = None
+
+    def __init__(self, shape: Shape, rows: Rows, keep: float) -> None:
+        counts = keep ** np.arange(rows.n - 1, -1, -1.0)
+        self.n = rows.n
+        self.count = float((rows.weights * counts).sum())
+        self.count_of_squares = float((rows.weights * counts**2).sum())
+        self.energies = np.zeros(rows.n)
+        self._shape = shape
+        self._rows = rows
+        self._factor = np.sqrt(counts * rows.weights)
+
+    def __call__(self) -> Iterator[tuple[Array, Array]]:
+        b, stop = self._shape.backend, 0
+        weight = 1.0 if self._rows.weight is None else self._rows.weight
+        energies = np.zeros(self.n)
+        for H, Y in self._rows.blocks(b, block_length(b, self._shape.n_hidden, self._shape.dtype)):
+            start, stop = stop, stop + H.shape[0]
+            energies[start:stop] = b.row_squares(H)
+            self.energies = energies * weight
+            f = b.asarray(self._factor[start:stop, None], self._shape.dtype)
+            yield f * H, f * Y
+
+
+# Several memories at once
+
+
+@dataclass(frozen=True, eq=False)
+class Memories:
+    """A state for each memory, and the weights of their predictions by recent errors."""
+
+    states: tuple[Fading, ...]
+    mixture: Mixture
+
+    def best(self) -> int:
+        """The memory with the largest weight."""
+        return int(self.mixture.weights().argmax())
+
+
+@dataclass(frozen=True)
+class MemoriesAlgorithm(Algorithm):
+    """The memories of `MEMORIES`, mixed by how well each predicted of late."""
+
+    epsilon: float
+    floor: float | str | None
+
+    @property
+    def _members(self) -> list[ForgettingAlgorithm]:
+        return [ForgettingAlgorithm(alpha, self.epsilon, self.floor) for alpha in MEMORIES]
+
+    def start(self, shape: Shape) -> Memories:
+        log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
+        mixture = Mixture.start(log_prior, shape.n_outputs, _ERROR_DECAY)
+        return Memories(tuple(member.start(shape) for member in self._members), mixture)
+
+    def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
+        return self.record(shape, state, rows, seen)[0]
+
+    def innovate(
+        self, shape: Shape, state: Memories, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Memories, Array]:
+        b = shape.backend
+        rows = Rows.of(b.to_numpy(H), b.to_numpy(Y), weight)
+        runs = [
+            member.record(shape, member_state, rows, seen)
+            for member, member_state in zip(self._members, state.states, strict=True)
+        ]
+        errors = np.stack([b.to_numpy(Y) - predicted for _, predicted in runs])
+        mixture, weights = state.mixture.update_many(errors, weight)
+        states = tuple(member_state for member_state, _ in runs)
+        return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
+
+    def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
+        states = [
+            member.with_outputs(shape, member_state, n_outputs, old)
+            for member, member_state in zip(self._members, state.states, strict=True)
+        ]
+        return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
+
+    def weights(self, state: Memories) -> Array:
+        parts = zip(state.mixture.weights(), state.states, strict=True)
+        return sum(member.exact.root.weights * float(p) for p, member in parts)  # type: ignore[return-value]
+
+    def root(self, state: Memories) -> State:
+        return state.states[state.best()].exact.root
+
+    def spread(self, state: Memories, H: Array) -> Array:
+        parts = zip(state.mixture.weights(), state.states, strict=True)
+        variance = sum(
+            p * member.exact.root.spread(H).astype(np.float64) ** 2
+            for p, member in parts
+            if p > _NEGLIGIBLE
+        )
+        return np.sqrt(variance).astype(self.root(state).dtype)
+
+    def check_continues(self, started: Algorithm) -> None:
+        if not isinstance(started, MemoriesAlgorithm):
+            raise ValueError(cannot_change_alpha("auto"))

@@ -1,0 +1,134 @@
+"""Sums over rows as a Gram matrix: one matrix product for many rows, where digits allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import linalg
+from ..backend import Array, Backend
+from ._mean import Chunk
+from ._state import State, largest_safe_row
+
+# How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
+_LONGEST_STEP = 0.02
+
+Blocks = Callable[[], Iterator[tuple[Array, Array]]]
+
+
+@dataclass(frozen=True)
+class GramSums:
+    """H'H + prior²I, of which the upper triangle counts, H'Y, and |Y|² (NumPy)."""
+
+    G: Array
+    C: Array
+    squares: Array
+    prior: float
+
+
+def largest_diagonal(b: Backend, G: Array) -> float:
+    """The largest diagonal element."""
+    return float(b.xp.max(b.xp.linalg.diagonal(G)))
+
+
+def precisions(dtype: np.dtype[Any]) -> list[np.dtype[Any]]:
+    """The dtypes in which to try a Gram matrix."""
+    return list(dict.fromkeys((dtype, np.dtype(np.float64))))
+
+
+def gram_of(state: State, precision: Any, decay: float = 1.0) -> GramSums:
+    """What R and Z are roots of, multiplied by `decay`; the memory of the result is its own."""
+    b = state.backend
+    squares = decay * (state.loss + b.column_squares(state.Z))
+    prior = float(np.sqrt(decay)) * state.prior
+    if state.basis is not None:  # no row so far
+        G = b.zeros((state.n_hidden, state.n_hidden), precision)
+        C = b.zeros((state.n_hidden, state.Z.shape[1]), precision)
+        return GramSums(b.with_ridge(G, prior**2, consume=True), C, squares, prior)
+    R, Z = b.asarray(state.R, precision), b.asarray(state.Z, precision)
+    G, C = b.gram_of_root(R), b.matmul(R.T, Z)
+    if decay != 1.0:
+        G, C = G * decay, C * decay
+    return GramSums(G, C, squares, prior)
+
+
+def add_rows(
+    b: Backend, sums: GramSums, blocks: Blocks, stop: Callable[[Array], bool] | None = None
+) -> GramSums | None:
+    """The sums with more rows; `sums` is consumed. None if `stop` says so of G after a block."""
+    G, C, squares = sums.G, sums.C, sums.squares
+    precision = b.dtype_of(G)
+    for rows, targets in blocks():
+        H, Y = b.asarray(rows, precision), b.asarray(targets, precision)
+        G = b.add_gram(G, H)
+        if stop is not None and stop(G):
+            return None
+        C = C + b.matmul(H.T, Y)
+        squares = squares + b.column_squares(targets)
+        del rows, targets, H, Y  # one block at a time
+    return GramSums(G, C, squares, sums.prior)
+
+
+def learn_by_gram(
+    state: State, chunk: Chunk, precision: np.dtype[Any], decay: float
+) -> State | None:
+    """The state after many rows, by a Cholesky factor; None where too many digits were lost."""
+    b, dtype = state.backend, state.dtype
+    incomplete = state.basis is not None and chunk.n < state.n_hidden
+    ridge = decay * state.prior**2 if state.basis is not None else 0.0
+
+    def drowns(G: Array) -> bool:
+        return ridge < linalg.smallest_safe_ridge(b, G, dtype)
+
+    sums = add_rows(b, gram_of(state, precision, decay), chunk, drowns if incomplete else None)
+    R = None if sums is None else b.cholesky(sums.G)
+    if sums is None or R is None:
+        return None
+    Z = b.solve(R, sums.C, transposed=True)
+    if not linalg.gram_is_safe(b, R, dtype):
+        step = _refinement(state, R, Z, chunk, decay, ridge)
+        if step is None:
+            return None
+        Z = Z + step
+    largest = np.inf
+    if incomplete and decay == 1.0:
+        largest = largest_safe_row(state.prior, dtype)
+    elif state.basis is None:
+        largest = state.largest_row
+    return replace(
+        state,
+        R=b.asarray(R, dtype),
+        Z=b.asarray(Z, dtype),
+        loss=np.maximum(sums.squares - b.column_squares(Z), 0.0),
+        basis=None,
+        prior=sums.prior,
+        largest_row=largest,
+    )
+
+
+def _refinement(
+    state: State, R: Array, Z: Array, blocks: Blocks, decay: float, ridge: float
+) -> Array | None:
+    """What to add to Z so that W = R⁻¹Z loses the error of the Gram matrix behind R.
+
+    One Newton step, with the gradient H'(Y - HW) from the rows themselves. Its length is the
+    error that W had; the square of that is about what it leaves. None where that is too much.
+    """
+    b = state.backend
+    if R.shape[0] < b.tuning.refined_units or b.dtype_of(R) != np.float32:
+        return None
+    W = b.solve(R, Z)
+    gradient = W * -ridge
+    if state.basis is None:
+        left = state.Z - b.matmul(state.R, W)
+        gradient = gradient + decay * b.matmul(state.R.T, left)
+    for H, Y in blocks():
+        gradient = gradient + b.matmul(H.T, Y - b.matmul(H, W))
+        del H, Y
+    step = b.solve(R, gradient, transposed=True)
+    change = b.column_squares(b.solve(R, step))
+    small = change <= _LONGEST_STEP**2 * b.column_squares(W)  # nan compares false
+    return step if small.all() else None

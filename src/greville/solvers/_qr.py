@@ -1,0 +1,171 @@
+"""Rows into a root by QR factorisations, and the basis while rows do not span the space."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from .. import linalg
+from ..backend import Array
+from ._gram import Blocks
+from ._state import State, largest_safe_row
+
+
+def learn_by_qr(state: State, blocks: Blocks) -> State:
+    """The state after all blocks of rows."""
+    for H, Y in blocks():
+        state, stop = _prepared(state, H), 0
+        while stop < H.shape[0]:
+            part, stop = _next_piece(state, stop, H.shape[0])
+            state, T, _ = _in_coordinates(state, H[part, :])
+            state = _without_full_basis(append(_grown(state, T.shape[1]), T, Y[part, :]))
+    return state
+
+
+def append(state: State, T: Array, Y: Array) -> State:
+    """QR of [R; T] for rows in the coordinates of R."""
+    R, Z, left = state.backend.append_rows(state.R, state.Z, T, Y)
+    return replace(state, R=R, Z=Z, loss=state.loss + left)
+
+
+def innovate_state(state: State, H: Array, Y: Array) -> tuple[State, Array]:
+    """Learn a few rows; the error of each before it was learned."""
+    errors, state, stop = state.backend.xp.empty_like(Y), _prepared(state, H), 0
+    with state.backend.few_threads(0):
+        while stop < H.shape[0]:
+            part, stop = _next_piece(state, stop, H.shape[0])
+            step = innovate_in_span if state.basis is None else _innovate_in_basis
+            state, errors[part, :] = step(state, H[part, :], Y[part, :])
+            state = _without_full_basis(state)
+    return state, errors
+
+
+def innovate_in_span(state: State, T: Array, Y: Array) -> tuple[State, Array]:
+    """Errors of, and learning from, rows in the span of what R holds."""
+    b = state.backend
+    errors = linalg.innovations(b, state.R, state.solved, T, Y) if state.rank else Y
+    if errors is not None:
+        return append(state, T, Y), errors
+    # R is singular to the last digit: one row after another.
+    errors = b.xp.empty_like(Y)
+    for i in range(T.shape[0]):
+        row = slice(i, i + 1)
+        errors[row, :] = Y[row, :] - b.matmul(T[row, :], state.solved)
+        state = append(state, T[row, :], Y[row, :])
+    return state, errors
+
+
+def _innovate_in_basis(state: State, H: Array, Y: Array) -> tuple[State, Array]:
+    """The same in runs of rows that have new directions, and that have none."""
+    rank = state.rank
+    state, T, new = _in_coordinates(state, H)
+    errors, stop = state.backend.xp.empty_like(Y), 0
+    for is_new, run in groupby(new):
+        start, stop = stop, stop + len(list(run))
+        rank += stop - start if is_new else 0
+        step = _innovate_new if is_new else innovate_in_span
+        state, errors[start:stop, :] = step(state, T[start:stop, :rank], Y[start:stop, :])
+    return state, errors
+
+
+def _innovate_new(state: State, T: Array, Y: Array) -> tuple[State, Array]:
+    """Errors of, and learning from, rows each with a direction of its own, eqs. (16) and (20).
+
+    With T = [A L], L lower triangular, and U'U = LL' + p²(I + AθA') for the prior p, these
+    errors are in U⁻ᵀ(Y - AW), each divided by its U_kk. All numbers are of the size of the
+    rows, also where p is so small that it is lost next to them.
+    """
+    b, xp, rank = state.backend, state.backend.xp, state.rank
+    A, U = T[:, :rank], T[:, rank:].T
+    left = Y - b.matmul(A, state.solved)
+    if state.prior > 0:
+        rows = [xp.eye(T.shape[0], dtype=T.dtype)]
+        if rank:
+            rows.append(b.solve(state.R, A.T, transposed=True))
+        U = b.triangularise(xp.concat([U, state.prior * xp.concat(rows)]))
+    errors = b.solve(U, left, transposed=True)
+    state = append(_grown(state, T.shape[1]), T, Y)
+    return state, xp.linalg.diagonal(U)[:, None] * errors
+
+
+# While the rows do not span the whole space
+
+
+def _prepared(state: State, H: Array) -> State:
+    """With or without a basis, as these rows need it.
+
+    A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
+    the space. So at the first row, and when rows come that are too large for p.
+    """
+    if state.tol is not None or state.prior == 0:
+        return state
+    if state.basis is None and state.largest_row == np.inf:
+        return state
+    b = state.backend
+    largest = float(b.xp.max(b.xp.abs(H))) if H.shape[0] else 0.0
+    largest *= float(np.sqrt(state.n_hidden))
+    if state.basis is None:
+        return _returned_to_basis(state) if largest > state.largest_row else state
+    if state.rank == 0 and largest > 0:  # zeros tell nothing
+        limit = largest_safe_row(state.prior, state.dtype)
+        if largest <= limit:
+            return replace(_grown(state, state.n_hidden), basis=None, largest_row=limit)
+    return state
+
+
+def _returned_to_basis(state: State) -> State:
+    """Leave the directions in which R has nothing but the prior to a basis of the others."""
+    b = state.backend
+    U, s, Vt = b.svd(state.R)
+    values = b.to_numpy(s)
+    rounding = linalg.default_tol(state.n_hidden, state.dtype) * values[0]
+    n_reached = int((values > np.hypot(state.prior, rounding) * (1 + 1e-3)).sum())
+    if n_reached == len(values):
+        return replace(state, largest_row=np.inf)
+    return replace(
+        state,
+        basis=Vt[:n_reached, :],
+        R=b.asarray(np.diag(values[:n_reached])),
+        Z=b.matmul(U[:, :n_reached].T, state.Z),
+        largest_row=np.inf,
+    )
+
+
+def _next_piece(state: State, start: int, n: int) -> tuple[slice, int]:
+    """The next rows to take at once, a few where there is a basis to grow, and where they end."""
+    stop = n if state.basis is None else min(n, start + state.backend.tuning.basis_rows)
+    return slice(start, stop), stop
+
+
+def _in_coordinates(state: State, H: Array) -> tuple[State, Array, Array]:
+    """Rows in the basis, which grows with them, and which of them are new."""
+    if state.basis is None:
+        return state, H, np.zeros(H.shape[0], dtype=bool)
+    tol = linalg.default_tol(state.n_hidden, state.dtype) if state.tol is None else state.tol
+    basis, T, new = linalg.extend_basis(state.backend, state.basis, H, tol)
+    return replace(state, basis=basis), T, new
+
+
+def _grown(state: State, rank: int) -> State:
+    """With room for new directions, in which so far there was the prior alone."""
+    known = state.rank
+    if rank == known:
+        return state
+    b = state.backend
+    R = b.zeros((rank, rank), state.dtype)
+    R = b.with_ridge(R, state.prior, consume=True)
+    R[:known, :known] = state.R
+    Z = b.zeros((rank, state.Z.shape[1]), state.dtype)
+    Z[:known, :] = state.Z
+    return replace(state, R=R, Z=Z)
+
+
+def _without_full_basis(state: State) -> State:
+    """From coordinates back to hidden units: a root of R·basis, and Z along with it."""
+    if state.basis is None or state.rank < state.n_hidden:
+        return state
+    b = state.backend
+    R, Z = linalg.root_and_targets(b, b.matmul(state.R, state.basis), state.Z)
+    return replace(state, R=R, Z=Z, basis=None, largest_row=np.inf)

@@ -1,0 +1,222 @@
+"""What the solvers on a triangular root share: θ, ψ, the loss and standard deviations."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from ..backend import Array
+from ..validation import check_rows, unchanged_on_error
+from ._evidence import Path
+from ._solver import OnlineSolver
+from ._state import State
+from .protocol import Capabilities
+
+
+class RootSolver(OnlineSolver):
+    """A solver that knows a triangular root of what it has learned."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(tells_spread=True)
+
+    def predict(self, H: Any, return_std: bool = False) -> Any:
+        """H @ W and, if wanted, how far off it may be.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape
+            The standard deviation of a new target at each row, for Gaussian noise: that of the
+            noise, estimated from the residuals, and that of the weights, from θ. Infinite before
+            any row. Only if `return_std`.
+        """
+        if not return_std:
+            return super().predict(H)
+        check_is_fitted(self)
+        H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
+        fitted = self._flushed()
+        return self._shaped(fitted.predict(H)), self._shaped(fitted.spread(H))
+
+    def prequential(
+        self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
+    ) -> Any:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        predictions : ndarray of the shape of Y
+            Row k was predicted from all rows learned earlier and the first k of these. Before
+            anything was learned, the prediction is zero.
+        std : ndarray of the shape of Y
+            What `predict` would have said of each; infinite for the first row. Only if
+            `return_std`.
+        """
+        if not return_std:
+            return super().prequential(H, Y, sample_weight)
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            fitted, predicted, spread = self.fitted_.record(rows, spread=True)
+            self.update(fitted)
+            return self._shaped(predicted), self._shaped(spread)
+
+    def _root(self) -> State:
+        return self._flushed().root()
+
+    def _numpy(self, A: Array) -> Array:
+        return self.fitted_.shape.backend.to_numpy(A)
+
+    @property
+    def theta_(self) -> Array:
+        """The paper's θ, the (pseudo)inverse of H'H, of shape (n_hidden, n_hidden); eq. (11).
+
+        With an intercept, of the rows around their mean.
+        """
+        return self._numpy(self._root().theta())
+
+    @property
+    def psi_(self) -> Array:
+        """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
+        psi = self._numpy(self._root().psi())
+        return psi[0] if self._flat else psi
+
+    @property
+    def loss_(self) -> Array | float:
+        """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output.
+
+        With an intercept, of rows and targets around their means.
+        """
+        loss = self._root().loss
+        return float(loss[0]) if self._flat else loss.copy()
+
+
+class AdditiveSolver(RootSolver):
+    """A solver whose state is a sum over rows: it can unlearn, and be merged with others."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
+
+    def unlearn(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        Rows cannot be told from their sums. Where they were never learned, this is noticed only if
+        what is left is not a sum of squares any more.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they cannot be removed; the model is then as it was.
+        """
+        check_is_fitted(self)
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=False)
+            self.update(self.fitted_.unlearn(rows))
+        return self
+
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : solvers of the same kind, with the same parameters
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            for other in others:
+                self._check_alike(other)
+                self.update(self.fitted_.merge(other.fitted_))
+        return self
+
+    def _check_alike(self, other: Any) -> None:
+        check_is_fitted(self)
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        for name, mine in self.get_params().items():
+            theirs = other.get_params()[name]
+            if mine != theirs:
+                raise ValueError(
+                    f"other: its {name} is {theirs}, that of this model {mine}; only models that "
+                    "were started alike can be merged."
+                )
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+
+class ChoosingSolver(RootSolver):
+    """A solver with ``epsilon="auto"``, which says what it has chosen and why."""
+
+    @property
+    def epsilon_(self) -> float:
+        """The ε in use; where rows fade, what is left of it."""
+        return float(self._root().prior)
+
+    def _path(self) -> Path | None:
+        """The curve behind the last choice, if there was one."""
+        raise NotImplementedError
+
+    def path(self) -> Path:
+        """The evidence for each ε that was tried when ε was last chosen.
+
+        Returns
+        -------
+        path : Path
+            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import Opium
+        >>> rng = np.random.default_rng(0)
+        >>> H = rng.normal(size=(50, 40))
+        >>> model = Opium("auto").fit(H, H[:, 0] + rng.normal(size=50))
+        >>> path = model.path()
+        >>> bool(path.chosen == path.epsilon[path.evidence.argmax()])
+        True
+        """
+        check_is_fitted(self)
+        path = self._path()
+        if path is None:
+            raise ValueError(
+                "there is no path: epsilon was given, or the rows so far do not differ; pass "
+                "epsilon='auto' and learn more rows."
+            )
+        return path

@@ -1,0 +1,345 @@
+"""What all solvers share: scikit-learn's methods, the checks and the shapes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .. import backend
+from ..backend import Array
+from ..backend.scipy import DOT
+from ..threads import new_lock
+from ..validation import (
+    FLOATS,
+    check_magnitude,
+    check_one,
+    check_one_target,
+    check_rows,
+    check_something_counts,
+    check_targets,
+    check_weights,
+    largest_square,
+    unchanged_on_error,
+)
+from .protocol import Algorithm, Capabilities, Fitted, Rows, Shape
+
+
+class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
+    """A linear model of hidden activations.
+
+    A subclass has parameters, and `algorithm` says how they are used. What was learned is one
+    immutable value, `fitted_`. Learning makes another and publishes it with one assignment, under a
+    lock that readers take too; an exception on the way leaves the model as it was.
+    """
+
+    capabilities: ClassVar[Capabilities] = Capabilities(online=False)
+
+    n_features_in_: int
+    _fitted: Fitted | None = None
+    _lock: Any = new_lock()  # until a model starts and has one of its own
+    _row_shape: tuple[int] | None = None
+    _flat = False
+
+    @abstractmethod
+    def algorithm(self) -> Algorithm:
+        """How it learns, for the parameters as they are; a ValueError if one is out of range."""
+
+    def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=True)
+            check_something_counts(rows.weight)
+            self.update(self.fitted_.learn_all(rows))
+        return self
+
+    def predict(self, H: Any) -> Array:
+        """H @ W.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        check_is_fitted(self)
+        H = check_rows(self, H, "H", reset=False, dtype=self.fitted_.dtype)
+        fitted = self.fitted_
+        predicted = fitted.predict(H)
+        self._keep_flushed(fitted)
+        return self._shaped(predicted)
+
+    def predict_one(self, h: Any) -> Any:
+        """The prediction for one row, in a few microseconds more than the arithmetic takes.
+
+        Parameters
+        ----------
+        h : array of shape (n_hidden,)
+
+        Returns
+        -------
+        y : number, or ndarray of shape (n_outputs,)
+            What ``predict([h])[0]`` gives, to rounding.
+        """
+        if not self._passes_fast_check(h):
+            h = self._checked_one(h)
+        with self._lock:
+            fitted = self._fitted
+        predicted = fitted.predict_one(h)  # type: ignore[union-attr]
+        if fitted._flushed is not None:  # type: ignore[union-attr]
+            self._keep_flushed(fitted)  # type: ignore[arg-type]
+        if self._flat:
+            return self._dtype.type(predicted)
+        return np.array(predicted, self._dtype).reshape(fitted.n_outputs)  # type: ignore[union-attr]
+
+    @property
+    def coef_(self) -> Array:
+        """The output weights, of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets."""
+        check_is_fitted(self)
+        W = self._weights()
+        return self._shaped(W[len(W) - self.n_features_in_ :]).T.copy()
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """The number of rows seen so far."""
+        return self.fitted_.n_seen
+
+    # For other packages
+
+    @property
+    def fitted_(self) -> Fitted:
+        """What it has learned, as an immutable value."""
+        with self._lock:
+            fitted = self._fitted
+        if fitted is None:
+            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
+        return fitted
+
+    def start(self, n_hidden: int, n_outputs: int, dtype: Any, *, flat: bool = False) -> Self:
+        """Forget everything, and be ready for rows of this size.
+
+        Parameters
+        ----------
+        n_hidden, n_outputs : int
+        dtype : float32 or float64
+        flat : bool
+            Whether the targets are 1-d.
+        """
+        shape = Shape(backend.default(), n_hidden, n_outputs, np.dtype(dtype))
+        self._restore(Fitted.start(self.algorithm(), shape), flat=flat)
+        return self
+
+    def update(self, fitted: Fitted) -> None:
+        """Publish what was learned, with one assignment."""
+        with self._lock:
+            self._fitted = fitted
+
+    def _restore(self, fitted: Fitted, *, flat: bool) -> None:
+        """Go on from a value."""
+        shape = fitted.shape
+        self._dtype, self._dot = shape.dtype, DOT[shape.dtype]
+        self._row_shape, self._limit = (shape.n_hidden,), largest_square(shape.dtype)
+        self._flat = flat
+        self.n_features_in_ = shape.n_hidden
+        self._lock = new_lock()
+        self._fitted = fitted
+
+    def _keep_flushed(self, fitted: Fitted) -> None:
+        """Publish a value that was flushed while it was read, unless there is a newer one."""
+        if fitted.is_flushed:
+            flushed = fitted.flushed()
+            with self._lock:
+                if self._fitted is fitted:
+                    self._fitted = flushed
+
+    def _flushed(self) -> Fitted:
+        """What it has learned, with no row pending."""
+        check_is_fitted(self)
+        fitted = self.fitted_
+        flushed = fitted.flushed()
+        self._keep_flushed(fitted)
+        return flushed
+
+    def _weights(self) -> Array:
+        fitted = self.fitted_
+        W = fitted.weights()
+        self._keep_flushed(fitted)
+        return W
+
+    def __getstate__(self) -> Any:
+        return {k: v for k, v in super().__getstate__().items() if k not in ("_lock", "_dot")}
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if self._fitted is not None:
+            self._lock, self._dot = new_lock(), DOT[self._dtype]
+
+    # Checks
+
+    def _is_row(self, h: Any) -> bool:
+        """Whether something is an array as rows should be."""
+        return type(h) is np.ndarray and h.shape == self._row_shape and h.dtype == self._dtype
+
+    def _passes_fast_check(self, h: Any) -> bool:
+        """Whether a row is an array of the right kind, of finite numbers, none too large."""
+        return self._is_row(h) and self._dot(h, h) < self._limit
+
+    def _checked_one(self, h: Any) -> Array:
+        """One row, converted where that is possible."""
+        check_is_fitted(self)
+        h = check_one(h, "h", self.n_features_in_, self._dtype)
+        check_magnitude("h", h)
+        return h
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def _checked(self, H: Any, Y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+        dtype = FLOATS if reset else self._dtype
+        H = check_rows(self, H, "H", reset=reset, dtype=dtype, order="C")
+        Y = check_targets(Y, "Y", len(H), H.dtype)
+        weight = check_weights(sample_weight, len(H), H.dtype)
+        check_magnitude("H", H, weight)
+        check_magnitude("Y", Y, weight)
+        flat = Y.ndim == 1
+        Y = Y.reshape(len(Y), -1)
+        if reset:
+            self.start(H.shape[1], Y.shape[1], H.dtype, flat=flat)
+        else:
+            self.check_continues("Y", Y.shape[1])
+        return Rows.of(H, Y, weight)
+
+    def check_continues(self, name: str, n_outputs: int) -> None:
+        """Raise a ValueError if rows with so many outputs cannot be learned, by `name`.
+
+        The parameters may have been set to others since the last rows; they count from now on.
+        """
+        fitted = self.fitted_.with_algorithm(self.algorithm())
+        if n_outputs != fitted.n_outputs:
+            raise ValueError(
+                f"{name}: got {n_outputs} outputs, but this model was started with "
+                f"{fitted.n_outputs}; pass as many, or call fit to start again."
+            )
+        self.update(fitted)
+
+    def _shaped(self, Y: Array) -> Array:
+        """A 2-d array in the shape of the targets."""
+        return Y[:, 0] if self._flat else Y
+
+
+class OnlineSolver(Solver):
+    """A solver that also learns from rows as they come."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities()
+
+    def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            self.update(self.fitted_.learn(rows))
+        return self
+
+    def learn_one(self, h: Any, y: Any) -> Self:
+        """Learn one row: what ``partial_fit([h], [y])`` does, without its checks of whole tables.
+
+        Mixed with any other method at any point, the answers are those of either alone.
+
+        Parameters
+        ----------
+        h : array of shape (n_hidden,)
+        y : number, or array of shape (n_outputs,)
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import Opium
+        >>> model = Opium(epsilon=1e-6)
+        >>> for h in np.random.default_rng(0).normal(size=(100, 3)):
+        ...     if model.learn_one(h, h @ [1.0, 2.0, 3.0]).n_samples_seen_ > 50:
+        ...         error = model.predict_one(h) - h @ [1.0, 2.0, 3.0]
+        >>> bool(abs(error) < 1e-6)
+        True
+        """
+        with self._lock:
+            fitted = self._fitted
+        if fitted is None:
+            h = check_one(h, "h", None, FLOATS)
+            return self.partial_fit(h[None], np.asarray(y)[None])
+        plain = self._flat and isinstance(y, float) and y * y < self._limit
+        if plain and self._is_row(h):
+            # A row that was just predicted, and so checked already.
+            learned = fitted.learn_predicted(h, y)
+            if learned is not None:
+                with self._lock:
+                    self._fitted = learned
+                return self
+        if not self._passes_fast_check(h):
+            h = self._checked_one(h)
+        if not plain:
+            y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
+        self.learn_checked_one(h, y)
+        return self
+
+    def learn_checked_one(self, h: Array, y: Any) -> None:
+        """Learn one row that is known to be valid."""
+        fitted = self.fitted_
+        if fitted.is_due:
+            fitted = fitted.with_algorithm(self.algorithm())
+        learned = fitted.learn_one(h, y)
+        with self._lock:
+            self._fitted = learned
+
+    def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        predictions : ndarray of the shape of Y
+            Row k was predicted from all rows learned earlier and the first k of these. Before
+            anything was learned, the prediction is zero.
+        """
+        with unchanged_on_error(self):
+            rows = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            fitted, predicted = self.fitted_.record(rows)
+            self.update(fitted)
+            return self._shaped(predicted)

@@ -1,0 +1,361 @@
+"""What the exact solvers have learned: a triangular root of all rows, as an immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import linalg
+from ..backend import Array, Backend, eps
+from ._mean import Mean, widened
+
+# A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
+# space. Where that is more than this, it starts from nothing and grows with the rows instead.
+LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
+
+
+class derived:
+    """A value computed from an immutable object when it is first read, and kept with it.
+
+    `functools.cached_property` takes a lock in Python 3.11, which a forked child may never get.
+    """
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, obj: Any, owner: Any = None) -> Any:
+        if obj is None:
+            return self
+        value = vars(obj)[self._name] = self._compute(obj)
+        return value
+
+
+def is_derived(obj: Any, name: str) -> bool:
+    """Whether a derived value is there already."""
+    return name in vars(obj)
+
+
+def with_derived(obj: Any, **values: Any) -> Any:
+    """A new immutable object with derived values that were found on another way."""
+    vars(obj).update(values)
+    return obj
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
+
+    Without a prior, or with one so small that it would be lost in rounding, R and Z are kept in
+    coordinates of an orthonormal `basis` of the rows seen so far, H = T·basis, until these span
+    the whole space. W = basis'·R⁻¹Z then has no part outside that span: without a prior it is the
+    solution of minimum norm, Greville's method, eqs. (8)-(22), where I - basis'·basis is the
+    paper's Φ.
+
+    Attributes
+    ----------
+    backend : Backend
+    n_hidden : int
+    prior : float
+        The paper's ε: A_0 = εI maps to Y_0 = 0, eqs. (23)-(24). What R'R has, squared, in
+        directions that no row has reached.
+    R, Z : arrays of shape (rank, rank) and (rank, n_outputs)
+    basis : array of shape (rank, n_hidden), or None
+    loss : ndarray of shape (n_outputs,)
+        |Y - HW|² + prior²|W|² for each output.
+    count, count_of_squares : float
+        How many rows count, and the same with the square of what each counts.
+    mean : Mean or None
+        Where there is an intercept: H and Y above are then the centred rows and targets.
+    tol : float, optional
+        Up to which |c_k|/|a_k| a row depends on those before it, eq. (10).
+    largest_row : float
+        Up to which size of rows the prior in R loses no digits.
+    lost : float
+        The error of R'R from all rows that were removed.
+    """
+
+    backend: Backend
+    n_hidden: int
+    prior: float
+    R: Array
+    Z: Array
+    basis: Array | None
+    loss: Array
+    count: float = 0.0
+    count_of_squares: float = 0.0
+    mean: Mean | None = None
+    tol: float | None = None
+    largest_row: float = np.inf
+    lost: float = 0.0
+
+    @classmethod
+    def start(
+        cls,
+        b: Backend,
+        n_hidden: int,
+        n_outputs: int,
+        dtype: Any,
+        prior: float,
+        *,
+        tol: float | None = None,
+        intercept: bool = False,
+    ) -> State:
+        """Before any row."""
+        return cls(
+            b,
+            n_hidden,
+            prior,
+            b.zeros((0, 0), dtype),
+            b.zeros((0, n_outputs), dtype),
+            b.zeros((0, n_hidden), dtype),
+            np.zeros(n_outputs),
+            mean=Mean.of_nothing(b, n_hidden, n_outputs) if intercept else None,
+            tol=tol,
+        )
+
+    @property
+    def rank(self) -> int:
+        """The size of R."""
+        return int(self.R.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.backend.dtype_of(self.Z)
+
+    @property
+    def root(self) -> State:
+        """The root that answers reads: this one."""
+        return self
+
+    @property
+    def is_prior_alone(self) -> bool:
+        """Whether it has not seen a row, and R would be the prior."""
+        return self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0
+
+    # Small changes
+
+    def faded(self, decay: float) -> State:
+        """R'R ← decay·R'R and R'Z ← decay·R'Z: everything counts less, the weights stay."""
+        if decay == 1.0:
+            return self
+        root = float(np.sqrt(decay))
+        return replace(
+            self,
+            R=self.R * root,
+            Z=self.Z * root,
+            prior=self.prior * root,
+            largest_row=np.inf,  # rows that fade have a floor instead
+            lost=self.lost * decay,
+            loss=self.loss * decay,
+        )
+
+    def tallied(self, count: float, count_of_squares: float, decay: float = 1.0) -> State:
+        """With more rows that count; the old ones count less."""
+        return replace(
+            self,
+            count=decay * self.count + count,
+            count_of_squares=decay**2 * self.count_of_squares + count_of_squares,
+        )
+
+    def around(self, mean: Mean | None) -> State:
+        """With another mean; the same object where it is the same."""
+        return self if mean is self.mean else replace(self, mean=mean)
+
+    def regularised(self, ridge: float, pull: float) -> State:
+        """R'R ← R'R + ridge·I and R'Z ← R'Z + ridge·pull·W: a ridge centred on pull·W."""
+        if ridge == 0.0:
+            return self
+        d = float(np.sqrt(ridge))
+        prior = float(np.hypot(self.prior, d))
+        if not self.rank:
+            return replace(self, prior=prior)
+        R, Z, left = self.backend.append_diagonal(self.R, self.Z, d, self.solved * (d * pull))
+        return replace(self, R=R, Z=Z, loss=self.loss + left, prior=prior)
+
+    def with_outputs(self, n_outputs: int, old: Array) -> State:
+        """With more outputs, the present ones at the indices `old`.
+
+        An output that has been zero so far has zeros in Z: exactly what it would have had.
+        """
+        b, mean = self.backend, self.mean
+        loss = np.zeros(n_outputs)
+        loss[old] = self.loss
+        if mean is not None:
+            mean = mean.with_outputs(b, n_outputs, old)
+        return replace(self, Z=widened(b, self.Z, n_outputs, old), loss=loss, mean=mean)
+
+    # What follows from it
+
+    @derived
+    def solved(self) -> Array:
+        """R⁻¹Z, in the basis where there is one."""
+        return linalg.solve_weights(self.backend, self.R, self.Z)
+
+    @derived
+    def weights(self) -> Array:
+        """W, of shape (n_hidden, n_outputs), eq. (25)."""
+        return in_units(self, self.solved)
+
+    @derived
+    def solution(self) -> Array:
+        """W and, where there is an intercept, above it a row for that."""
+        return with_intercept(self.backend, self.weights, self.mean)
+
+    @derived
+    def trace(self) -> float:
+        """The trace of θ over the directions that rows have reached."""
+        return self.backend.trace_of_inverse(self.R) if self.rank else 0.0
+
+    @derived
+    def condition(self) -> float:
+        """The condition number of R, its columns scaled to length one."""
+        return self.backend.condition(self.R)
+
+    def theta(self) -> Array:
+        """The paper's θ = (R'R)⁺, eq. (11)."""
+        b = self.backend
+        if self.basis is None:
+            return b.inverse_of_gram(self.R)
+        half = b.solve(self.R, self.basis, transposed=True)
+        theta = b.matmul(half.T, half)
+        return theta + self.phi() / self.prior**2 if self.prior > 0 else theta
+
+    def phi(self) -> Array:
+        """The paper's Φ, the projection on what no row has reached, eq. (19)."""
+        b = self.backend
+        if self.basis is None:
+            return b.zeros((self.n_hidden, self.n_hidden), self.dtype)
+        return b.xp.eye(self.n_hidden, dtype=self.R.dtype) - b.matmul(self.basis.T, self.basis)
+
+    def psi(self) -> Array:
+        """The paper's ψ = (R'Z)', of shape (n_outputs, n_hidden), eq. (26)."""
+        b, mean = self.backend, self.mean
+        psi = b.matmul(self.Z.T, self.R)
+        psi = psi if self.basis is None else b.matmul(psi, self.basis)
+        if mean is not None:  # of the rows themselves, not around their mean
+            psi = psi + b.asarray(mean.count * mean.target[:, None] * mean.row[None, :], self.dtype)
+        return psi
+
+    def squares(self) -> tuple[float, Array]:
+        """Sums of squares of all rows and, for each output, of all targets; around their means."""
+        b = self.backend
+        total = float(b.column_squares(self.R).sum()) - self.rank * self.prior**2
+        return max(total, 0.0), self.loss + b.column_squares(self.Z)
+
+    @property
+    def slack(self) -> float:
+        """How far the sum of squares of all rows may be off, after others were removed."""
+        return self.n_hidden * self.lost
+
+    # How sure it is
+
+    @property
+    def redundancy(self) -> float:
+        """One if all rows count alike; down to a half where old ones fade."""
+        return self.count_of_squares / self.count if self.count > 0 else 1.0
+
+    def noise(self) -> Array:
+        """The variance of what the weights leave unexplained, for each output.
+
+        The loss over the rows that count, less those that the weights used up: the trace of
+        Hθ H', which is the number of weights where the prior is small.
+        """
+        used = self.rank - self.prior**2 * self.trace if self.rank else 0.0
+        used += self.mean is not None  # the intercept
+        return noise_variance(self.loss, self.count, self.redundancy * used)
+
+    def spread(self, H: Array) -> Array:
+        """The standard deviation of a new target for each row and output, as a NumPy array."""
+        lengths = self.leverages(H) if self.rank or self.prior > 0 else np.zeros(H.shape[0])
+        with np.errstate(invalid="ignore"):  # infinity times zero, before any row
+            variance = (1 + self.redundancy * lengths)[:, None] * self.noise()
+        return np.sqrt(variance).astype(self.dtype)
+
+    def leverages(self, H: Array) -> Array:
+        """a'θa for every row; around the mean, and one over the count, with an intercept."""
+        b, mean = self.backend, self.mean
+        added = 0.0
+        if mean is not None:
+            H, added = mean.centred(b, H), 1 / mean.count if mean.count > 0 else np.inf
+        if self.basis is None:
+            return linalg.leverages(b, self.R, H) + added
+        T = b.matmul(H, self.basis.T)
+        lengths = np.zeros(H.shape[0]) + added
+        if self.rank:
+            lengths += linalg.leverages(b, self.R, T)
+        if self.prior > 0:
+            lengths += b.row_squares(H - b.matmul(T, self.basis)) / self.prior**2
+        return lengths
+
+
+def in_units(state: State, W: Array) -> Array:
+    """Weights in the coordinates of a state as weights of hidden units."""
+    return W if state.basis is None else state.backend.matmul(state.basis.T, W)
+
+
+def with_intercept(b: Backend, W: Array, mean: Mean | None) -> Array:
+    """Weights of centred rows, with a row for the intercept first; W itself without a mean."""
+    if mean is None:
+        return W
+    return b.xp.concat([b.asarray(mean.constant(b, W), b.dtype_of(W)), W])
+
+
+def noise_variance(loss: Array, count: Any, used: Any) -> Array:
+    """loss / (count - used); infinite while there are no rows."""
+    left = np.maximum(count - used, 1e-8 * np.asarray(count))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(left > 0, loss / left, np.inf)
+
+
+def largest_safe_row(prior: float, dtype: Any) -> float:
+    """The size of rows up to which a root may start from this prior."""
+    return LARGEST_LOSS[np.dtype(dtype).char] / eps(dtype) * prior
+
+
+def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Array) -> Array | None:
+    """The standard deviation of each row's prediction, before it and after those before it.
+
+    `factor` is what the rows are multiplied by if nothing fades meanwhile; it and `weight` are
+    NumPy's. None where R is too close to singular for finite numbers, or there is no mean yet.
+    """
+    b = root.backend
+    scale, of_mean = factor, 0.0
+    if root.mean is not None:
+        H, Y, scale, before, _, _ = root.mean.follow(b, H, Y, weight)
+        if not scale.all():
+            return None
+        of_mean = 1 / before
+    f = b.asarray(scale[:, None], root.dtype)
+    with b.few_threads(0):
+        parts = linalg.innovation_parts(b, root.R, root.weights, f * H, f * Y)
+    if parts is None:
+        return None
+    # Nothing fades within the block; what comes later counts more.
+    lengths, losses, taken = parts
+    counts = factor**2
+    loss = root.loss + _before(losses)
+    count = root.count + _before(counts)
+    squares = root.count_of_squares + _before(counts**2 / weight)
+    redundancy = np.divide(squares, count, out=np.ones_like(count), where=count > 0)
+    later = np.append(1.0, (counts / weight)[:-1])  # 1/λ^(k-1): as rows count then
+    redundancy /= later
+    used = root.rank - root.prior**2 * (root.trace - _before(taken))
+    used += root.mean is not None  # the intercept
+    noise = noise_variance(
+        loss / later[:, None], (count / later)[:, None], (redundancy * used)[:, None]
+    )
+    lengths = lengths / scale**2 * later + of_mean
+    with np.errstate(invalid="ignore"):
+        variance = (1 + redundancy * lengths)[:, None] * noise
+    return np.sqrt(variance).astype(root.dtype)
+
+
+def _before(values: Array) -> Array:
+    """The sum of all values before each."""
+    sums = np.cumsum(values, axis=0)
+    return np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])

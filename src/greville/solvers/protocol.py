@@ -1,0 +1,446 @@
+"""What solvers offer to other packages, and what a new solver has to provide.
+
+A solver has two sides. The class that people use (`Opium`) has parameters, checks and shapes, as
+scikit-learn wants them. Its `algorithm` is a set of pure functions: the state before any row, the
+state after some rows, the weights. `Fitted` joins an algorithm with a state and the rows that are
+pending; it is an immutable value, and what estimators, files and others work with.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..backend import Array, Backend
+from ._correction import Correction
+from ._pending import Pending
+from ._rows import Rows, block_length
+from ._state import State
+
+__all__ = ["Algorithm", "Capabilities", "Fitted", "Rows", "Shape", "block_length"]
+
+# Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
+# one round of calls is shared by all of them.
+_RECORD_ROWS = 128
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a kind of solver can do beside `fit` and `predict`.
+
+    Attributes
+    ----------
+    online : learn rows as they come (`partial_fit`, `learn_one`, `prequential`)
+    adds : learn what another model has learned (`merge`)
+    removes : take rows away (`unlearn`)
+    tells_spread : standard deviations of predictions (`return_std`)
+    chooses_epsilon : ``epsilon="auto"`` (`epsilon_`, `path`)
+    leaves_out : leave-one-out predictions (`loo_predict`)
+    """
+
+    online: bool = True
+    adds: bool = False
+    removes: bool = False
+    tells_spread: bool = False
+    chooses_epsilon: bool = False
+    leaves_out: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size and kind of what is learned."""
+
+    backend: Backend
+    n_hidden: int
+    n_outputs: int
+    dtype: np.dtype[Any]
+
+
+class Algorithm(ABC):
+    """How a solver learns: functions of a state that only it understands, which never change one.
+
+    Subclasses are frozen dataclasses of the solver's parameters. `start`, `learn` and `weights`
+    are all that a solver needs that learns all rows at once; one that learns online has `innovate`
+    and `with_outputs` too.
+
+    In these functions `rows` and `weight` are NumPy's; H, Y, errors and weights are arrays of the
+    backend.
+    """
+
+    @abstractmethod
+    def start(self, shape: Shape) -> Any:
+        """The state before any row."""
+
+    @abstractmethod
+    def learn(self, shape: Shape, state: Any, rows: Rows, seen: int) -> Any:
+        """The state after some rows, which come after `seen` others."""
+
+    @abstractmethod
+    def weights(self, state: Any) -> Array:
+        """W, of shape (n_hidden, n_outputs), below a row for the intercept if there is one."""
+
+    def learn_all(self, shape: Shape, state: Any, rows: Rows) -> Any:
+        """The state after the rows of a `fit`, which may be all there will ever be."""
+        return self.learn(shape, state, rows, 0)
+
+    def learn_one(self, shape: Shape, state: Any, h: Array, y: Any) -> Any:
+        """The state after one row (NumPy), where that is as fast as to collect it; else None."""
+        return None
+
+    def predict_one(self, shape: Shape, state: Any, h: Array) -> Any:
+        """The prediction for one row (NumPy), where there is a fast way; else None."""
+        return None
+
+    def innovate(
+        self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Any, Array]:
+        """The state after a few rows, and the error of each before it was learned."""
+        raise NotImplementedError
+
+    def with_outputs(self, shape: Shape, state: Any, n_outputs: int, old: Array) -> Any:
+        """A state with more outputs, zero in all rows so far, the present ones at `old`."""
+        raise NotImplementedError
+
+    def rows_until_next_event(self, shape: Shape, seen: int) -> int:
+        """How many rows after `seen` come before anything but rows changes the state."""
+        return 1 << 30
+
+    def record_rows(self, shape: Shape, seen: int) -> int:
+        """How many rows `innovate` may take at once after `seen` rows."""
+        return min(_RECORD_ROWS, self.rows_until_next_event(shape, seen))
+
+    def correction(
+        self, shape: Shape, state: Any, pending: Pending, seen: int, *, reflect: bool
+    ) -> Correction | None:
+        """What pending rows will do to the state, where that is cheaper than to learn them."""
+        return None
+
+    def root(self, state: Any) -> State:
+        """The root from which θ, ψ and the loss are read."""
+        raise NotImplementedError
+
+    def spread(self, state: Any, H: Array) -> Array:
+        """The standard deviation of a new target for each row and output, as a NumPy array."""
+        return self.root(state).spread(H)
+
+    def spreads_in_order(
+        self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int
+    ) -> Array:
+        """The same for rows that are learned one after the other, each before it is learned."""
+        spreads, rows = [], Rows.of(*map(shape.backend.to_numpy, (H, Y)), weight)
+        for i in range(rows.n):
+            spreads.append(self.spread(state, H[i : i + 1, :]))
+            state = self.learn(shape, state, rows.part(i, i + 1), seen + i)
+        return np.concatenate(spreads)
+
+    def unlearn(self, shape: Shape, state: Any, rows: Rows, seen: int) -> Any:
+        """The state without some rows; a ValueError if they cannot be removed."""
+        raise NotImplementedError
+
+    def merge(self, state: Any, other: Any) -> Any:
+        """The state that has learned the rows of both; None if it cannot be."""
+        raise NotImplementedError
+
+    def leave_out(self, shape: Shape, state: Any, rows: Rows) -> Array:
+        """Predictions (NumPy) for rows that were learned, each as if it alone had not been."""
+        raise NotImplementedError
+
+    def compact(self, state: Any) -> Any:
+        """The same state without what can be computed from it."""
+        return state.compact() if hasattr(state, "compact") else state
+
+    def check_continues(self, started: Algorithm) -> None:  # noqa: B027
+        """Raise a ValueError if a model that started with other parameters cannot go on."""
+
+    def record(
+        self,
+        shape: Shape,
+        state: Any,
+        rows: Rows,
+        seen: int,
+        look: Callable[..., None] | None = None,
+    ) -> tuple[Any, Array]:
+        """The state after some rows, and the prediction (NumPy) of each before it was learned.
+
+        `look` is called with every block of rows, and the state before it.
+        """
+        b, weight, blocks, start = shape.backend, rows.weights, [], 0
+        while start < rows.n:
+            stop = min(rows.n, start + max(1, self.record_rows(shape, seen + start)))
+            H, Y = (b.asarray(A) for A in rows.make(start, stop))
+            block = (state, H, Y, weight[start:stop], seen + start)
+            if look is not None:
+                look(*block)
+            state, errors = self.innovate(shape, *block)
+            blocks.append(b.to_numpy(Y - errors))
+            start = stop
+        return state, np.concatenate(blocks)
+
+
+class Fitted:
+    """What a solver has learned: an immutable value. Learning makes another.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    shape : Shape
+    state : object
+        What the algorithm has made of the rows learned so far.
+    n_seen : int
+        How many rows were seen, with those that are pending.
+    pending : Pending
+        Rows that will be learned together with others.
+    """
+
+    __slots__ = (
+        "_correction",
+        "_flushed",
+        "_reflect",
+        "algorithm",
+        "n_seen",
+        "pending",
+        "shape",
+        "state",
+    )
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        shape: Shape,
+        state: Any,
+        n_seen: int = 0,
+        pending: Pending | None = None,
+        correction: Correction | None = None,
+        reflect: bool = False,
+    ) -> None:
+        self.algorithm = algorithm
+        self.shape = shape
+        self.state = state
+        self.n_seen = n_seen
+        self.pending = Pending() if pending is None else pending
+        # Found again when they are wanted:
+        self._correction = correction  # what pending rows will do to the state
+        self._flushed: Fitted | None = None  # the same with the pending rows learned
+        self._reflect = reflect  # whether the last pending rows were long
+
+    @classmethod
+    def start(cls, algorithm: Algorithm, shape: Shape) -> Fitted:
+        """Before any row."""
+        return cls(algorithm, shape, algorithm.start(shape))
+
+    def __reduce__(self) -> Any:
+        return Fitted, (self.algorithm, self.shape, self.state, self.n_seen, self.pending)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.shape.n_outputs
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.shape.dtype
+
+    def with_algorithm(self, algorithm: Algorithm) -> Fitted:
+        """With other parameters from now on.
+
+        Raises
+        ------
+        ValueError
+            If a model that has started cannot go on with them.
+        """
+        if algorithm == self.algorithm:
+            return self
+        algorithm.check_continues(self.algorithm)
+        return Fitted(algorithm, self.shape, self.state, self.n_seen, self.pending)
+
+    # Learning
+
+    def _after(self, state: Any, n_seen: int) -> Fitted:
+        reflect = self._reflect if self._correction is None else self._correction.long_rows
+        return Fitted(self.algorithm, self.shape, state, n_seen, reflect=reflect)
+
+    def flushed(self) -> Fitted:
+        """The same with the pending rows learned."""
+        n = self.pending.n
+        if not n:
+            return self
+        flushed = self._flushed
+        if flushed is None:
+            rows = self.pending.rows()
+            state = self.algorithm.learn(self.shape, self.state, rows, self.n_seen - n)
+            self._flushed = flushed = self._after(state, self.n_seen)
+        return flushed
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether no row is pending, or the pending ones have been learned in `flushed`."""
+        return self._flushed is not None or not self.pending.n
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next row completes the pending ones, which are then learned."""
+        return self.pending.n + 1 >= self.shape.backend.tuning.pending_rows
+
+    def compact(self) -> Fitted:
+        """The same with the pending rows learned, without what can be computed from the state.
+
+        A copy that was made from the compact state goes on as this one does, to the bit.
+        """
+        flushed = self.flushed()
+        state = self.algorithm.compact(flushed.state)
+        return Fitted(self.algorithm, self.shape, state, self.n_seen)
+
+    def learn(self, rows: Rows) -> Fitted:
+        """After more rows."""
+        if rows.n < self.shape.backend.tuning.pending_rows:
+            return self._collected(self.pending.with_rows(rows), rows.n)
+        base = self.flushed()
+        state = self.algorithm.learn(self.shape, base.state, rows, self.n_seen)
+        return base._after(state, self.n_seen + rows.n)
+
+    def learn_all(self, rows: Rows) -> Fitted:
+        """After the rows of a `fit`, for which a choice of ε may cost more."""
+        state = self.algorithm.learn_all(self.shape, self.state, rows)
+        return self._after(state, self.n_seen + rows.n)
+
+    def learn_one(self, h: Array, y: Any) -> Fitted:
+        """After one more row."""
+        learned = self.learn_predicted(h, y)
+        if learned is not None:
+            return learned
+        if not self.pending.n:
+            state = self.algorithm.learn_one(self.shape, self.state, h, y)
+            if state is not None:
+                return Fitted(self.algorithm, self.shape, state, self.n_seen + 1, self.pending)
+        return self._collected(self.pending.with_one(h, y), 1)
+
+    def learn_predicted(self, h: Array, y: Any) -> Fitted | None:
+        """After one more row, if that was the last to be predicted; None otherwise."""
+        if self._correction is None:
+            return None
+        pending = self._correction.learned(self.pending, h, y)
+        return None if pending is None else self._collected(pending, 1)
+
+    def _collected(self, pending: Pending, n: int) -> Fitted:
+        new = Fitted(
+            self.algorithm,
+            self.shape,
+            self.state,
+            self.n_seen + n,
+            pending,
+            self._correction,
+            self._reflect,
+        )
+        return new.flushed() if pending.n >= self.shape.backend.tuning.pending_rows else new
+
+    def record(self, rows: Rows, *, spread: bool = False) -> tuple[Any, ...]:
+        """After more rows, the prediction of each before it was learned and, with `spread`, its
+        standard deviation."""
+        base, spreads = self.flushed(), []
+        if not spread:
+            look = None
+        else:
+
+            def look(*block: Any) -> None:
+                spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
+
+        state, predicted = self.algorithm.record(self.shape, base.state, rows, self.n_seen, look)
+        new = base._after(state, self.n_seen + rows.n)
+        return (new, predicted, np.concatenate(spreads)) if spread else (new, predicted)
+
+    def with_outputs(self, n_outputs: int, old: Array) -> Fitted:
+        """With more outputs, zero in all rows so far, the present ones at the indices `old`."""
+        state = self.algorithm.with_outputs(self.shape, self.flushed().state, n_outputs, old)
+        shape = replace(self.shape, n_outputs=n_outputs)
+        return Fitted(self.algorithm, shape, state, self.n_seen)
+
+    def unlearn(self, rows: Rows) -> Fitted:
+        """Without some rows that were learned; a ValueError if they cannot be removed."""
+        if rows.n > self.n_seen:
+            raise ValueError(f"got {rows.n} rows to unlearn, but only {self.n_seen} were learned.")
+        state = self.algorithm.unlearn(self.shape, self.flushed().state, rows, self.n_seen)
+        return self._after(state, self.n_seen - rows.n)
+
+    def merge(self, other: Fitted) -> Fitted:
+        """With the rows of another one; a ValueError if it cannot be."""
+        for name, mine, theirs in (
+            ("dtype", self.dtype, other.dtype),
+            ("number of hidden units", self.shape.n_hidden, other.shape.n_hidden),
+            ("number of outputs", self.n_outputs, other.n_outputs),
+        ):
+            if mine != theirs:
+                raise ValueError(
+                    f"other: its {name} is {theirs}, that of this model {mine}; only models that "
+                    "were started alike can be merged."
+                )
+        state = self.algorithm.merge(self.flushed().state, other.flushed().state)
+        if state is None:
+            raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
+        return self._after(state, self.n_seen + other.n_seen)
+
+    # Reading
+
+    def predict_one(self, h: Array) -> Any:
+        """The prediction for one row; a number if there is one output."""
+        if not self.pending.n:
+            predicted = self.algorithm.predict_one(self.shape, self.state, h)
+            if predicted is not None:
+                return predicted
+        correction = self._look_ahead()
+        if correction is not None:
+            predicted = correction.predict(h, self.pending.n)
+            if predicted is not None:
+                return predicted
+        elif self.pending.n:
+            return self.flushed().predict_one(h)
+        predicted = self.predict(h[None])[0]
+        return predicted if len(predicted) > 1 else predicted[0]
+
+    def _look_ahead(self) -> Correction | None:
+        """What the pending rows will do; None where they must be learned to know it."""
+        correction = self._correction
+        if correction is not None:
+            if correction.follow(self.pending):
+                return correction
+            self._reflect = correction.long_rows
+        self._correction = correction = self.algorithm.correction(
+            self.shape,
+            self.state,
+            self.pending,
+            self.n_seen - self.pending.n,
+            reflect=self._reflect,
+        )
+        return correction
+
+    def weights(self) -> Array:
+        """W after every row seen so far (NumPy), with a row for the intercept first if any."""
+        n = self.pending.n
+        if n:
+            correction = self._look_ahead()
+            W = None if correction is None else correction.weights(n)
+            if W is not None:
+                return self.shape.backend.to_numpy(W)
+        return self.shape.backend.to_numpy(self.algorithm.weights(self.flushed().state))
+
+    def predict(self, H: Array, W: Array | None = None) -> Array:
+        """Predictions for rows (NumPy); `W` are the weights, if they are known already."""
+        b = self.shape.backend
+        W, H = b.asarray(self.weights() if W is None else W), b.asarray(H)
+        if W.shape[0] == self.shape.n_hidden:
+            return b.to_numpy(b.matmul(H, W))
+        return b.to_numpy(b.matmul(H, W[1:, :]) + W[:1, :])
+
+    def spread(self, H: Array) -> Array:
+        """The standard deviation of a new target for each row and output."""
+        return self.algorithm.spread(self.flushed().state, self.shape.backend.asarray(H))
+
+    def leave_out(self, rows: Rows) -> Array:
+        """Predictions for rows that were learned, each as if it alone had not been."""
+        return self.algorithm.leave_out(self.shape, self.flushed().state, rows)
+
+    def root(self) -> State:
+        """The root from which θ, ψ and the loss are read."""
+        return self.algorithm.root(self.flushed().state)

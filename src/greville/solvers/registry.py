@@ -1,0 +1,42 @@
+"""The solvers by name: what ``solver="opium"`` means in an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ._solver import Solver
+from .batch import Batch
+from .dynamic import DynamicOpium
+from .greville import Greville
+from .light import OpiumLight
+from .opium import Opium
+
+_factories: dict[str, Callable[[], Solver]] = {
+    "batch": Batch,
+    "greville": Greville,
+    "opium": lambda: Opium(epsilon="auto", intercept=True),
+    "light": OpiumLight,
+    "dynamic": DynamicOpium,
+}
+
+
+def register(name: str, factory: Callable[[], Solver]) -> None:
+    """Make a solver available by name.
+
+    Parameters
+    ----------
+    name : str
+    factory : function
+        Returns a new solver, as estimators use it by default.
+    """
+    _factories[name] = factory
+
+
+def names() -> list[str]:
+    """The names of all solvers."""
+    return list(_factories)
+
+
+def make(name: str) -> Solver:
+    """A new solver by its name."""
+    return _factories[name]()
