@@ -7,7 +7,7 @@ import pytest
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, RandomLayer
 from greville.datasets import ecg, sine_switch
-from greville.solvers._bank import MEMORIES
+from greville.solvers._forgetting import MEMORIES
 
 from ..oracles import relative_error
 from ..problems import learned, problem

@@ -3,50 +3,34 @@
 import numpy as np
 import pytest
 
-from greville import ELMRegressor, Greville, Opium, unlocked
-from greville.solvers import _recording
+from greville import ELMRegressor, Greville, Opium
+from greville.solvers import _record
 
 from ..oracles import opium, relative_error
 from ..problems import problem
 
 M = 130
 
+pytestmark = pytest.mark.tuned
+
 
 @pytest.fixture
 def recorded(monkeypatch):
     """What came out of each attempt."""
-    seen, real = [], _recording.record
+    seen, real = [], _record.record
 
     def spy(*args):
         seen.append(real(*args))
         return seen[-1]
 
-    monkeypatch.setattr(_recording, "record", spy)
+    monkeypatch.setattr(_record, "record", spy)
     return seen
-
-
-def test_the_kernels(rng):
-    assert unlocked.available()
-    H, B = rng.normal(size=(20, 7)), np.asfortranarray(rng.normal(size=(7, 3)))
-    G = np.zeros((7, 7), order="F")
-    unlocked.add_gram(G, H)
-    assert relative_error(G, np.triu(H.T @ H)) < 1e-14
-    F = np.asfortranarray(H)
-    S = np.zeros((7, 7), order="F")
-    unlocked.add_gram_of_columns(S, F)
-    assert relative_error(S, G) < 1e-14
-    assert unlocked.root_in_place(G)
-    assert relative_error(G.T @ G, H.T @ H) < 1e-14
-    X = B.copy(order="F")
-    unlocked.solve_transposed_in_place(G, X)
-    assert relative_error(G.T @ X, B) < 1e-13
-    assert not unlocked.root_in_place(-np.eye(3, order="F"))
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("cores", [1, 2])
 def test_the_record_is_the_printed_one(rng, recorded, monkeypatch, cores, outputs):
-    monkeypatch.setattr(_recording, "cores", lambda: cores)
+    monkeypatch.setattr(_record, "cores", lambda: cores)
     H, Y = problem(rng, 1500, M, outputs)
     model = Opium(0.1)
     got = model.prequential(H, Y)
@@ -55,7 +39,7 @@ def test_the_record_is_the_printed_one(rng, recorded, monkeypatch, cores, output
     assert relative_error(got, Y - errors) < 1e-9
     assert relative_error(model.coef_.T, W) < 1e-9
     assert model.n_samples_seen_ == 1500
-    state = model._flush()
+    state = model.fitted_.state
     assert np.array_equal(state.R, np.triu(state.R))
     assert state.count == 1500
     assert relative_error(model.loss_, Opium(0.1).fit(H, Y).loss_) < 1e-9
@@ -125,7 +109,7 @@ def test_an_error_on_the_way_changes_nothing(rng, monkeypatch):
     def broken(*args):
         raise MemoryError
 
-    monkeypatch.setattr(_recording, "_learned", broken)
+    monkeypatch.setattr(_record, "_learned", broken)
     with pytest.raises(MemoryError):
         model.prequential(H, Y)
     assert np.array_equal(model.coef_, before)
@@ -141,7 +125,7 @@ def test_where_epsilon_is_chosen_on_the_way(rng, recorded, monkeypatch, intercep
     got = fast.prequential(H, Y, weight)
     assert recorded
     assert recorded[-1] is not None
-    monkeypatch.setattr(_recording, "may_pay", lambda *args: False)
+    monkeypatch.setattr(_record, "may_pay", lambda *args: False)
     want = slow.prequential(H, Y, weight)
     assert relative_error(got, want) < 1e-9
     assert fast.epsilon_ == slow.epsilon_

@@ -1,15 +1,23 @@
 """Gram matrix or QR: the same weights, whatever the conditioning, the dtype and the scale."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium
-from greville.solvers import _root
+from greville.linalg import gram
+from greville.solvers import _gram, _learn
 
 from .. import oracles
 from ..oracles import relative_error
 from ..problems import learned, problem
+
+
+def tune(monkeypatch, backend, **numbers):
+    """Let routes change at other sizes."""
+    monkeypatch.setattr(type(backend), "tuning", replace(backend.tuning, **numbers))
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
@@ -41,9 +49,8 @@ def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
 
 @pytest.mark.parametrize(("n", "tall"), [(1000, True), (400, False), (40, False)])
 def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
-    calls = []
-    real = _root.linalg.root_of_gram
-    monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: calls.append(1) or real(G))
+    calls, real = [], _learn.learn_by_gram
+    monkeypatch.setattr(_learn, "learn_by_gram", lambda *args: calls.append(1) or real(*args))
     H, Y = problem(rng, 1000, 100)
     model = Opium().partial_fit(H, Y)
     calls.clear()
@@ -76,20 +83,21 @@ def test_smooth_signals(rng, dtype, limit, taps):
     ("condition", "large", "grams"),
     [(30, False, "f"), (3e3, False, "fd"), (3e6, False, "fd"), (500, True, "f"), (3e6, True, "fd")],
 )
-def test_float32_rows_that_need_float64(rng, monkeypatch, condition, large, grams):
+def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, large, grams):
     """Too ill-conditioned for a Gram matrix in float32: refined, float64, and in the end a QR."""
-    monkeypatch.setattr(_root, "_SMALL_GRAM", 0)
-    monkeypatch.setattr(_root.linalg, "_LARGE", 10 if large else 1000)
-    monkeypatch.setattr(_root.linalg, "_SAFE_IF_LARGE", 0.01)
+    tune(monkeypatch, backend, gram_operations=0, refined_units=10 if large else 1000)
+    monkeypatch.setattr(gram, "_SAFE_IF_WIDE", 0.01)
     U, _ = np.linalg.qr(rng.normal(size=(600, 50)))
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
     H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
     Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
-    tried = []
-    real = _root.linalg.root_of_gram
-    monkeypatch.setattr(
-        _root.linalg, "root_of_gram", lambda G: tried.append(G.dtype.char) or real(G)
-    )
+    tried, real = [], _learn.learn_by_gram
+
+    def spy(state, chunk, precision, decay):
+        tried.append(precision.char)
+        return real(state, chunk, precision, decay)
+
+    monkeypatch.setattr(_learn, "learn_by_gram", spy)
     model = Opium(1e-2).fit(H, Y)
     assert "".join(tried) == grams
     assert model.coef_.dtype == np.float32
@@ -104,16 +112,13 @@ def test_float32_rows_that_need_float64(rng, monkeypatch, condition, large, gram
         assert relative_error(learned(model, H, Y, [300]).coef_.T, want) < 10 * bound
 
 
-def test_refinement_after_rows_learned_before(rng, monkeypatch):
+def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     """The gradient counts what the root holds, faded, and the floor."""
-    monkeypatch.setattr(_root.linalg, "_LARGE", 10)
-    monkeypatch.setattr(_root.linalg, "_SAFE_IF_LARGE", 0.0)
-    steps = []
-    real = _root.Root._refinement
-    monkeypatch.setattr(
-        _root.Root, "_refinement", lambda *args: steps.append(real(*args)) or steps[-1]
-    )
-    monkeypatch.setattr(_root.Root, "_gram_pays", lambda self, n: n > 50)
+    tune(monkeypatch, backend, refined_units=10)
+    monkeypatch.setattr(gram, "_SAFE_IF_WIDE", 0.0)
+    steps, real = [], _gram._refinement
+    monkeypatch.setattr(_gram, "_refinement", lambda *args: steps.append(real(*args)) or steps[-1])
+    monkeypatch.setattr(_learn, "_gram_pays", lambda known, n, choosing: n > 50)
     H, Y = (a.astype(np.float32) for a in problem(rng, 900, 30))
     model = DynamicOpium(1.001, 1e-2, floor=1.0)
     for stop in (300, 600, 900):

@@ -22,11 +22,13 @@ from greville import (
     OpiumLight,
     RandomLayer,
 )
-from greville.solvers import _ahead
+from greville.solvers import _correction
 
 from .. import oracles
 from ..oracles import relative_error
 from ..problems import ONLINE_SOLVERS, problem
+
+pytestmark = pytest.mark.tuned  # the plain backend has no fast way for single rows
 
 
 def follow(model, H, Y, ask=True):
@@ -81,13 +83,13 @@ def test_smooth_signals_are_exact_too(rng):
 def test_both_ways_of_following_are_used(rng, monkeypatch):
     H, Y = problem(rng, 200, 10)
     used = []
-    real = _ahead.Ahead._add
+    real = _correction.RootCorrection._add
 
     def spy(self, *args):
-        used.append(self.reflects)
+        used.append(self._T is not None)
         return real(self, *args)
 
-    monkeypatch.setattr(_ahead.Ahead, "_add", spy)
+    monkeypatch.setattr(_correction.RootCorrection, "_add", spy)
     follow(Opium(1e-3), H, Y)
     assert any(used)
     assert not all(used)
@@ -165,7 +167,7 @@ def test_an_interrupt_changes_nothing(rng, solver, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("greville.solvers._rows.Waiting.__init__", interrupted)
+        patch.setattr("greville.solvers._pending.Pending.__init__", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.learn_one(H[50], Y[50])
     assert model.n_samples_seen_ == seen
@@ -394,16 +396,17 @@ def test_parameters_set_on_the_way_are_checked(rng):
             follow(model, H, Y[:, 0], ask=False)
 
 
-def test_nothing_is_kept_beside_a_state_that_is_gone(rng):
+def test_a_replaced_state_keeps_no_correction(rng):
     H, Y = problem(rng, 300, 4)
     model = Opium()
     follow(model, H[:50], Y[:50])
-    assert model._ahead is not None
+    assert model.fitted_._correction is not None
     model.partial_fit(H, Y)
-    assert model._ahead is None
+    assert model.fitted_._correction is None
     copied = pickle.loads(pickle.dumps(model))
     follow(copied, H[:10], Y[:10])
-    assert copied._ahead._n == 10  # the short way, though its dtype is another object
+    assert copied.fitted_.pending.n == 10
+    assert copied.fitted_._correction._n == 10  # also after pickling its dtype
 
 
 @pytest.mark.parametrize(

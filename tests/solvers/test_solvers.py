@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
-from greville.solvers import _root, _rows
+from greville.solvers import _learn
 
 from .. import oracles
 from ..children import LIMIT
@@ -278,18 +278,18 @@ def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
 
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
-    monkeypatch.setattr(_root.linalg, "root_of_gram", lambda G: None)
+    monkeypatch.setattr(_learn, "learn_by_gram", lambda *args: None)
     H, Y = problem(rng, 900, 30)
     for cuts in ([], [200], [450]):
         assert relative_error(learned(case.solver, H, Y, cuts).coef_.T, case.weights(H, Y)) < 1e-10
 
 
-def test_waiting_rows_are_few(rng):
+def test_pending_rows_are_few(rng):
     H, Y = problem(rng, 1000, 5)
     model = Opium()
     for k in range(1000):
         model.partial_fit(H[k : k + 1], Y[k : k + 1])
-        assert model._held[1].n < _rows.FEW
+        assert model.fitted_.pending.n < model.fitted_.shape.backend.tuning.pending_rows
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,8 @@ class PlainBackend:
 
     def orthogonal(self, A: Array) -> Array:
         Q, R = self.xp.linalg.qr(A)
-        return Q * self.xp.where(self.xp.linalg.diagonal(R) < 0, -1.0, 1.0)
+        ones = self.xp.ones_like(R[0, :])
+        return Q * self.xp.where(self.xp.linalg.diagonal(R) < 0, -ones, ones)
 
     def kernels(self, dtype: Any) -> None:
         return None
