@@ -1,6 +1,7 @@
 """The estimators: layer plus solver, in blocks."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,8 @@ from greville import (
     Opium,
     OpiumLight,
     RandomLayer,
+    backend,
 )
-from greville.solvers import _rows
 
 from ..oracles import opium_light, pseudoinverse_weights, relative_error
 from .problems import SOLVERS, classification, regression
@@ -76,6 +77,12 @@ def test_transformers_may_return_sparse_and_frames(rng):
     np.testing.assert_allclose(frames.predict(X), plain.predict(X))
 
 
+def use_small_blocks(monkeypatch):
+    """Blocks of 256 rows."""
+    scipy = backend.default()
+    monkeypatch.setattr(scipy, "tuning", replace(scipy.tuning, block_bytes=(1, 1)))
+
+
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("make_sparse", [False, True])
 def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
@@ -86,7 +93,7 @@ def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
     for start in range(0, 700, 90):
         cut.partial_fit(X[start : start + 90], Y[start : start + 90])
     assert relative_error(cut.solver_.coef_, whole.solver_.coef_) < 1e-9
-    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)  # blocks of 256 rows
+    use_small_blocks(monkeypatch)
     blocks = ELMRegressor(25, solver, random_state=0).fit(X, Y)
     assert relative_error(blocks.solver_.coef_, whole.solver_.coef_) < 1e-9
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), atol=1e-8)
@@ -94,7 +101,7 @@ def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
 def test_fit_holds_no_more_than_blocks_of_activations(rng, monkeypatch, dtype):
-    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
+    use_small_blocks(monkeypatch)
     X, y = rng.integers(0, 255, size=(20_000, 5)).astype(dtype), rng.normal(size=20_000)
     model = ELMRegressor(100, random_state=0)
     model.fit(X[:300], y[:300])
