@@ -1,7 +1,6 @@
 """The estimators: layer plus solver, in blocks."""
 
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,6 @@ from greville import (
     Opium,
     OpiumLight,
     RandomLayer,
-    backend,
 )
 
 from ..oracles import opium_light, pseudoinverse_weights, relative_error
@@ -77,15 +75,9 @@ def test_transformers_may_return_sparse_and_frames(rng):
     np.testing.assert_allclose(frames.predict(X), plain.predict(X))
 
 
-def use_small_blocks(monkeypatch):
-    """Blocks of 256 rows."""
-    scipy = backend.default()
-    monkeypatch.setattr(scipy, "tuning", replace(scipy.tuning, block_bytes=(1, 1)))
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("make_sparse", [False, True])
-def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
+def test_blocks_and_cuts_change_nothing(rng, small_blocks, solver, make_sparse):
     X, Y = regression(rng, n=700)
     X = sparse.csr_array(X * (X > 0.5)) if make_sparse else X
     whole = ELMRegressor(25, solver, random_state=0).fit(X, Y)
@@ -93,15 +85,15 @@ def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
     for start in range(0, 700, 90):
         cut.partial_fit(X[start : start + 90], Y[start : start + 90])
     assert relative_error(cut.solver_.coef_, whole.solver_.coef_) < 1e-9
-    use_small_blocks(monkeypatch)
+    small_blocks()
     blocks = ELMRegressor(25, solver, random_state=0).fit(X, Y)
     assert relative_error(blocks.solver_.coef_, whole.solver_.coef_) < 1e-9
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
-def test_fit_holds_no_more_than_blocks_of_activations(rng, monkeypatch, dtype):
-    use_small_blocks(monkeypatch)
+def test_fit_holds_no_more_than_blocks_of_activations(rng, small_blocks, dtype):
+    small_blocks()
     X, y = rng.integers(0, 255, size=(20_000, 5)).astype(dtype), rng.normal(size=20_000)
     model = ELMRegressor(100, random_state=0)
     model.fit(X[:300], y[:300])

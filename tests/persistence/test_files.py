@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from greville.solvers._ahead import Ahead
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -49,7 +50,6 @@ from greville import (
 from greville.files import ModelFileError, _container, _formats, _objects, _values
 from greville.files._known import KNOWN
 from greville.monitor import DriftMonitor
-from greville.solvers._ahead import Ahead
 from greville.solvers._rows import Waiting, _Store
 from greville.tables import Stream, TableModel, Troubles
 

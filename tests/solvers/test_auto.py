@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from greville.solvers._bank import MEMORIES
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, RandomLayer
 from greville.datasets import ecg, sine_switch
-from greville.solvers._bank import MEMORIES
 
 from ..oracles import relative_error
 from ..problems import learned, problem

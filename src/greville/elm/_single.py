@@ -21,6 +21,7 @@ class SingleRows:
     # What `ELM` has
     fitted_: FittedELM
     partial_fit: Any
+    _current: Any
     _measure: Any
     _publish: Any
     _keep_flushed: Any
@@ -62,6 +63,8 @@ class SingleRows:
                 learned: Self = self.partial_fit(row[None], [y])
                 return learned
         h = self._activations_one(fitted.hidden, x)
+        if fitted.solver.is_due:
+            fitted = self._current()
         self._publish(fitted.learn_one(x, y, h, target, self._measure))
         return self
 

@@ -19,7 +19,7 @@ from ..layers import UNITS_PER_INPUT, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..threads import new_lock
 from ..validation import check_number, check_rows, check_something_counts
-from ._fields import NamedFields
+from ._fields import CACHES, NamedFields
 from ._single import SingleRows
 from .capabilities import make_solver, solver_adds, solver_chooses
 from .chunk import Chunk
@@ -44,6 +44,9 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
     """
 
     fitted_: FittedELM
+
+    # The last `solver_`, and the template that it is a copy of.
+    _shown_solver: tuple[Any, Any] | None = None
 
     def __init__(
         self,
@@ -160,7 +163,19 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
         """What was learned so far of a stream, with an output for each target."""
         if not self._started:
             return self._start(chunk, targets, whole=False)
-        return self.fitted_.with_targets(targets)
+        return self._current().with_targets(targets)
+
+    def _current(self) -> FittedELM:
+        """What was learned so far, with the parameters that `solver_` has now."""
+        fitted, shown = self.fitted_, self._shown_solver
+        if shown is None or shown[0] is not fitted.template:
+            return fitted
+        algorithm = shown[1].algorithm()
+        if algorithm == fitted.solver.algorithm:
+            return fitted
+        template, solver = clone(shown[1]), fitted.solver.with_algorithm(algorithm)
+        self._shown_solver = template, shown[1]
+        return fitted._replace(solver=solver, template=template)
 
     def _measure(self, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
         """The units of inputs and targets, from these rows."""
@@ -278,8 +293,13 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
 
     @property
     def solver_(self) -> Any:
-        """The fitted solver, as it is now: a copy, which learns nothing more."""
-        return self.fitted_.solver_object()
+        """The fitted solver, as it is now; parameters set on it count for the next rows."""
+        fitted, shown = self.fitted_, self._shown_solver
+        if shown is None or shown[0] is not fitted.template:
+            self._shown_solver = shown = fitted.template, clone(fitted.template)
+        if not shown[1].__sklearn_is_fitted__() or shown[1].fitted_ is not fitted.solver:
+            shown[1].restore(fitted.solver)
+        return shown[1]
 
     @property
     def epsilon_(self) -> float:
@@ -297,7 +317,7 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
         return self.fitted_.solver.n_seen
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k != "_last_one"}
+        return {k: v for k, v in super().__getstate__().items() if k not in CACHES}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
