@@ -12,8 +12,8 @@ from .hidden import HiddenMap
 from .targets import Targets
 from .warmup import Warmup
 
-# Attributes that are found again when they are wanted.
-CACHES = ("_last_one", "_shown_solver")
+# Attributes that are not among the fields as they are.
+_OTHERWISE = ("fitted_", "_last_one", "_shown_solver")
 
 
 class NamedFields:
@@ -21,7 +21,7 @@ class NamedFields:
 
     def to_fields(self) -> dict[str, Any]:
         """Parameters and, of a fitted estimator, what it has learned; for files."""
-        fields = {k: v for k, v in vars(self).items() if k not in (*CACHES, "fitted_")}
+        fields = {k: v for k, v in vars(self).items() if k not in _OTHERWISE}
         fitted: FittedELM | None = getattr(self, "fitted_", None)
         if fitted is not None:
             hidden, warmup = fitted.hidden, fitted.warmup

@@ -85,7 +85,8 @@ class SingleRows:
             check_is_fitted(self)
             raise AssertionError
         output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
-        self._keep_flushed(fitted)
+        if fitted.solver.is_flushed:
+            self._keep_flushed(fitted)
         return fitted.targets.decode_one(output)
 
     def _activations_one(self, hidden: HiddenMap, x: Any) -> Array:

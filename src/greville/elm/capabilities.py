@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sklearn.base import clone
@@ -20,15 +21,22 @@ def make_solver(solver: Any) -> Solver:
     raise ValueError(f"solver={solver!r}: choose one of {names}, or pass a solver object.")
 
 
+@cache  # every use of a method asks
+def _class_of(name: str) -> type[Solver]:
+    return type(registry.make(name))
+
+
 def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
     """A condition for a method; what is no solver at all is refused later, when it is used."""
 
     def condition(estimator: Any) -> bool:
         solver = estimator.solver
-        if isinstance(solver, str) and solver in registry.names():
-            solver = registry.make(solver)
-        if isinstance(solver, Solver) and not getattr(solver.capabilities, capability):
-            raise AttributeError(f"{type(solver).__name__} {otherwise}")
+        try:
+            cls = _class_of(solver) if isinstance(solver, str) else type(solver)
+        except KeyError:  # no such name
+            return True
+        if issubclass(cls, Solver) and not getattr(cls.capabilities, capability):
+            raise AttributeError(f"{cls.__name__} {otherwise}")
         return True
 
     return condition

@@ -163,8 +163,5 @@ class FittedELM(NamedTuple):
 
     def flushed(self) -> FittedELM:
         """With no row pending, if the pending ones have been learned for a prediction."""
-        solver = self.solver
-        if not solver.is_flushed:
-            return self
-        flushed = solver.flushed()
-        return self if flushed is solver else self._replace(solver=flushed)
+        flushed = self.solver.flushed() if self.solver.is_flushed else self.solver
+        return self if flushed is self.solver else self._replace(solver=flushed)

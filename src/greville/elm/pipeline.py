@@ -19,7 +19,7 @@ from ..layers import UNITS_PER_INPUT, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..threads import new_lock
 from ..validation import check_number, check_rows, check_something_counts
-from ._fields import CACHES, NamedFields
+from ._fields import NamedFields
 from ._single import SingleRows
 from .capabilities import make_solver, solver_adds, solver_chooses
 from .chunk import Chunk
@@ -317,7 +317,7 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
         return self.fitted_.solver.n_seen
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k not in CACHES}
+        return {k: v for k, v in super().__getstate__().items() if k not in _CACHES}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
@@ -327,6 +327,9 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         return tags
 
+
+# Attributes that are found again when they are wanted.
+_CACHES = ("_last_one", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMNS = ("n_features_in_", "feature_names_in_")
