@@ -1,13 +1,24 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from greville import backend
+
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(1960)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Have activations made and learned 256 rows at a time, from when it is called."""
+    in_use = backend.default()
+    small = replace(in_use.tuning, block_bytes=(1, 1))
+    return lambda: monkeypatch.setattr(in_use, "tuning", small)
 
 
 @pytest.fixture(scope="session")

@@ -279,11 +279,9 @@ def test_bad_prequential_method():
 
 @pytest.mark.parametrize("elm", [ELMRegressor, ELMClassifier])
 @pytest.mark.parametrize("solver", NAMES)
-def test_a_layer_that_breaks_in_a_later_block(monkeypatch, elm, solver):
+def test_a_layer_that_breaks_in_a_later_block(small_blocks, elm, solver):
     """All blocks or none: the layer overflows on the last of 2000 rows."""
-    from greville.solvers import _rows
-
-    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
+    small_blocks()
     X = np.tile(GOOD_X, (67, 1))[:2000]
     y = np.arange(2000) % 3
     model = elm(FunctionTransformer(np.square), solver).partial_fit(X, y)
@@ -298,7 +296,7 @@ def test_a_layer_that_breaks_in_a_later_block(monkeypatch, elm, solver):
         assert pickle.dumps(model) == before
 
 
-def test_an_interrupted_chunk_is_not_learned(monkeypatch):
+def test_an_interrupted_chunk_is_not_learned(small_blocks):
     calls = []
 
     def interrupted(X):
@@ -307,9 +305,7 @@ def test_an_interrupted_chunk_is_not_learned(monkeypatch):
             raise KeyboardInterrupt
         return X
 
-    from greville.solvers import _rows
-
-    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
+    small_blocks()
     model = ELMRegressor(FunctionTransformer(interrupted), "opium")
     model.fit(GOOD_X, GOOD_Y.astype(float))
     before, calls[:] = model.solver_.coef_, [0, 0]

@@ -56,7 +56,7 @@ def test_prequential_classes_take_part_once_seen(rng, solver, method):
         else:
             known = np.searchsorted(record.classes_, loop.classes_)
             row = np.full(5, -np.inf if method == "decision_function" else 0.0)
-            row[known] = loop._scores(X[k : k + 1])[1][0][0]
+            row[known] = loop._predicted(X[k : k + 1])[1][0][0]
             if method == "predict_proba":
                 row[known] = loop.predict_proba(X[k : k + 1])[0]
             np.testing.assert_allclose(got[k - 3], row, atol=1e-8)

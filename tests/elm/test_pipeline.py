@@ -18,7 +18,6 @@ from greville import (
     OpiumLight,
     RandomLayer,
 )
-from greville.solvers import _rows
 
 from ..oracles import opium_light, pseudoinverse_weights, relative_error
 from .problems import SOLVERS, classification, regression
@@ -78,7 +77,7 @@ def test_transformers_may_return_sparse_and_frames(rng):
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("make_sparse", [False, True])
-def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
+def test_blocks_and_cuts_change_nothing(rng, small_blocks, solver, make_sparse):
     X, Y = regression(rng, n=700)
     X = sparse.csr_array(X * (X > 0.5)) if make_sparse else X
     whole = ELMRegressor(25, solver, random_state=0).fit(X, Y)
@@ -86,15 +85,15 @@ def test_blocks_and_cuts_change_nothing(rng, monkeypatch, solver, make_sparse):
     for start in range(0, 700, 90):
         cut.partial_fit(X[start : start + 90], Y[start : start + 90])
     assert relative_error(cut.solver_.coef_, whole.solver_.coef_) < 1e-9
-    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)  # blocks of 256 rows
+    small_blocks()
     blocks = ELMRegressor(25, solver, random_state=0).fit(X, Y)
     assert relative_error(blocks.solver_.coef_, whole.solver_.coef_) < 1e-9
     np.testing.assert_allclose(blocks.predict(X), whole.predict(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
-def test_fit_holds_no_more_than_blocks_of_activations(rng, monkeypatch, dtype):
-    monkeypatch.setattr(_rows, "_MOST_BYTES", 1)
+def test_fit_holds_no_more_than_blocks_of_activations(rng, small_blocks, dtype):
+    small_blocks()
     X, y = rng.integers(0, 255, size=(20_000, 5)).astype(dtype), rng.normal(size=20_000)
     model = ELMRegressor(100, random_state=0)
     model.fit(X[:300], y[:300])

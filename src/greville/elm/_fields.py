@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.base import clone
+
 from .chunk import Chunk
 from .fitted import WARMUP_ROWS, FittedELM
 from .hidden import HiddenMap
@@ -11,7 +13,7 @@ from .targets import Targets
 from .warmup import Warmup
 
 # Attributes that are not among the fields as they are.
-_OTHERWISE = ("fitted_", "_last_one")
+_OTHERWISE = ("fitted_", "_last_one", "_shown_solver")
 
 
 class NamedFields:
@@ -23,7 +25,7 @@ class NamedFields:
         fitted: FittedELM | None = getattr(self, "fitted_", None)
         if fitted is not None:
             hidden, warmup = fitted.hidden, fitted.warmup
-            fields["hidden_"] = hidden.layer
+            fields["hidden_"], fields["solver_"] = hidden.layer, fitted.solver_object()
             fields["_dtype"] = hidden.dtype
             fields["_scaling"], fields["_target_scaling"] = hidden.scaling, fitted.targets.scaling
             fields["_early"] = None if warmup is None else tuple(warmup.rows)
@@ -41,8 +43,9 @@ class NamedFields:
             if early is not None:
                 rows = Chunk(*early)
                 warmup = Warmup(rows, rows.n, WARMUP_ROWS)
-            targets = cls._targets_of(fields, dtype)
-            fields["fitted_"] = FittedELM(hidden, targets, warmup)
+            solver, targets = fields.pop("solver_"), cls._targets_of(fields, dtype)
+            fitted = FittedELM(hidden, targets, solver.fitted_, clone(solver), warmup)
+            fields["fitted_"] = fitted
         vars(estimator).update(fields)
         return estimator
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array
+from ..backend import Array
 from ..validation import FLOATS, check_one
-from ._solvers import solver_is_online
-from .chunk import Chunk
+from .capabilities import solver_is_online
 from .fitted import FittedELM
 from .hidden import HiddenMap
 
@@ -22,10 +20,11 @@ class SingleRows:
 
     # What `ELM` has
     fitted_: FittedELM
-    solver_: Any
     partial_fit: Any
-    _all_or_nothing: Any
-    _extend_warmup: Any
+    _current: Any
+    _measure: Any
+    _publish: Any
+    _keep_flushed: Any
 
     # The last x that was seen, as bytes, what it went through, and its activations.
     _last_one: tuple[bytes, HiddenMap, Array] | None = None
@@ -56,26 +55,18 @@ class SingleRows:
         -0.5
         """
         fitted = getattr(self, "fitted_", None)
-        if fitted is None:
-            return self._learn_one_of_many(check_one(x, "x", None, FLOATS), y)
-        target = fitted.targets.encode_one(y)
-        if target is None:  # a label that is new
-            return self._learn_one_of_many(check_one(x, "x", fitted.hidden.n_inputs, FLOATS), y)
+        target = None if fitted is None else fitted.targets.encode_one(y)
+        if fitted is None or target is None:  # the first row, or a new label
+            row = check_one(x, "x", None if fitted is None else fitted.hidden.n_inputs, FLOATS)
+            with warnings.catch_warnings():  # one row has no column names
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                learned: Self = self.partial_fit(row[None], [y])
+                return learned
         h = self._activations_one(fitted.hidden, x)
-        if fitted.warmup is None:
-            self.solver_._learn_one(h, target)
-        else:
-            with self._all_or_nothing():
-                chunk = Chunk(np.asarray(x)[None], fitted.targets.one_of_chunk(y))
-                if not self._extend_warmup(chunk):
-                    self.solver_._learn_one(h, target)
+        if fitted.solver.is_due:
+            fitted = self._current()
+        self._publish(fitted.learn_one(x, y, h, target, self._measure))
         return self
-
-    def _learn_one_of_many(self, row: Array, y: Any) -> Self:
-        with warnings.catch_warnings():  # one row has no column names
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            learned: Self = self.partial_fit(row[None], [y])
-            return learned
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one row.
@@ -93,11 +84,13 @@ class SingleRows:
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError
-        h = self._activations_one(fitted.hidden, x)
-        return fitted.targets.decode_one(self.solver_._predict_one(h))
+        output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
+        if fitted.solver.is_flushed:
+            self._keep_flushed(fitted)
+        return fitted.targets.decode_one(output)
 
     def _activations_one(self, hidden: HiddenMap, x: Any) -> Array:
-        """The activations for one row; those of the last are kept, for a prediction comes first."""
+        """The activations for one row; kept, since a row is often predicted and then learned."""
         x = hidden.checked_one(x)
         key, last = x.tobytes(), self._last_one
         if last is not None and last[0] == key and last[1] is hidden:

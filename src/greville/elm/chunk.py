@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..linalg import Array
+from ..backend import Array
 
 
 class Chunk(NamedTuple):

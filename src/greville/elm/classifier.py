@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array
-from ..solvers import Opium
+from ..backend import Array
 from ..validation import check_length, check_weights
-from ._solvers import solver_is_additive, solver_is_online, solver_is_opium
+from .capabilities import solver_is_online, solver_leaves_out, solver_removes
 from .chunk import Chunk
 from .labels import (
     ClassTargets,
@@ -25,7 +22,6 @@ from .labels import (
     nearest_probabilities,
 )
 from .pipeline import ELM
-from .targets import Targets
 
 
 class ELMClassifier(ClassifierMixin, ELM):
@@ -104,7 +100,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         self
         """
-        with self._all_or_nothing():
+        with self._columns_restored_on_error():
             chunk, targets, _ = self._checked(X, y, None, sample_weight, reset=True)
             self._fit(chunk, targets)
         return self
@@ -125,10 +121,10 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         self
         """
-        with self._all_or_nothing():
+        with self._columns_restored_on_error():
             reset = not self._started
             chunk, targets, _ = self._checked(X, y, classes, sample_weight, reset=reset)
-            self._learn(chunk, targets)
+            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
         return self
 
     @available_if(solver_is_online)
@@ -164,19 +160,20 @@ class ELMClassifier(ClassifierMixin, ELM):
             new model, all take part.
         """
         _check_method(method)
-        with self._all_or_nothing():
+        with self._columns_restored_on_error():
             reset = not self._started
             chunk, targets, known = self._checked(X, y, classes, sample_weight, reset=reset)
-            (scores,) = self._record(chunk, targets)
-            labels = index_of(targets.classes, chunk.y)
-            first = first_seen(labels, targets.n_outputs)
-            first[index_of(targets.classes, known)] = -1
-            unknown = first >= np.arange(len(labels))[:, None]
-            unknown &= ~unknown.all(axis=1, keepdims=True)
-            scores[unknown] = -np.inf
-            return _answers(targets, scores, method)
+            fitted, (scores,) = self._ready(chunk, targets).record(chunk, self._measure)
+            self._publish(fitted)
+        labels = index_of(targets.classes, chunk.y)
+        first = first_seen(labels, targets.n_outputs)
+        first[index_of(targets.classes, known)] = -1
+        unknown = first >= np.arange(len(labels))[:, None]
+        unknown &= ~unknown.all(axis=1, keepdims=True)
+        scores[unknown] = -np.inf
+        return _answers(targets, scores, method)
 
-    @available_if(solver_is_additive)
+    @available_if(solver_removes)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows learned earlier: as if they had never been there, to rounding.
 
@@ -200,13 +197,11 @@ class ELMClassifier(ClassifierMixin, ELM):
             If they cannot be removed; the model is then as it was.
         """
         check_is_fitted(self)
-        with self._all_or_nothing():
-            chunk, _ = self._checked_known(X, y, sample_weight)
-            self.solver_._unlearn(self.fitted_.rows(chunk))
-            self.fitted_ = replace(self.fitted_, warmup=None)
+        chunk, _ = self._checked_known(X, y, sample_weight)
+        self._publish(self.fitted_.unlearn(chunk))
         return self
 
-    @available_if(solver_is_opium)
+    @available_if(solver_leaves_out)
     def loo_predict(
         self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "predict"
     ) -> Array:
@@ -231,8 +226,8 @@ class ELMClassifier(ClassifierMixin, ELM):
         check_is_fitted(self)
         _check_method(method)
         chunk, targets = self._checked_known(X, y, sample_weight)
-        assert isinstance(self.solver_, Opium)
-        return _answers(targets, self.solver_._left_out(self.fitted_.rows(chunk)), method)
+        fitted = self.fitted_
+        return _answers(targets, fitted.solver.leave_out(fitted.rows(chunk)), method)
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -245,9 +240,9 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         y : ndarray of shape (n_samples,)
         """
-        fitted, (scores,) = self._scores(X)
-        assert isinstance(fitted.targets, ClassTargets)
-        return fitted.targets.decide(scores)
+        targets, (scores,) = self._predicted(X)
+        decided: Array = targets.decide(scores)
+        return decided
 
     def decision_function(self, X: Any) -> Array:
         """The outputs: estimates of the probabilities of the classes, not confined to [0, 1].
@@ -261,7 +256,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes the difference: positive means ``classes_[1]``.
         """
-        _, (scores,) = self._scores(X)
+        _, (scores,) = self._predicted(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> Array:
@@ -279,7 +274,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        _, (scores,) = self._scores(X)
+        _, (scores,) = self._predicted(X)
         return nearest_probabilities(scores)
 
     @property
@@ -307,9 +302,8 @@ class ELMClassifier(ClassifierMixin, ELM):
         if classes is not None:
             known = merged_classes(known, checked_labels(classes, "classes"), "classes")
         merged = merged_classes(known, y, "y")
-        if before is None or len(merged) > len(before.classes):
-            before = ClassTargets(merged, dtype)
-        return Chunk(X, y, weight), before, merged[:0] if known is None else known
+        targets = ClassTargets(merged, dtype) if before is None else before.with_classes(merged)
+        return Chunk(X, y, weight), targets, merged[:0] if known is None else known
 
     def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> tuple[Chunk, ClassTargets]:
         """Rows whose labels must all be known."""
@@ -325,21 +319,6 @@ class ELMClassifier(ClassifierMixin, ELM):
     def _targets_of(cls, fields: dict[str, Any], dtype: Any) -> ClassTargets:
         del fields["_target_scaling"]
         return ClassTargets(fields.pop("classes_"), dtype)
-
-    def _add_outputs(self, targets: Targets) -> None:
-        assert isinstance(targets, ClassTargets)
-        old = index_of(targets.classes, self.classes_)
-        self.solver_._add_outputs(targets.n_outputs, old)
-        self.fitted_ = replace(self.fitted_, targets=targets)
-
-    def _merge(self, other: Any) -> None:
-        targets = self._targets.with_classes(other.classes_, "other")
-        pair = (self.solver_, copy(other.solver_))
-        for solver, known in zip(pair, (self.classes_, other.classes_), strict=True):
-            if targets.n_outputs > len(known):
-                solver._add_outputs(targets.n_outputs, index_of(targets.classes, known))
-        self.fitted_ = replace(self.fitted_, targets=targets)
-        pair[0]._merge(pair[1])
 
 
 def _answers(targets: ClassTargets, scores: Array, method: str) -> Array:

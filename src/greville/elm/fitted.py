@@ -1,53 +1,167 @@
-"""What an estimator knows beside the weights: one immutable value."""
+"""What an estimator has learned: one immutable value. Learning makes another."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from ..linalg import Array
-from ..solvers._rows import FEW, Rows
-from ..threads import one_thread
+import numpy as np
+from sklearn.base import clone
+
+from ..backend import Array
+from ..solvers.protocol import Fitted, Rows, block_length
 from .chunk import Chunk
 from .hidden import HiddenMap
 from .targets import Targets
+from .units import Scaling
 from .warmup import Warmup
 
 # Rows of a stream that its units are measured from.
 WARMUP_ROWS = 1024
 
+# From rows: the units of their inputs, and their targets with units.
+Measure = Callable[[Chunk, Targets], tuple[Scaling, Targets]]
 
-@dataclass(frozen=True, eq=False)
-class FittedELM:
-    """The way of rows into the solver, that of targets, and the rows kept for the warm-up.
+
+class FittedELM(NamedTuple):
+    """The way of rows into the solver, that of targets, and what the solver has learned.
 
     Attributes
     ----------
     hidden : HiddenMap
+        Units of the inputs, and the hidden layer.
     targets : Targets
+        Units of the targets, or the classes.
+    solver : Fitted
+        What the solver has learned.
+    template : solver
+        With the parameters it was started with; itself not fitted.
     warmup : Warmup of Chunk, or None
         None once the units are final.
     """
 
     hidden: HiddenMap
     targets: Targets
+    solver: Fitted
+    template: Any
     warmup: Warmup[Chunk] | None = None
+
+    @classmethod
+    def start(
+        cls,
+        hidden: HiddenMap,
+        targets: Targets,
+        template: Any,
+        warmup: Warmup[Chunk] | None = None,
+    ) -> FittedELM:
+        """Before any row."""
+        solver = clone(template).start(hidden.n_units(), targets.n_outputs, hidden.dtype)
+        return cls(hidden, targets, solver.fitted_, template, warmup)
+
+    def emptied(self) -> FittedELM:
+        """The same layer, units and classes, and nothing learned."""
+        return self.start(self.hidden, self.targets, self.template)
 
     def rows(self, chunk: Chunk) -> Rows:
         """What the solver learns, made a block at a time."""
         X, y, weight = chunk
-        targets = self.targets.encode(y)
+        encoded = self.targets.encode(y)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
-            with one_thread if stop - start < FEW else nullcontext():
-                H = self.hidden.activations(X[start:stop], weight)
-            return H, targets(slice(start, stop))
+            return self.hidden.activations(X[start:stop], weight), encoded(slice(start, stop))
 
         return Rows(chunk.n, make, weight)
 
-    def has_units_of(self, other: FittedELM) -> bool:
-        """Whether inputs and targets are in the same units."""
-        return (
-            self.hidden.scaling == other.hidden.scaling
-            and self.targets.scaling == other.targets.scaling
-        )
+    # Learning
+
+    def learn_all(self, chunk: Chunk) -> FittedELM:
+        """After the rows of a `fit`."""
+        return self._replace(solver=self.solver.learn_all(self.rows(chunk)))
+
+    def learn(self, chunk: Chunk, measure: Measure) -> FittedELM:
+        """After more rows of a stream."""
+        fitted, chunk = self._extend_warmup(chunk, measure)
+        return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
+
+    def learn_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
+        """After one more row, whose activations and encoded target are known."""
+        hidden, targets, solver, template, warmup = self
+        if warmup is None:
+            return FittedELM(hidden, targets, solver.learn_one(h, target), template)
+        one = Chunk(np.asarray(x)[None], targets.one_of_chunk(y))
+        fitted, chunk = self._extend_warmup(one, measure)
+        if chunk is one:
+            return fitted._replace(solver=solver.learn_one(h, target))
+        return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
+
+    def record(
+        self, chunk: Chunk, measure: Measure, *, spread: bool = False
+    ) -> tuple[FittedELM, list[Array]]:
+        """After more rows; with the prediction of each before it was learned, and its spread."""
+        fitted, parts = self, []
+        pieces = [slice(0, chunk.n)] if self.warmup is None else self.warmup.pieces(chunk.n)
+        for piece in pieces:
+            part, units = chunk.part(piece), fitted.targets.scaling
+            solver, predicted, *spreads = fitted.solver.record(fitted.rows(part), spread=spread)
+            parts.append((units.undo(predicted), *map(units.undo_spread, spreads)))
+            fitted, again = fitted._extend_warmup(part, measure)
+            if again is not part:
+                solver = fitted.solver.learn(fitted.rows(again))
+            fitted = fitted._replace(solver=solver)
+        return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def _extend_warmup(self, chunk: Chunk, measure: Measure) -> tuple[FittedELM, Chunk]:
+        """With more rows kept, and the rows to learn now: these or, in new units, all again."""
+        if self.warmup is None:
+            return self, chunk
+        rows = self.warmup.rows.joined(chunk)
+        warmup = self.warmup.with_rows(rows, rows.n)
+        fitted = self._replace(warmup=None if warmup.is_over else warmup)
+        if warmup.is_due_after(self.warmup):
+            scaling, targets = measure(rows.part(slice(warmup.n_measured)), self.targets)
+            if scaling != self.hidden.scaling or targets.scaling != self.targets.scaling:
+                hidden = self.hidden.in_units(scaling)
+                return self.start(hidden, targets, self.template, fitted.warmup), rows
+        return fitted, chunk
+
+    def with_targets(self, targets: Targets) -> FittedELM:
+        """With more outputs, where there are more classes."""
+        if targets is self.targets:
+            return self
+        solver = self.solver.with_outputs(targets.n_outputs, targets.outputs_of(self.targets))
+        return self._replace(targets=targets, solver=solver)
+
+    def unlearn(self, chunk: Chunk) -> FittedELM:
+        """Without rows that were learned."""
+        return self._replace(solver=self.solver.unlearn(self.rows(chunk)), warmup=None)
+
+    def merge(self, other: FittedELM) -> FittedELM:
+        """With the rows of another, which has the same layer and units."""
+        targets = self.targets.merged(other.targets)
+        mine, theirs = (fitted.with_targets(targets) for fitted in (self, other))
+        solver = mine.solver_object().merge(theirs.solver_object())
+        return mine._replace(solver=solver.fitted_, warmup=None)
+
+    # Reading
+
+    def solver_object(self) -> Any:
+        """A solver that has learned what this has."""
+        return clone(self.template).restore(self.solver)
+
+    def predict(self, X: Any, *, spread: bool = False) -> list[Array]:
+        """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations."""
+        solver = self.solver
+        parts: list[tuple[Array, ...]] = []
+        W = solver.weights()
+        length = block_length(solver.shape.backend, W.shape[0], solver.dtype)
+        for start in range(0, X.shape[0], length):
+            H = self.hidden.activations(X[start : start + length])
+            with solver.shape.backend.few_threads(2.0 * H.size * W.shape[1]):
+                predicted = solver.predict(H, W)
+            parts.append((predicted, solver.spread(H)) if spread else (predicted,))
+        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def flushed(self) -> FittedELM:
+        """With no row pending, if the pending ones have been learned for a prediction."""
+        flushed = self.solver.flushed() if self.solver.is_flushed else self.solver
+        return self if flushed is self.solver else self._replace(solver=flushed)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ..backend import Array
+from ..backend.scipy import DOT
 from ..layers import takes_checked_rows
-from ..linalg import DOT, Array
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
 from .units import Scaling
 
@@ -37,9 +38,17 @@ class HiddenMap:
     layer: Any
     n_inputs: int
     dtype: Any
+    limit: float = field(init=False)  # of the sum of squares of one row of activations
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def n_units(self) -> int:
         return int(self._transformed(np.zeros((1, self.n_inputs), self.dtype)).shape[1])
+
+    def in_units(self, scaling: Scaling) -> HiddenMap:
+        """The same layer for inputs in other units."""
+        return replace(self, scaling=scaling)
 
     def activations(self, X: Any, weight: Array | None = None) -> Array:
         """H for checked rows; a ValueError if it has numbers that cannot be learned."""
@@ -75,7 +84,7 @@ class HiddenMap:
             h = np.ascontiguousarray(layer.activations_one(row), dtype=dtype)
         else:  # which may return a part of x, or the same array every time
             h = np.array(self._transformed(row[None])[0], dtype=dtype, order="C")
-        if not DOT[dtype](h, h) < largest_square(dtype):
+        if not DOT[dtype](h, h) < self.limit:
             check_magnitude("hidden.transform(x)", h)
         return h
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..linalg import Array
+from ..backend import Array
 from ..validation import naming
 from .targets import Targets
 from .units import Scaling
@@ -33,16 +33,17 @@ class ClassTargets(Targets):
         labels, n_classes = index_of(self.classes, y), len(self.classes)
         return lambda rows: one_hot(labels[rows], n_classes, self.dtype)
 
-    def encode_one(self, y: Any) -> Array | None:
+    def encode_one(self, y: Any) -> Any:
         try:
             return self._row_of_label.get(y)
         except TypeError:  # not even hashable
             return None
 
     @cached_property
-    def _row_of_label(self) -> dict[Any, Array]:
+    def _row_of_label(self) -> dict[Any, Any]:
         n = len(self.classes)
-        return dict(zip(self.classes.tolist(), one_hot(np.arange(n), n, self.dtype), strict=True))
+        rows = one_hot(np.arange(n), n, self.dtype)
+        return dict(zip(self.classes.tolist(), rows if n > 1 else rows[:, 0], strict=True))
 
     def one_of_chunk(self, y: Any) -> Array:
         return np.asarray([y])
@@ -54,10 +55,15 @@ class ClassTargets(Targets):
         """The label with the largest output of each row."""
         return self.classes[scores.argmax(axis=1)]
 
-    def with_classes(self, more: Array, name: str) -> ClassTargets:
-        """The same with more labels; itself where there is no new one."""
-        classes = merged_classes(self.classes, more, name)
+    def merged(self, other: ClassTargets) -> ClassTargets:
+        return self.with_classes(merged_classes(self.classes, other.classes, "other"))
+
+    def with_classes(self, classes: Array) -> ClassTargets:
+        """With these labels, the present ones among them; itself where there is no other."""
         return self if len(classes) == len(self.classes) else ClassTargets(classes, self.dtype)
+
+    def outputs_of(self, before: ClassTargets) -> Array:
+        return index_of(self.classes, before.classes)
 
     def __reduce__(self) -> Any:
         return type(self), (self.classes, self.dtype)

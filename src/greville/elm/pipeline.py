@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,30 +14,39 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..backend import Array
 from ..layers import UNITS_PER_INPUT, RandomLayer
-from ..linalg import Array
 from ..solvers import Opium, OpiumLight
-from ..solvers._choosing import ChoosingSolver
-from ..solvers._evidence import Path
-from ..solvers._exact import RootSolver
-from ..solvers._rows import FEW, block_length
-from ..threads import one_thread
-from ..validation import check_number, check_rows, check_something_counts, unchanged_on_error
+from ..threads import new_lock
+from ..validation import check_number, check_rows, check_something_counts
 from ._fields import NamedFields
-from ._merging import Merging
 from ._single import SingleRows
-from ._solvers import make_solver, solver_chooses
+from .capabilities import make_solver, solver_adds, solver_chooses
 from .chunk import Chunk
 from .fitted import WARMUP_ROWS, FittedELM
 from .hidden import HiddenMap
 from .sizing import check_size, hidden_size, most_units
 from .targets import Targets
+from .transformers import is_same_transformer, seeded
 from .units import Scaling
 from .warmup import Warmup
 
+# Held while a model is published, never while it learns.
+_publish_lock = new_lock()
 
-class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
-    """The layer, the solver, and the way of rows through both, block by block."""
+
+class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
+    """The layer, the solver, and the way of rows through both.
+
+    What was learned is one immutable value, `fitted_`. A method that learns makes another and
+    publishes it with one assignment; an exception on the way leaves the model as it was, and other
+    threads see the model before or after. A method that reads takes `fitted_` once.
+    """
+
+    fitted_: FittedELM
+
+    # The last `solver_`, and the template that it is a copy of.
+    _shown_solver: tuple[Any, Any] | None = None
 
     def __init__(
         self,
@@ -54,17 +63,16 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
 
     # Parameters
 
-    def _make_layer(self, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
+    def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
         """A transformer as `hidden` describes it, not yet fitted."""
         if isinstance(self.hidden, str) and self.hidden == "auto":
-            solver = self.solver_
             if isinstance(solver, Opium) and solver.epsilon == "auto":
                 size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
             else:
                 size = UNITS_PER_INPUT * n_inputs
             return RandomLayer(size, bias=True, random_state=self.random_state)
         if self._has_own_layer:
-            return _seeded(clone(self.hidden), self.random_state)
+            return seeded(clone(self.hidden), self.random_state)
         if not isinstance(self.hidden, Integral) or isinstance(self.hidden, bool):
             raise ValueError(
                 f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer object."
@@ -84,15 +92,14 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
             raise ValueError(f"standardize={self.standardize!r}: pass 'auto', True or False.")
         return bool(self.standardize)
 
-    def _check_size(self, n_inputs: int, dtype: Any) -> None:
+    def _check_size(self, solver: Any, n_inputs: int, dtype: Any) -> None:
         """Raise a NotEnoughMemory if layer and solver do not fit, before they are made."""
         size, what = 0, f"X with {n_inputs:,} columns"
         if isinstance(self.hidden, Integral):
             size, what = int(self.hidden), f"hidden={self.hidden!r} and {what}"
         elif isinstance(self.hidden, str) and self.hidden == "auto":
             size = hidden_size(n_inputs, most=most_units(dtype))
-        square = not isinstance(make_solver(self.solver), OpiumLight)
-        check_size(what, n_inputs, size, dtype, square=square)
+        check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
 
     # Rows as they are passed
 
@@ -106,9 +113,19 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
             return self.fitted_.hidden.dtype
         return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
-    def _all_or_nothing(self) -> AbstractContextManager[None]:
-        """An error in the block leaves the model as it was."""
-        return unchanged_on_error(self, *([self.solver_] if self._started else []))
+    @contextmanager
+    def _columns_restored_on_error(self) -> Iterator[None]:
+        """The first check of rows sets the number and names of columns: undo that on an error."""
+        before = {name: getattr(self, name) for name in _COLUMNS if hasattr(self, name)}
+        try:
+            yield
+        except BaseException:
+            for name in _COLUMNS:
+                if name in before:
+                    setattr(self, name, before[name])
+                else:
+                    self.__dict__.pop(name, None)
+            raise
 
     @property
     def _started(self) -> bool:
@@ -116,83 +133,53 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
 
     # Learning
 
+    def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> FittedELM:
+        """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
+
+        A transformer of the user's is fitted once, to the first rows, and so are the units then.
+        """
+        n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
+        self._check_size(solver, n_inputs, dtype)
+        none, scaling = chunk.part(slice(0)), Scaling()
+        if whole or self._has_own_layer:
+            scaling, targets = self._measure(chunk, targets)
+        seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
+        layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
+        layer.fit(scaling.apply(seen, dtype), chunk.y)
+        warms_up = not whole and not self._has_own_layer and self._standardizes()
+        return FittedELM.start(
+            HiddenMap(scaling, layer, n_inputs, dtype),
+            targets,
+            solver,
+            Warmup(none, 0, WARMUP_ROWS) if warms_up else None,
+        )
+
     def _fit(self, chunk: Chunk, targets: Targets) -> None:
         """Forget everything, then learn these rows; all of them set the units."""
         check_something_counts(chunk.weight)
-        self._start(chunk, targets, chunk.n, chunk)
-        self.solver_._fit(self.fitted_.rows(chunk))
+        self._publish(self._start(chunk, targets, whole=True).learn_all(chunk))
 
-    def _learn(self, chunk: Chunk, targets: Targets) -> None:
-        """Learn more rows of a stream, or its first."""
-        self._start_or_continue(chunk, targets)
-        if not self._extend_warmup(chunk):
-            self.solver_._learn(self.fitted_.rows(chunk))
-
-    def _record(self, chunk: Chunk, targets: Targets, *, spread: bool = False) -> list[Array]:
-        """Learn more rows of a stream; the prediction of each before it, and its spread."""
-        self._start_or_continue(chunk, targets)
-        parts: list[tuple[Array, ...]] = []
-        warmup = self.fitted_.warmup
-        for piece in [slice(0, chunk.n)] if warmup is None else warmup.pieces(chunk.n):
-            part, units = chunk.part(piece), self.fitted_.targets.scaling
-            rows = self.fitted_.rows(part)
-            if spread:
-                predicted, spreads = self._exact_solver()._record_with_spread(rows)
-                parts.append((units.undo(predicted), units.undo_spread(spreads)))
-            else:
-                parts.append((units.undo(self.solver_._record(rows)),))
-            self._extend_warmup(part)
-        return [np.concatenate(part) for part in zip(*parts, strict=True)]
-
-    def _start_or_continue(self, chunk: Chunk, targets: Targets) -> None:
-        """Make ready for the first rows of a stream, or for targets with more outputs."""
+    def _ready(self, chunk: Chunk, targets: Targets) -> FittedELM:
+        """What was learned so far of a stream, with an output for each target."""
         if not self._started:
-            warms_up = not self._has_own_layer  # which is fitted once: so are the units
-            self._start(chunk, targets, None, chunk.part(slice(0)) if warms_up else chunk)
-            if warms_up and self._standardizes():
-                warmup = Warmup(chunk.part(slice(0)), 0, WARMUP_ROWS)
-                self.fitted_ = replace(self.fitted_, warmup=warmup)
-        elif targets is not self.fitted_.targets:
-            self._add_outputs(targets)
+            return self._start(chunk, targets, whole=False)
+        return self._current().with_targets(targets)
 
-    def _start(self, chunk: Chunk, targets: Targets, n_rows: int | None, measured: Chunk) -> None:
-        """A new layer and a solver that has learned nothing, in the units of the rows measured."""
-        n_inputs, dtype = chunk.X.shape[1], targets.dtype
-        self._check_size(n_inputs, dtype)
-        scaling, targets = self._measure(measured, targets)
-        self.solver_ = make_solver(self.solver)
-        seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
-        layer = self._make_layer(n_inputs, n_rows, dtype).fit(scaling.apply(seen, dtype), chunk.y)
-        self.fitted_ = FittedELM(HiddenMap(scaling, layer, n_inputs, dtype), targets)
-        self._restart_solver()
+    def _current(self) -> FittedELM:
+        """What was learned so far, with the parameters that `solver_` has now."""
+        fitted, shown = self.fitted_, self._shown_solver
+        if shown is None or shown[0] is not fitted.template:
+            return fitted
+        algorithm = shown[1].algorithm()
+        if algorithm == fitted.solver.algorithm:
+            return fitted
+        template, solver = clone(shown[1]), fitted.solver.with_algorithm(algorithm)
+        self._shown_solver = template, shown[1]
+        return fitted._replace(solver=solver, template=template)
 
-    def _restart_solver(self) -> None:
-        """Let the solver start anew, for the layer and the targets there are."""
-        hidden, targets = self.fitted_.hidden, self.fitted_.targets
-        self.solver_._begin(hidden.n_units(), targets.n_outputs, hidden.dtype)
-
-    def _extend_warmup(self, chunk: Chunk) -> bool:
-        """Keep the first rows; where their units have changed learn all again, and return True."""
-        before = self.fitted_.warmup
-        if before is None:
-            return False
-        rows, changed = before.rows.joined(chunk), False
-        warmup = before.with_rows(rows, rows.n)
-        fitted = replace(self.fitted_, warmup=None if warmup.is_over else warmup)
-        if warmup.is_due_after(before):
-            scaling, targets = self._measure(rows.part(slice(warmup.n_measured)), fitted.targets)
-            new = replace(fitted, hidden=replace(fitted.hidden, scaling=scaling), targets=targets)
-            changed = not new.has_units_of(fitted)
-            fitted = new if changed else fitted
-        self.fitted_ = fitted
-        if changed:
-            self._restart_solver()
-            self.solver_._learn(fitted.rows(rows))
-        return changed
-
-    def _measure(self, chunk: Chunk, targets: Targets) -> tuple[Scaling, Targets]:
+    def _measure(self, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
         """The units of inputs and targets, from these rows."""
-        if not (self._standardizes() and chunk.n):
+        if not self._standardizes():
             return Scaling(), targets.unmeasured()
         scaling = Scaling.of_inputs(
             chunk.X,
@@ -202,38 +189,92 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
         )
         return scaling, targets.measured(chunk.y, chunk.weight)
 
+    def _publish(self, fitted: FittedELM) -> None:
+        """Show what was learned, all of it at once."""
+        with _publish_lock:
+            self.fitted_ = fitted
+
+    def _keep_flushed(self, fitted: FittedELM) -> None:
+        """Publish a value that was flushed while it was read, unless there is a newer one."""
+        flushed = fitted.flushed()
+        if flushed is not fitted:
+            with _publish_lock:
+                if self.fitted_ is fitted:
+                    self.fitted_ = flushed
+
     # Predicting
 
-    def _scores(self, X: Any, *, spread: bool = False) -> tuple[FittedELM, list[Array]]:
-        """The solver's outputs, of shape (n_samples, n_outputs), and their standard deviations."""
+    def _predicted(self, X: Any, *, spread: bool = False) -> tuple[Any, list[Array]]:
+        """The targets, the outputs of shape (n_samples, n_outputs), and standard deviations."""
         check_is_fitted(self)
-        fitted, solver, state = self.fitted_, self.solver_, None
-        if spread:
-            solver = self._exact_solver()
-            state = solver._flush()
-        X = self._checked_rows(X, reset=False)
-        W = solver._weights() if state is None else solver._weights_of(state)
-        length = block_length(W.shape[0], fitted.hidden.dtype)
-        parts: list[tuple[Array, ...]] = []
-        with one_thread if X.shape[0] < FEW else nullcontext():
-            for start in range(0, X.shape[0], length):
-                H = fitted.hidden.activations(X[start : start + length])
-                predicted = solver._predicted(H, W)
-                parts.append((predicted,) if state is None else (predicted, state.spread(H)))
-        return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
+        fitted = self.fitted_
+        self._check_spread(fitted, spread)
+        outputs = fitted.predict(self._checked_rows(X, reset=False), spread=spread)
+        self._keep_flushed(fitted)
+        return fitted.targets, outputs
 
-    def _exact_solver(self) -> RootSolver:
-        if not isinstance(self.solver_, RootSolver):
+    @staticmethod
+    def _check_spread(fitted: FittedELM, spread: bool) -> None:
+        if spread and not fitted.template.capabilities.tells_spread:
             raise ValueError(
-                f"return_std=True: {type(self.solver_).__name__} does not know how sure it is; use "
-                "the solver Opium, DynamicOpium, SlidingOpium or Greville."
+                f"return_std=True: {type(fitted.template).__name__} does not know how sure it is; "
+                "use the solver Opium, DynamicOpium, SlidingOpium or Greville."
             )
-        return self.solver_
+
+    # Models as sums over rows
+
+    @available_if(solver_adds)
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : estimators of the same kind with the same hidden layer and solver
+            Give them the same `random_state`, or the same fitted transformer.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_
+        for other in others:
+            self._check_mergeable(other)
+            fitted = fitted.merge(other.fitted_)
+        self._publish(fitted)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        mine, theirs = self.fitted_, other.fitted_
+        units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
+        if units[0] != units[1]:
+            raise ValueError(
+                "other: it has learned other units for its inputs or targets than this model; "
+                "bring the data to order one yourself, and pass standardize=False."
+            )
+        if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
+            raise ValueError(
+                "other: its hidden layer is not that of this model; give both the same "
+                "random_state, or the same fitted transformer as hidden."
+            )
 
     # What was learned
 
     @available_if(solver_chooses)
-    def path(self) -> Path:
+    def path(self) -> Any:
         """The evidence for each epsilon that was tried when it was last chosen.
 
         Returns
@@ -242,8 +283,8 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
             With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
         """
         check_is_fitted(self)
-        assert isinstance(self.solver_, ChoosingSolver)
-        return self.solver_.path()
+        solver: Any = self.solver_
+        return solver.path()
 
     @property
     def hidden_(self) -> Any:
@@ -251,29 +292,32 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
         return self.fitted_.hidden.layer
 
     @property
+    def solver_(self) -> Any:
+        """The fitted solver, as it is now; parameters set on it count for the next rows."""
+        fitted, shown = self.fitted_, self._shown_solver
+        if shown is None or shown[0] is not fitted.template:
+            self._shown_solver = shown = fitted.template, clone(fitted.template)
+        if not shown[1].__sklearn_is_fitted__() or shown[1].fitted_ is not fitted.solver:
+            shown[1].restore(fitted.solver)
+        return shown[1]
+
+    @property
     def epsilon_(self) -> float:
         """The epsilon in use, for the solvers Opium and DynamicOpium."""
         check_is_fitted(self)
-        if not isinstance(self.solver_, ChoosingSolver):
-            raise AttributeError(f"{type(self.solver_).__name__} has no epsilon_.")
-        return self.solver_.epsilon_
+        solver = self.solver_
+        if not solver.capabilities.chooses_epsilon:
+            raise AttributeError(f"{type(solver).__name__} has no epsilon_.")
+        return float(solver.epsilon_)
 
     @property
     def n_samples_seen_(self) -> int:
         """Number of rows learned so far."""
         check_is_fitted(self)
-        return self.solver_.n_samples_seen_
+        return self.fitted_.solver.n_seen
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k != "_last_one"}
-
-    def __copy__(self) -> Self:
-        """A copy that learns on its own: what both share is never changed in place."""
-        twin: Any = object.__new__(type(self))
-        vars(twin).update(vars(self))
-        if self._started:
-            twin.solver_ = copy(self.solver_)
-        return twin
+        return {k: v for k, v in super().__getstate__().items() if k not in _CACHES}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
@@ -284,9 +328,8 @@ class ELM(SingleRows, Merging, NamedFields, BaseEstimator, ABC):
         return tags
 
 
-def _seeded(transformer: Any, random_state: Any) -> Any:
-    """Seed whatever in the transformer has a random_state that is None."""
-    for name, value in transformer.get_params().items():
-        if value is None and (name == "random_state" or name.endswith("__random_state")):
-            transformer.set_params(**{name: random_state})
-    return transformer
+# Attributes that are found again when they are wanted.
+_CACHES = ("_last_one", "_shown_solver")
+
+# What scikit-learn's checks remember about X.
+_COLUMNS = ("n_features_in_", "feature_names_in_")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +9,12 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import Array
-from ..solvers import Opium
+from ..backend import Array
 from ..validation import check_magnitude, check_representable, check_targets, check_weights
-from ._solvers import solver_is_additive, solver_is_online, solver_is_opium
+from .capabilities import solver_is_online, solver_leaves_out, solver_removes
 from .chunk import Chunk
 from .pipeline import ELM
-from .targets import NumericTargets, Targets
+from .targets import NumericTargets
 
 
 class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
@@ -89,7 +87,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         -------
         self
         """
-        with self._all_or_nothing():
+        with self._columns_restored_on_error():
             self._fit(*self._checked(X, y, sample_weight, reset=True))
         return self
 
@@ -107,8 +105,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         -------
         self
         """
-        with self._all_or_nothing():
-            self._learn(*self._checked(X, y, sample_weight, reset=not self._started))
+        with self._columns_restored_on_error():
+            chunk, targets = self._checked(X, y, sample_weight, reset=not self._started)
+            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
         return self
 
     @available_if(solver_is_online)
@@ -136,13 +135,16 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             What `predict` would have said of each; infinite for the first row. Only if
             `return_std`.
         """
-        with self._all_or_nothing():
-            rows = self._checked(X, y, sample_weight, reset=not self._started)
-            parts = self._record(*rows, spread=return_std)
-            shaped = tuple(map(rows[1].shaped, parts))
-            return shaped if return_std else shaped[0]
+        with self._columns_restored_on_error():
+            chunk, targets = self._checked(X, y, sample_weight, reset=not self._started)
+            ready = self._ready(chunk, targets)
+            self._check_spread(ready, return_std)
+            fitted, parts = ready.record(chunk, self._measure, spread=return_std)
+            self._publish(fitted)
+        shaped = tuple(map(targets.shaped, parts))
+        return shaped if return_std else shaped[0]
 
-    @available_if(solver_is_additive)
+    @available_if(solver_removes)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows learned earlier: as if they had never been there, to rounding.
 
@@ -166,13 +168,11 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             If they cannot be removed; the model is then as it was.
         """
         check_is_fitted(self)
-        with self._all_or_nothing():
-            chunk, _ = self._checked(X, y, sample_weight, reset=False)
-            self.solver_._unlearn(self.fitted_.rows(chunk))
-            self.fitted_ = replace(self.fitted_, warmup=None)
+        chunk, _ = self._checked(X, y, sample_weight, reset=False)
+        self._publish(self.fitted_.unlearn(chunk))
         return self
 
-    @available_if(solver_is_opium)
+    @available_if(solver_leaves_out)
     def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predict each of these rows, which were learned, as if it alone had not been.
 
@@ -192,8 +192,8 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         """
         check_is_fitted(self)
         chunk, targets = self._checked(X, y, sample_weight, reset=False)
-        assert isinstance(self.solver_, Opium)
-        predicted = self.solver_._left_out(self.fitted_.rows(chunk))
+        fitted = self.fitted_
+        predicted = fitted.solver.leave_out(fitted.rows(chunk))
         return targets.shaped(targets.scaling.undo(predicted))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -213,9 +213,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             noise, estimated from the residuals, and that of the weights. Nine in ten targets lie
             within 1.64 of them, where the model is right. Only if `return_std`.
         """
-        fitted, (y, *std) = self._scores(X, spread=return_std)
-        targets = fitted.targets
-        assert isinstance(targets, NumericTargets)
+        targets, (y, *std) = self._predicted(X, spread=return_std)
         predicted = targets.shaped(targets.scaling.undo(y))
         if not return_std:
             return predicted
@@ -234,9 +232,13 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         Y = y.reshape(len(y), -1)
         if reset:
             return Chunk(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)
-        self.solver_._check_outputs("y", Y)
         targets = self.fitted_.targets
         assert isinstance(targets, NumericTargets)
+        if Y.shape[1] != targets.n_outputs:
+            raise ValueError(
+                f"y: got {Y.shape[1]} outputs, but this model was started with "
+                f"{targets.n_outputs}; pass as many, or call fit to start again."
+            )
         return Chunk(X, Y, weight), targets
 
     def _target_fields(self, targets: NumericTargets) -> dict[str, Any]:
@@ -246,9 +248,3 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
     def _targets_of(cls, fields: dict[str, Any], dtype: Any) -> NumericTargets:
         n, flat, units = (fields.pop(k) for k in ("_n_targets", "_flat", "_target_scaling"))
         return NumericTargets(n, flat, dtype, units)
-
-    def _add_outputs(self, targets: Targets) -> None:
-        raise AssertionError("the number of targets of a regression is fixed")
-
-    def _merge(self, other: Any) -> None:
-        self.solver_._merge(other.solver_)

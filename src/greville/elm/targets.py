@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ..validation import (
     check_magnitude,
     check_one_target,
@@ -51,6 +51,14 @@ class Targets(ABC):
     def decode_one(self, output: Any) -> Any:
         """What to return for the solver's outputs for one row."""
 
+    @abstractmethod
+    def merged(self, other: Self) -> Self:
+        """What is known to either of two models that are merged."""
+
+    def outputs_of(self, before: Self) -> Array:
+        """Which outputs were those of targets with fewer."""
+        return np.arange(before.n_outputs)
+
     def measured(self, y: Array, weight: Array | None) -> Self:
         """The same with units from these rows."""
         return self
@@ -68,6 +76,10 @@ class NumericTargets(Targets):
     flat: bool
     dtype: Any
     scaling: Scaling = field(default_factory=Scaling)
+    limit: float = field(init=False)  # of the square of a target
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def encode(self, y: Array) -> Callable[[slice], Array]:
         with np.errstate(over="ignore"):
@@ -78,14 +90,14 @@ class NumericTargets(Targets):
     def encode_one(self, y: Any) -> Any:
         scaling = self.scaling
         usual = scaling.unit is None and self.flat and isinstance(y, float)
-        if usual and y * y < largest_square(self.dtype):
+        if usual and y * y < self.limit:
             return y
         y = check_one_target(y, "y", self.n_outputs, self.flat, np.float64)
         check_representable("y", np.atleast_1d(y), self.dtype)
         with np.errstate(over="ignore"):
             scaled = scaling.apply(np.reshape(y, (1, -1)), self.dtype).astype(self.dtype)[0]
         check_magnitude("y", scaled, passed=np.atleast_1d(y))
-        return scaled[0] if self.flat else scaled
+        return scaled[0] if self.n_outputs == 1 else scaled
 
     def one_of_chunk(self, y: Any) -> Array:
         return np.reshape(y, (1, -1)).astype(np.float64)
@@ -97,6 +109,9 @@ class NumericTargets(Targets):
         if self.flat:
             return self.dtype.type(output)
         return np.array(output, self.dtype).reshape(self.n_outputs)
+
+    def merged(self, other: Self) -> Self:
+        return self
 
     def shaped(self, Y: Array) -> Array:
         """Rows of outputs in the shape of the targets."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..linalg import Array
+from ..backend import Array
 
 # The mean square length of a row after scaling. Weights uniform in ±0.5 then make sums with a
 # standard deviation of 0.7: units neither linear nor saturated.

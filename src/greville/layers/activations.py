@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from ..linalg import Array
+from ..backend import Array
 
 Activation = str | Callable[[Array], Array]
 

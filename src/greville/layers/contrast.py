@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..linalg import Array, matmul
+from ..backend import Array
 from ..validation import check_length, check_number, naming
 from .activations import Activation
 from .fields import Fields, packed, with_length
-from .protocol import Layer, working_dtype
+from .protocol import Layer, product, working_dtype
 
 # Units made at a time: each needs a few copies of an image.
 _AT_ONCE = 1024
@@ -244,7 +244,7 @@ class ClassLayer(SampleLayer):
             for start in range(0, len(turns), _AT_ONCE):
                 chosen = turns[start : start + _AT_ONCE]
                 signs = 2.0 * random.randint(2, size=(len(chosen), len(samples))) - 1
-                units[chosen] = matmul(signs.astype(samples.dtype), np.ascontiguousarray(samples))
+                units[chosen] = product(signs.astype(samples.dtype), np.ascontiguousarray(samples))
         return units if masks is None else units * masks
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..linalg import Array
+from ..backend import Array
 from ..validation import check_number
 from .activations import Activation
 from .protocol import Layer

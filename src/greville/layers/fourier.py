@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .. import linalg
-from ..linalg import Array
+from .. import backend
+from ..backend import Array
 from ..validation import check_memory, check_number, check_switch
 from .protocol import Layer
 
@@ -96,9 +96,9 @@ class FourierLayer(Layer):
         width = np.sqrt(2 * self.gamma_)
         if not self.orthogonal:
             return width * random.normal(size=(n, n_features)).T
-        blocks = []
+        b, square, blocks = backend.default(), (n_features, n_features), []
         for _ in range(0, n, n_features):
-            directions = linalg.orthogonal(random.normal(size=(n_features, n_features)))
+            directions = b.to_numpy(b.orthogonal(b.asarray(random.normal(size=square))))
             lengths = np.sqrt(random.chisquare(n_features, size=n_features))
             blocks.append(directions * lengths)  # each as long as a row of normal numbers
         return width * np.hstack(blocks)[:, :n]

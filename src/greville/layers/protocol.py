@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..linalg import SHARED, Array, matmul, matvec
+from .. import backend
+from ..backend import Array
 from ..threads import one_thread
 from ..validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
 from .activations import Activation, activate, check_activation
@@ -111,11 +113,13 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         weights = self.weights_.astype(x.dtype, copy=False)
         if sparse.issparse(weights):
             h = weights.T @ x
-        elif weights.size < SHARED or weights.size > _WORTH_TWO_THREADS:
-            h = matvec(weights.T, x)
         else:
-            with one_thread:
-                h = matvec(weights.T, x)
+            _, gemv, _, shared = _kernels(x.dtype)
+            if weights.size < shared or weights.size > _WORTH_TWO_THREADS:
+                h = gemv(1.0, weights.T, x)
+            else:
+                with one_thread:
+                    h = gemv(1.0, weights.T, x)
         if self.bias_ is not None:
             h += self.bias_.astype(x.dtype, copy=False)
         return self._activated(h[None])[0]
@@ -127,7 +131,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             H = weights.T @ (X.toarray() if sparse.issparse(X) else X).T
             H = np.ascontiguousarray(H.T)
         else:
-            H = np.asarray(X @ weights) if sparse.issparse(X) else matmul(X, weights)
+            H = np.asarray(X @ weights) if sparse.issparse(X) else product(X, weights)
         if shift is not None:
             H -= (shift @ self.weights_).astype(H.dtype)
         if self.bias_ is not None:
@@ -159,6 +163,19 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 def takes_checked_rows(transformer: Any) -> bool:
     """Whether `activations` is what `transform` does: it is a Layer that has not overridden it."""
     return isinstance(transformer, Layer) and type(transformer).transform is Layer.transform
+
+
+def product(A: Array, B: Array) -> Array:
+    """A @ B for NumPy arrays, on the backend in use."""
+    b = backend.default()
+    with b.few_threads(2.0 * A.shape[0] * A.shape[1] * B.shape[1]):
+        return b.to_numpy(b.matmul(b.asarray(A), b.asarray(B)))
+
+
+@cache
+def _kernels(dtype: Any) -> Any:
+    """Operations on single rows, which are NumPy arrays whatever the backend."""
+    return backend.get("scipy").kernels(dtype)
 
 
 def working_dtype(X: Any) -> Any:

@@ -142,16 +142,22 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             Whether the targets are 1-d.
         """
         shape = Shape(backend.default(), n_hidden, n_outputs, np.dtype(dtype))
-        self._restore(Fitted.start(self.algorithm(), shape), flat=flat)
-        return self
+        return self.restore(Fitted.start(self.algorithm(), shape), flat=flat)
 
     def update(self, fitted: Fitted) -> None:
         """Publish what was learned, with one assignment."""
         with self._lock:
             self._fitted = fitted
 
-    def _restore(self, fitted: Fitted, *, flat: bool) -> None:
-        """Go on from a value."""
+    def restore(self, fitted: Fitted, *, flat: bool = False) -> Self:
+        """Go on from what a solver with these parameters has learned.
+
+        Parameters
+        ----------
+        fitted : Fitted
+        flat : bool
+            Whether the targets are 1-d.
+        """
         shape = fitted.shape
         self._dtype, self._dot = shape.dtype, DOT[shape.dtype]
         self._row_shape, self._limit = (shape.n_hidden,), largest_square(shape.dtype)
@@ -159,6 +165,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         self.n_features_in_ = shape.n_hidden
         self._lock = new_lock()
         self._fitted = fitted
+        return self
 
     def _keep_flushed(self, fitted: Fitted) -> None:
         """Publish a value that was flushed while it was read, unless there is a newer one."""

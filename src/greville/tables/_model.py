@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..elm import ELMClassifier, ELMRegressor, Warmup, emptied
+from ..elm import ELMClassifier, ELMRegressor, Warmup
 from ..files import check_fits
 from ._batch import Batch, TableError, Troubles
 from ._columns import LARGEST, UnknownType, plain
@@ -510,7 +510,7 @@ class TableModel:
         if other.estimator is None:
             raise TableError("the model has learned nothing yet that another could be like.")
         other.freeze()
-        other.estimator = emptied(other.estimator)
+        other.estimator.fitted_ = other.estimator.fitted_.emptied()
         other.n_rows = other.n_without_target = 0
         return other
 
