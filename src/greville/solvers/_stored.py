@@ -97,8 +97,9 @@ def _to_fields(solver: Solver) -> Fields:
     return fields
 
 
-def _from_fields(cls: type[Solver], fields: Fields) -> Solver:
-    solver, fields = object.__new__(cls), dict(fields)
+def _from_fields(cls: type[Solver], fields: Fields) -> Any:
+    solver: Any = object.__new__(cls)
+    fields = dict(fields)
     learned = [fields.pop(k, None) for k in ("state", "n_seen", "n_outputs", "dtype", "flat")]
     vars(solver).update(fields)
     state, n_seen, n_outputs, dtype, flat = learned
@@ -106,7 +107,7 @@ def _from_fields(cls: type[Solver], fields: Fields) -> Solver:
         b = backend.default()
         shape = Shape(b, fields["n_features_in_"], n_outputs, dtype)
         state = b.asarray(state) if isinstance(state, np.ndarray) else state
-        solver._restore(Fitted(solver.algorithm(), shape, state, n_seen), flat=flat)
+        solver.restore(Fitted(solver.algorithm(), shape, state, n_seen), flat=flat)
     return solver
 
 
@@ -125,14 +126,20 @@ def _check_fitted(solver: Solver) -> None:
         require(fits, "feature_names_in_ has another length")
 
 
+def takes_memory_to_read(fitted: Fitted) -> bool:
+    """Whether weights are read from a large root that has to be made from sums."""
+    state = getattr(fitted.state, "exact", fitted.state)
+    return isinstance(state, Chosen) and state.n_hidden**2 > _MAX_TRIED
+
+
 def _try_out(solver: Solver) -> None:
     """Weights and a prediction must be finite."""
     if not hasattr(solver, "fitted_"):
         return
     fitted = solver.fitted_
-    state, largest = fitted.state, _MAX_WEIGHT[fitted.dtype.char]
-    state = getattr(state, "exact", state)
-    if isinstance(state, Chosen) and state.sums.R.shape[0] ** 2 > _MAX_TRIED:
+    largest = _MAX_WEIGHT[fitted.dtype.char]
+    if takes_memory_to_read(fitted):
+        state = getattr(fitted.state, "exact", fitted.state)
         R, Z = (fitted.shape.backend.to_numpy(A) for A in (state.sums.R, state.sums.Z))
         bound = float(np.abs(Z).sum(dtype=np.float64)) / (2 * state.epsilon)
         require(bound < largest, "the solution is too large")  # |W| <= |Z| / (2 epsilon)
