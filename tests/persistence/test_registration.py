@@ -12,6 +12,7 @@ from greville import ELMRegressor, RandomLayer, persistence
 from greville.fields import array, count, finite, known, number, require, stored
 from greville.layers import Layer, stored_layer
 from greville.persistence import ModelFileError
+from greville.solvers import Algorithm, OnlineSolver, stored_solver
 
 from .models import content, forge, take_apart, there_and_back
 
@@ -80,6 +81,58 @@ class Distances(TransformerMixin, BaseEstimator):
         self._cache = X
         low, high = np.abs(X - self.box_.least), np.abs(X - self.box_.largest)
         return np.hstack([low**self.power, high**self.power])
+
+
+@persistence.register
+@stored()
+@dataclass(frozen=True)
+class Running:
+    """The sums of a solver of its own: H'Y and the squares of H, by columns."""
+
+    products: Annotated[np.ndarray, array(2)]
+    squares: Annotated[np.ndarray, array(1)]
+
+
+@dataclass(frozen=True)
+class ColumnByColumn(Algorithm):
+    """Each weight is learned as if its column were the only one."""
+
+    ridge: float
+
+    def start(self, shape):
+        size = shape.n_hidden, shape.n_outputs
+        return Running(np.zeros(size, shape.dtype), np.zeros(size[0], shape.dtype))
+
+    def learn(self, shape, state, rows, seen):
+        H, Y = rows.make(0, rows.n)
+        return Running(state.products + H.T @ Y, state.squares + (H**2).sum(axis=0))
+
+    def weights(self, state):
+        return state.products / (state.squares + self.ridge)[:, None]
+
+
+@persistence.register
+@stored_solver({"ridge": number}, Running)
+class Columns(OnlineSolver):
+    def __init__(self, ridge=1.0):
+        self.ridge = ridge
+
+    def algorithm(self):
+        return ColumnByColumn(float(self.ridge))
+
+
+def test_a_solver_from_elsewhere_alone_and_in_a_model(rng, tmp_path):
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] - 2 * X[:, 1]
+    solver = Columns(0.5).partial_fit(X[:50], y[:50]).partial_fit(X[50:60], y[50:60])
+    estimator = ELMRegressor(RandomLayer(8, random_state=0), Columns(0.5))
+    for model in (solver, estimator.partial_fit(X[:150], y[:150])):
+        loaded = there_and_back(model, tmp_path)
+        for m in (model, loaded):
+            m.partial_fit(X[150:], y[150:])
+        assert np.array_equal(model.predict(X), loaded.predict(X))
+        assert content(model) == content(loaded)
+    assert solver.n_samples_seen_ == 110
 
 
 @pytest.mark.parametrize("layer", [SineLayer(8, random_state=0), NegativeLayer(8), Distances(1.5)])

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # Numbers in a row, or in the weights, for which a file need not have an array of that size.
 _MAX_NUMBERS = 1 << 23
 
+# Larger sizes have squares that are not finite.
+_MAX_SIZE = 1e150
+
 
 def check_mean(mean: Mean) -> None:
     require(mean.count >= 0, "a mean has a negative count")
@@ -40,17 +43,22 @@ def check_state(state: State) -> None:
     require(fits, "the loss of a state does not fit it")
     sizes = (state.prior, state.largest_row, state.lost, state.count, state.count_of_squares)
     require(min(sizes) >= 0 and bool((state.loss >= 0).all()), "a state has a negative size")
+    arrays = [state.R, state.Z]
     if state.mean is not None:
         fits = state.mean.row.shape == (M,) and state.mean.target.shape == (n_outputs,)
         require(fits, "the mean of a state does not fit it")
+        arrays += [state.mean.row[None, :], state.mean.target[None, :]]
+    squares = sum(float(b.column_squares(A).sum()) for A in arrays)
+    fits = squares < np.finfo(state.dtype).max and max(state.prior, state.count) < _MAX_SIZE
+    require(fits, "the numbers of a state are too large")
     wide = M * (n_outputs + 4) > _MAX_NUMBERS + rank * (rank + M + n_outputs)
     require(not wide, "a state is too wide")
 
 
 def check_chosen(chosen: Chosen) -> None:
     require(chosen.sums.basis is None, "the sums of a state have a basis")
-    fits = chosen.epsilon >= chosen.sums.prior and chosen.epsilon > 0 and chosen.least >= 0
-    require(fits, "a state has an impossible epsilon")
+    fits = chosen.sums.prior <= chosen.epsilon < _MAX_SIZE and 0 <= chosen.least < _MAX_SIZE
+    require(fits and chosen.epsilon > 0, "a state has an impossible epsilon")
 
 
 def check_path(path: Path) -> None:
@@ -64,33 +72,37 @@ def check_fading(fading: Fading) -> None:
 
 
 def check_memories(memories: Memories) -> None:
-    mixture, sizes = memories.mixture, {size_of(state) for state in memories.states}
-    require(len(memories.states) == len(mixture.log_prior), "the mixture lacks some of its states")
+    mixture, n = memories.mixture, len(memories.states)
+    require(n == len(mixture.log_prior), "the mixture lacks some of its states")
+    sizes = {size_of(state) for state in memories.states}
     require(len(sizes) == 1, "the states of the mixture do not agree")
-    fits = mixture.squares.shape == (len(memories.states), sizes.pop()[1])
+    fits = mixture.squares.shape == (n, (sizes.pop() or (0, 0))[1])
     fits = fits and mixture.squares.dtype == np.float64 and bool((mixture.squares >= 0).all())
     require(fits and mixture.count >= 0, "the errors of the mixture do not fit it")
 
 
 def check_window(window: Window) -> None:
-    b, (M, n_outputs, dtype) = window.state.backend, size_of(window)
+    b, M, dtype = window.state.backend, window.state.n_hidden, window.state.dtype
+    n_outputs = window.state.Z.shape[1]
     require(window.state.mean is None, "the state of a window has a mean")
     for rows in window.kept:
         fits = rows.H.shape[1:] == (M,) and rows.Y.shape[1:] == (n_outputs,)
         fits = fits and b.dtype_of(rows.H) == b.dtype_of(rows.Y) == dtype
         require(fits, "the rows of the window have another width or dtype than the state")
-        fits = rows.weight.dtype.char in "fd" and bool((rows.weight >= 0).all())
-        require(fits, "the weights of the window are negative or no floats")
+        fits = rows.weight.dtype == np.float64 and bool((rows.weight >= 0).all())
+        require(fits, "the weights of the window are negative or not float64")
 
 
-def size_of(state: Any) -> tuple[int, int, np.dtype[Any]]:
-    """The number of hidden units, that of outputs, and the dtype of what a solver has learned."""
+def size_of(state: Any) -> tuple[int, int, np.dtype[Any]] | None:
+    """The numbers of hidden units and of outputs, and the dtype; None for states not of here."""
     inner = _inside(state)
     if inner is not None:
         return size_of(inner)
     if isinstance(state, np.ndarray):
         return (*state.shape, state.dtype)  # the weights themselves
-    return state.n_hidden, int(state.Z.shape[1]), state.dtype
+    if hasattr(state, "Z"):
+        return state.n_hidden, int(state.Z.shape[1]), state.dtype
+    return None
 
 
 def structure_of(state: Any) -> tuple[Any, ...]:

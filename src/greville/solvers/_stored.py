@@ -115,8 +115,9 @@ def _check_fitted(solver: Solver) -> None:
     fitted = solver.fitted_
     shape, state = fitted.shape, fitted.state
     require(shape.n_hidden >= 1 and shape.n_outputs >= 1, "the solver has no weights")
-    size = (shape.n_hidden, shape.n_outputs, shape.dtype)
-    require(size_of(state) == size, "the state has another size or dtype than the solver")
+    found, size = size_of(state), (shape.n_hidden, shape.n_outputs, shape.dtype)
+    fits = found is None or found == size
+    require(fits, "the state has another size or dtype than the solver")
     require(shape.n_outputs == 1 or not solver._flat, "1-d targets have several outputs")
     small = fitted.algorithm.start(replace(shape, n_hidden=1, n_outputs=1))
     fits = structure_of(small) == structure_of(state)
@@ -145,7 +146,9 @@ def _try_out(solver: Solver) -> None:
         require(bound < largest, "the solution is too large")  # |W| <= |Z| / (2 epsilon)
         require(max(R.max(), -R.min()) < np.sqrt(largest) / len(R), "the state is too large")
         return
-    W = fitted.weights()
+    W, shape = fitted.weights(), fitted.shape
+    fits = len(W) - shape.n_hidden in (0, 1) and W.shape[1] == shape.n_outputs
+    require(fits and W.dtype == shape.dtype, "the solution has another size or dtype")
     require_finite(W, "the solution")
     require(np.abs(W).max(initial=0.0) < largest, "the solution is too large")
     zeros = np.zeros((1, fitted.shape.n_hidden), fitted.dtype)

@@ -49,7 +49,7 @@ class WindowRows:
         if weight is None:
             return cls(H, Y, np.ones(rows.n))
         root = b.asarray(np.sqrt(weight)[:, None], b.dtype_of(H))
-        return cls(root * H, root * Y, weight)
+        return cls(root * H, root * Y, weight.astype(np.float64))
 
     # As a `Chunk` that is learned
 
