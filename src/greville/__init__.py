@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import augment, datasets
     from .elm import ELMClassifier, ELMRegressor
-    from .files import load, save
     from .layers import (
         ClassLayer,
         ContrastLayer,
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
         RandomLayer,
         ReceptiveFieldLayer,
     )
+    from .persistence import load, save
     from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
 
 __version__ = "0.1.0"
@@ -41,11 +41,11 @@ __all__ = [
 ]
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
-_ROOMS = {
+_PACKAGES = {
     "ELMClassifier": "elm",
     "ELMRegressor": "elm",
-    "load": "files",
-    "save": "files",
+    "load": "persistence",
+    "save": "persistence",
     **dict.fromkeys(
         ("ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"),
         "layers",
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("augment", "datasets"):
         return import_module(f".{name}", __name__)
-    value = getattr(import_module(f".{_ROOMS.get(name, 'solvers')}", __name__), name)
+    value = getattr(import_module(f".{_PACKAGES.get(name, 'solvers')}", __name__), name)
     globals()[name] = value
     return value
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .fields import count, each, finite, require, stored
 from .linalg import Array
 from .validation import check_number, naming
 
@@ -22,6 +23,27 @@ _BOLDNESS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
 _TAIL = 2.0
 
 
+def _check_fields(monitor: DriftMonitor) -> None:
+    bets, known = monitor._bets, monitor._known
+    require(0 < monitor.rate < 1 and monitor.warmup >= 1, "the monitor has impossible settings")
+    require(len(bets) == len(_BOLDNESS) and min(bets) >= 0, "the monitor has other bets")
+    require(len(known) <= _MOST, "the monitor has too many errors")
+    require(known == sorted(known) and min(known, default=0) >= 0, "errors are not sorted")
+
+
+@stored(
+    parameters={
+        "rate": finite,
+        "warmup": count,
+        "n_seen_": count,
+        "alarms_": each(count),
+        "statistic_": finite,
+        "bets": each(finite).kept_in("_bets"),
+        "errors": each(finite).kept_in("_known"),
+    },
+    whole=True,
+    check=_check_fields,
+)
 class DriftMonitor:
     """Watches the errors of a model and raises an alarm when they are not what they were.
 

@@ -68,7 +68,7 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _is_yours(error: Exception) -> bool:
-    from ..files import ModelFileError
+    from ..persistence import ModelFileError
     from ..tables import TableError
 
     return isinstance(error, (TableError, ModelFileError))
@@ -117,12 +117,18 @@ def _without_nan(tree: Any) -> Any:
 
 def load_table_model(path: Path) -> Any:
     """The model of a file, if it is one of tables."""
-    from ..files import ModelFileError, load
+    return read_table_model(path)[0]
+
+
+def read_table_model(path: Path) -> tuple[Any, str]:
+    """The model of a file, if it is one of tables, and the checksum of the file."""
+    from ..persistence import ModelFileError, open_file
     from ..tables import Stream, TableModel
 
     if not path.exists():
         raise ModelFileError(f"{path}: there is no such file.")
-    model = load(path)
+    file = open_file(path)
+    model = file.model
     if isinstance(model, Stream):
         model = model.settled()
     if not isinstance(model, TableModel):
@@ -130,7 +136,7 @@ def load_table_model(path: Path) -> Any:
             f"{path}: it holds a {type(model).__name__} saved from Python; this command needs a "
             "model made by greville train or greville stream."
         )
-    return model.settle()
+    return model.settle(), file.header["checksum"]
 
 
 def check_writable(path: Path) -> None:
@@ -174,7 +180,7 @@ def check_picture(path: Path | None) -> None:
 
 
 def save_picture(figure: Any, path: Path) -> None:
-    from ..files import whole_file
+    from ..persistence import whole_file
 
     with whole_file(path) as new:
         figure.savefig(new, format=path.suffix.lower()[1:], dpi=150)

@@ -43,7 +43,7 @@ def info(model: Model, as_json: JsonOption = False) -> None:
 
         greville info model.greville --json
     """
-    from ..files import read
+    from ..persistence import read
     from ..tables import Stream, TableModel
 
     found, extra, header = read(model)
@@ -126,7 +126,7 @@ def merge(
 
         greville merge one.greville two.greville -o both.greville
     """
-    from ..files import save
+    from ..persistence import save
     from ..tables import TableError
 
     if len(models) < 2:
@@ -166,7 +166,7 @@ def unlearn(
 
         greville unlearn model.greville withdrawn.csv
     """
-    from ..files import locked
+    from ..persistence import locked
 
     output = output or model
     check_writable(output)
@@ -184,7 +184,7 @@ def _unlearn(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from ..files import save
+    from ..persistence import save
     from ..tables import Troubles, find_sources, read
 
     known = load_table_model(model)

@@ -97,7 +97,7 @@ def stream(
 
         greville stream --target y --id order --model trained.greville < orders.jsonl
     """
-    from ..files import locked
+    from ..persistence import locked
 
     settings = settings_of_a_model(
         "numbers" if task == Task.auto else task,
@@ -124,8 +124,8 @@ def _answer(
     quiet: bool,
 ) -> None:
     """Answer lines until there are no more."""
-    from ..files import save
     from ..monitor import DriftMonitor
+    from ..persistence import save
     from ..tables import Troubles
 
     if watch and state.monitor is None:
@@ -176,7 +176,7 @@ def _opened(
     settings: dict[str, Any],
 ) -> Any:
     """The stream to go on with, or a new one."""
-    from ..files import load
+    from ..persistence import load
     from ..tables import Stream, TableError, TableModel
 
     if checkpoint is not None and checkpoint.exists():

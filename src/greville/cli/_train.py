@@ -18,7 +18,7 @@ from ._common import (
     check_apart,
     check_writable,
     counted,
-    load_table_model,
+    read_table_model,
     report_troubles,
     reported,
     say,
@@ -117,7 +117,7 @@ def train(
 
         zcat big.csv.gz | greville train - --target y --on-error skip
     """
-    from ..files import locked
+    from ..persistence import locked
 
     how = reading(format, delimiter, no_header, encoding)
     settings = settings_of_a_model(
@@ -146,7 +146,8 @@ def _learn_files(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from ..files import save
+    from ..fields import compact
+    from ..persistence import save
     from ..tables import Stopped, Troubles, find_sources, in_chunks, read
 
     model, base = _model_to_train(target, resume, like, settings)
@@ -179,6 +180,7 @@ def _learn_files(
                     with stop.at_once():
                         learned, met = model.twin(), troubles.copy()
                         learned.learn(chunk, met)
+                        compact(learned)  # as a checkpoint does: it changes no bit then
                     model, troubles, done = learned, met, done + sum(map(len, chunk))
                     advance(chunk[-1], done)
                     if done - saved >= every:
@@ -216,7 +218,6 @@ def _model_to_train(
     target: str | None, resume: Path | None, like: Path | None, settings: dict[str, Any]
 ) -> tuple[Any, str]:
     """The model to go on with, and what tells it from others."""
-    from ..files import read
     from ..tables import TableError, TableModel
 
     if resume is not None and like is not None:
@@ -226,11 +227,11 @@ def _model_to_train(
         if target is None:
             raise TableError("--target is missing: name the column to predict.")
         return TableModel(target, **settings), target
-    model = load_table_model(base)
+    model, checksum = read_table_model(base)
     check_left_out(settings, base)
     if target not in (None, model.target):
         raise TableError(f"--target {target}: {base} learns {model.target!r}; leave --target out.")
-    return model if like is None else model.forgotten(), read(base)[2]["checksum"]
+    return model if like is None else model.forgotten(), checksum
 
 
 def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str) -> str:
@@ -242,14 +243,19 @@ def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str
 
 def _restored(checkpoint: Path, run: str, troubles: Any, output: Path) -> tuple[Any, int] | None:
     """The model of a checkpoint and the rows it has seen; None if its run has ended since."""
-    from ..files import read
+    from ..persistence import open_file
     from ..tables import TableError, TableModel
 
-    model, extra, _ = read(checkpoint)
+    file = open_file(checkpoint)
+    model, extra = file.model, file.extra
     if isinstance(model, TableModel) and extra and extra.get("run") == run:
         troubles.count, troubles.first = int(extra["skipped"]), list(extra["reasons"])
         return model, int(extra["rows"])
-    if extra and output.exists() and (read(output)[1] or {}).get("finished") == extra.get("run"):
+    if (
+        extra
+        and output.exists()
+        and (open_file(output).extra or {}).get("finished") == extra.get("run")
+    ):
         checkpoint.unlink()
         say(f"That run has ended, and {output} is complete; {checkpoint} was removed.")
         return None

@@ -8,8 +8,28 @@ import numpy as np
 from scipy import sparse
 
 from ..backend import Array
+from ..fields import array, matrix, nothing, require, stored, words
+
+LABELS = array(1, "biuf") | words
 
 
+def _check_fields(chunk: Chunk) -> None:
+    require(len(chunk.y) == chunk.n, "there are not as many targets as rows")
+    weight = chunk.weight
+    fits = weight is None or (len(weight) == chunk.n and bool((weight >= 0).all()))
+    require(fits, "the weights of rows do not fit them")
+
+
+@stored(
+    parameters={
+        "X": array(2, "biuf") | matrix("csr"),
+        "y": array(2) | LABELS,
+        "weight": nothing | array(1),
+    },
+    check=_check_fields,
+    to_fields=lambda chunk: chunk._asdict(),
+    from_fields=lambda cls, fields: cls(**fields),
+)
 class Chunk(NamedTuple):
     """Checked rows: inputs, dense or sparse, targets or labels, and weights where there are any."""
 

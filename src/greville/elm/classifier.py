@@ -21,9 +21,10 @@ from .labels import (
     merged_classes,
     nearest_probabilities,
 )
-from .pipeline import ELM
+from .pipeline import ELM, stored_estimator
 
 
+@stored_estimator(ClassTargets)
 class ELMClassifier(ClassifierMixin, ELM):
     """Classification with a random hidden layer and exact, online output weights.
 
@@ -311,14 +312,6 @@ class ELMClassifier(ClassifierMixin, ELM):
         if targets is not self.fitted_.targets:
             raise ValueError("y: it has labels that were never learned.")
         return chunk, targets
-
-    def _target_fields(self, targets: ClassTargets) -> dict[str, Any]:
-        return {"classes_": targets.classes}
-
-    @classmethod
-    def _targets_of(cls, fields: dict[str, Any], dtype: Any) -> ClassTargets:
-        del fields["_target_scaling"]
-        return ClassTargets(fields.pop("classes_"), dtype)
 
 
 def _answers(targets: ClassTargets, scores: Array, method: str) -> Array:

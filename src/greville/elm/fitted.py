@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ..backend import Array
+from ..fields import Fields, known, nothing, require, require_finite, stored
+from ..solvers import Solver, takes_memory_to_read
 from ..solvers.protocol import Fitted, Rows, block_length
 from .chunk import Chunk
 from .hidden import HiddenMap
@@ -23,6 +25,52 @@ WARMUP_ROWS = 1024
 Measure = Callable[[Chunk, Targets], tuple[Scaling, Targets]]
 
 
+def _to_fields(fitted: FittedELM) -> Fields:
+    fields = fitted._asdict()
+    del fields["template"]
+    return {**fields, "solver": fitted.solver_object()}
+
+
+def _from_fields(cls: type[FittedELM], fields: Fields) -> FittedELM:
+    solver = fields["solver"]
+    require(hasattr(solver, "fitted_"), "the solver of a fitted estimator is not fitted")
+    return cls(**{**fields, "solver": solver.fitted_, "template": clone(solver)})
+
+
+def _check_fields(fitted: FittedELM) -> None:
+    hidden, targets, shape = fitted.hidden, fitted.targets, fitted.solver.shape
+    fits = hidden.n_units() == shape.n_hidden
+    require(fits, "the layer has another number of units than the solver")
+    require(targets.n_outputs == shape.n_outputs, "the solver has another number of outputs")
+    fits = hidden.dtype == targets.dtype == shape.dtype
+    require(fits, "the layer, the targets and the solver have different dtypes")
+    if fitted.warmup is not None:
+        require(fitted.warmup.length == WARMUP_ROWS, "the warm-up has another length")
+        rows = fitted.warmup.rows
+        require(isinstance(rows, Chunk), "the warm-up has other rows")
+        require(rows.X.shape[1] == hidden.n_inputs, "the first rows have another width")
+        targets.check_chunk(rows.y)
+
+
+def _try_out(fitted: FittedELM) -> None:
+    if not takes_memory_to_read(fitted.solver):  # which has been tried itself
+        zeros = np.zeros((1, fitted.hidden.n_inputs), fitted.hidden.dtype)
+        outputs = fitted.targets.scaling.undo(fitted.predict(zeros)[0])
+        require_finite(outputs, "a prediction")
+
+
+@stored(
+    parameters={
+        "hidden": known(HiddenMap),
+        "targets": known(Targets),
+        "solver": known(Solver),
+        "warmup": nothing | known(Warmup),
+    },
+    check=_check_fields,
+    try_out=_try_out,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
 class FittedELM(NamedTuple):
     """The way of rows into the solver, that of targets, and what the solver has learned.
 
@@ -141,6 +189,10 @@ class FittedELM(NamedTuple):
         mine, theirs = (fitted.with_targets(targets) for fitted in (self, other))
         solver = mine.solver_object().merge(theirs.solver_object())
         return mine._replace(solver=solver.fitted_, warmup=None)
+
+    def compact(self) -> FittedELM:
+        """With no row pending, and nothing that can be computed from the rest."""
+        return self._replace(solver=self.solver.compact())
 
     # Reading
 

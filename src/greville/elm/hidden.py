@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
 from ..backend import Array
 from ..backend.scipy import DOT
+from ..fields import Kind, count, floating, known, require, require_finite, storable, stored
 from ..layers import takes_checked_rows
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
 from .units import Scaling
@@ -19,6 +20,25 @@ from .units import Scaling
 _DENSE_NUMBERS = 1 << 23
 
 
+LAYER = Kind(
+    "a layer that can be saved",
+    lambda value: hasattr(value, "transform") and storable.holds(value),
+    "use one of greville's layers, or transform X yourself and save a model of what comes out",
+)
+
+
+def _check_fields(hidden: HiddenMap) -> None:
+    n = getattr(hidden.layer, "n_features_in_", None)
+    require(n == hidden.n_inputs, "the layer has another number of inputs")
+    hidden.scaling.check_length(hidden.n_inputs)
+
+
+def _try_out(hidden: HiddenMap) -> None:
+    zeros = np.zeros((1, hidden.n_inputs), hidden.dtype)
+    require_finite(hidden.activations(zeros), "the output of the layer")
+
+
+@stored(derived=("limit",), check=_check_fields, try_out=_try_out)
 @dataclass(frozen=True, eq=False)
 class HiddenMap:
     """The way of rows into the solver; an immutable value.
@@ -34,10 +54,10 @@ class HiddenMap:
         Of the activations.
     """
 
-    scaling: Scaling
-    layer: Any
-    n_inputs: int
-    dtype: Any
+    scaling: Annotated[Scaling, known(Scaling)]
+    layer: Annotated[Any, LAYER]
+    n_inputs: Annotated[int, count]
+    dtype: Annotated[Any, floating]
     limit: float = field(init=False)  # of the sum of squares of one row of activations
 
     def __post_init__(self) -> None:

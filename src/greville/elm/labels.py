@@ -5,29 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
+from ..fields import floating, require, stored
 from ..validation import naming
+from .chunk import LABELS
 from .targets import Targets
 from .units import Scaling
 
 
+def _check_fields(targets: ClassTargets) -> None:
+    classes = targets.classes
+    fits = len(classes) and np.array_equal(np.unique(classes), classes)
+    require(fits, "the classes are not sorted")
+
+
+@stored(check=_check_fields)
 @dataclass(frozen=True, eq=False)
 class ClassTargets(Targets):
     """Labels: one output for each of the sorted classes, which is 1 for its rows, 0 for others."""
 
-    classes: Array
-    dtype: Any
+    classes: Annotated[Array, LABELS]
+    dtype: Annotated[Any, floating]
     scaling = Scaling()
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
         return len(self.classes)
+
+    def check_chunk(self, y: Array) -> None:
+        fits = y.ndim == 1 and (not len(y) or _is_text(y) == _is_text(self.classes))
+        require(fits, "the first labels are of another kind than the classes")
+        fits = set(y.tolist()) <= set(self.classes.tolist())
+        require(fits, "the first labels are not among the classes")
 
     def encode(self, y: Array) -> Callable[[slice], Array]:
         labels, n_classes = index_of(self.classes, y), len(self.classes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from numbers import Integral
@@ -15,16 +15,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
+from ..fields import choice, count, flag, known, random_state, require, stored, text, words
 from ..layers import UNITS_PER_INPUT, RandomLayer
-from ..solvers import Opium, OpiumLight
+from ..solvers import Opium, OpiumLight, Solver
 from ..threads import new_lock
 from ..validation import check_number, check_rows, check_something_counts
-from ._fields import NamedFields
 from ._single import SingleRows
 from .capabilities import make_solver, solver_adds, solver_chooses
 from .chunk import Chunk
 from .fitted import WARMUP_ROWS, FittedELM
-from .hidden import HiddenMap
+from .hidden import LAYER, HiddenMap
 from .sizing import check_size, hidden_size, most_units
 from .targets import Targets
 from .transformers import is_same_transformer, seeded
@@ -35,7 +35,7 @@ from .warmup import Warmup
 _publish_lock = new_lock()
 
 
-class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
+class ELM(SingleRows, BaseEstimator, ABC):
     """The layer, the solver, and the way of rows through both.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and
@@ -196,11 +196,19 @@ class ELM(SingleRows, NamedFields, BaseEstimator, ABC):
 
     def _keep_flushed(self, fitted: FittedELM) -> None:
         """Publish a value that was flushed while it was read, unless there is a newer one."""
-        flushed = fitted.flushed()
-        if flushed is not fitted:
+        self._exchange(fitted, fitted.flushed())
+
+    def _exchange(self, fitted: FittedELM, same: FittedELM) -> None:
+        """Publish another form of what was learned, unless more has been learned since."""
+        if same is not fitted:
             with _publish_lock:
                 if self.fitted_ is fitted:
-                    self.fitted_ = flushed
+                    self.fitted_ = same
+
+    def _compact(self) -> None:
+        if self._started:
+            fitted = self.fitted_
+            self._exchange(fitted, fitted.compact())
 
     # Predicting
 
@@ -333,3 +341,32 @@ _CACHES = ("_last_one", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMNS = ("n_features_in_", "feature_names_in_")
+
+
+def stored_estimator(targets: type[Targets]) -> Callable[[type[Any]], type[Any]]:
+    """Declare what is stored of an estimator with targets of this kind."""
+
+    def check(estimator: ELM) -> None:
+        if estimator._started:
+            fitted = estimator.fitted_
+            estimator._standardizes()
+            require(isinstance(fitted.targets, targets), "the targets are those of another model")
+            n = estimator.n_features_in_
+            require(fitted.hidden.n_inputs == n, "the layer has another number of inputs")
+            names = getattr(estimator, "feature_names_in_", None)
+            require(names is None or len(names) == n, "feature_names_in_ has another length")
+
+    return stored(
+        parameters={
+            "hidden": (choice("auto") | count | LAYER).or_else(LAYER.advice),
+            "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
+            "random_state": random_state,
+            "standardize": choice("auto") | flag,
+        },
+        fitted={"n_features_in_": count, "fitted_": known(FittedELM)},
+        optional={"feature_names_in_": words},
+        derived=("_last_one",),
+        whole=True,
+        check=check,
+        compact=lambda estimator: estimator._compact(),
+    )

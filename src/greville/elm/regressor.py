@@ -13,10 +13,11 @@ from ..backend import Array
 from ..validation import check_magnitude, check_representable, check_targets, check_weights
 from .capabilities import solver_is_online, solver_leaves_out, solver_removes
 from .chunk import Chunk
-from .pipeline import ELM
+from .pipeline import ELM, stored_estimator
 from .targets import NumericTargets
 
 
+@stored_estimator(NumericTargets)
 class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
     """Regression with a random hidden layer and exact, online output weights.
 
@@ -240,11 +241,3 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
                 f"{targets.n_outputs}; pass as many, or call fit to start again."
             )
         return Chunk(X, Y, weight), targets
-
-    def _target_fields(self, targets: NumericTargets) -> dict[str, Any]:
-        return {"_flat": targets.flat, "_n_targets": targets.n_outputs}
-
-    @classmethod
-    def _targets_of(cls, fields: dict[str, Any], dtype: Any) -> NumericTargets:
-        n, flat, units = (fields.pop(k) for k in ("_n_targets", "_flat", "_target_scaling"))
-        return NumericTargets(n, flat, dtype, units)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from ..backend import Array
+from ..fields import count, flag, floating, known, require, stored
 from ..validation import (
     check_magnitude,
     check_one_target,
@@ -63,19 +64,30 @@ class Targets(ABC):
         """The same with units from these rows."""
         return self
 
+    @abstractmethod
+    def check_chunk(self, y: Array) -> None:
+        """Raise a FieldError unless y, from a file, are targets of this kind."""
+
     def unmeasured(self) -> Self:
         """The same with numbers as they are."""
         return self
 
 
+def _check_fields(targets: NumericTargets) -> None:
+    n = targets.n_outputs
+    require(n >= 1 and (n == 1 or not targets.flat), "1-d targets have several outputs")
+    targets.scaling.check_length(n)
+
+
+@stored(derived=("limit",), check=_check_fields)
 @dataclass(frozen=True, eq=False)
 class NumericTargets(Targets):
     """Numbers, in units of their own; `flat` where y has one dimension."""
 
-    n_outputs: int
-    flat: bool
-    dtype: Any
-    scaling: Scaling = field(default_factory=Scaling)
+    n_outputs: Annotated[int, count]
+    flat: Annotated[bool, flag]
+    dtype: Annotated[Any, floating]
+    scaling: Annotated[Scaling, known(Scaling)] = field(default_factory=Scaling)
     limit: float = field(init=False)  # of the square of a target
 
     def __post_init__(self) -> None:
@@ -112,6 +124,9 @@ class NumericTargets(Targets):
 
     def merged(self, other: Self) -> Self:
         return self
+
+    def check_chunk(self, y: Array) -> None:
+        require(y.ndim == 2 and y.shape[1] == self.n_outputs, "the first targets do not fit")
 
     def shaped(self, Y: Array) -> Array:
         """Rows of outputs in the shape of the targets."""

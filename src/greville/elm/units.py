@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
 from ..backend import Array
+from ..fields import array, nothing, require, stored
 
 # The mean square length of a row after scaling. Weights uniform in ±0.5 then make sums with a
 # standard deviation of 0.7: units neither linear nor saturated.
@@ -18,12 +19,19 @@ _SQUARE_LENGTH = 6.0
 _LEAST_ROWS_TO_JUDGE = 16
 
 
+def _check_fields(scaling: Scaling) -> None:
+    unit = scaling.unit
+    require(scaling.centre is None or unit is not None, "there is a centre without units")
+    require(unit is None or bool((unit > 0).all()), "units are not positive")
+
+
+@stored(check=_check_fields)
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """(x - centre) / unit, column by column; None where numbers stay as they are."""
 
-    centre: Array | None = None
-    unit: Array | None = None
+    centre: Annotated[Array | None, nothing | array(1)] = None
+    unit: Annotated[Array | None, nothing | array(1)] = None
 
     @classmethod
     def of_inputs(
@@ -90,6 +98,12 @@ class Scaling:
     def shift(self) -> Array | None:
         """The centre in these units."""
         return None if self.centre is None or self.unit is None else self.centre / self.unit
+
+    def check_length(self, n: int) -> None:
+        """Raise a FieldError unless it is one for n columns."""
+        for part in (self.centre, self.unit):
+            fits = part is None or (part.shape == (n,) and part.dtype == np.float64)
+            require(fits, "units do not fit the columns")
 
     def undo(self, Y: Array) -> Array:
         """Numbers in these units as they were before."""

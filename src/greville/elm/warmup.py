@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
+
+from ..fields import count, require, storable, stored
 
 Kept = TypeVar("Kept")
 
 
+def _check_fields(warmup: Warmup[Any]) -> None:
+    require(warmup.n == warmup.rows.n, "the warm-up has another number of rows than it says")
+    require(not warmup.is_over, "the warm-up has more rows than it lasts")
+
+
+@stored(check=_check_fields)
 @dataclass(frozen=True)
 class Warmup(Generic[Kept]):
     """The first rows of a stream, and when they are to be measured; an immutable value.
@@ -36,9 +44,9 @@ class Warmup(Generic[Kept]):
     (2, True, False)
     """
 
-    rows: Kept
-    n: int
-    length: int
+    rows: Annotated[Kept, storable]
+    n: Annotated[int, count]
+    length: Annotated[int, count]
 
     @property
     def n_measured(self) -> int:

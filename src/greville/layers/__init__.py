@@ -4,7 +4,7 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
-from .protocol import UNITS_PER_INPUT, Layer, takes_checked_rows
+from .protocol import UNITS_PER_INPUT, Layer, stored_layer, takes_checked_rows
 from .random import RandomLayer
 
 for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
@@ -19,5 +19,6 @@ __all__ = [
     "RandomLayer",
     "ReceptiveFieldLayer",
     "registry",
+    "stored_layer",
     "takes_checked_rows",
 ]

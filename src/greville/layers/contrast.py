@@ -11,10 +11,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
+from ..fields import Kind, integer, nothing, number
 from ..validation import check_length, check_number, naming
 from .activations import Activation
-from .fields import Fields, packed, with_length
-from .protocol import Layer, product, working_dtype
+from .fields import SIDES, Fields, packed, with_length
+from .protocol import ACTIVATION, Layer, product, stored_layer, working_dtype
 
 # Units made at a time: each needs a few copies of an image.
 _AT_ONCE = 1024
@@ -87,6 +88,16 @@ class SampleLayer(Layer):
         return tags
 
 
+_PARAMETERS: dict[str, Kind] = {
+    "receptive_fields": nothing | SIDES,
+    "border": integer,
+    "min_area": integer,
+    "scale": number,
+    "activation": ACTIVATION,
+}
+
+
+@stored_layer({**_PARAMETERS, "candidates": integer})
 class ContrastLayer(SampleLayer):
     """Units that point from a sample of one class to one of another.
 
@@ -188,6 +199,7 @@ class ContrastLayer(SampleLayer):
         return np.concatenate(blocks)
 
 
+@stored_layer(_PARAMETERS)
 class ClassLayer(SampleLayer):
     """Units that are random sums, with signs, of the samples of one class.
 

@@ -9,10 +9,12 @@ from scipy import sparse
 
 from .. import backend
 from ..backend import Array
+from ..fields import choice, finite, flag, number
 from ..validation import check_memory, check_number, check_switch
-from .protocol import Layer
+from .protocol import Layer, stored_layer
 
 
+@stored_layer({"gamma": choice("scale") | number, "orthogonal": flag}, fitted={"gamma_": finite})
 class FourierLayer(Layer):
     """Cosines and sines of random frequencies, whose products make a Gaussian kernel.
 
@@ -88,8 +90,12 @@ class FourierLayer(Layer):
             + (", or orthogonal=False." if self.orthogonal else "."),
         )
         self.gamma_ = _scale(X) if self.gamma == "scale" else float(self.gamma)
-        frequencies = self._drawn(X.shape[1], (self.n_hidden_ + 1) // 2)
+        frequencies = self._drawn(X.shape[1], self._n_columns)
         self.weights_ = np.ascontiguousarray(frequencies, dtype=dtype)
+
+    @property
+    def _n_columns(self) -> int:
+        return (self.n_hidden_ + 1) // 2  # a cosine and a sine of each
 
     def _drawn(self, n_features: int, n: int) -> Array:
         random = self._random()

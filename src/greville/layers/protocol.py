@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -14,15 +15,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
 from ..backend import Array
+from ..fields import (
+    Kind,
+    array,
+    choice,
+    count,
+    matrix,
+    nothing,
+    random_state,
+    require,
+    require_finite,
+    stored,
+    words,
+)
 from ..threads import one_thread
 from ..validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
-from .activations import Activation, activate, check_activation
+from .activations import ACTIVATIONS, Activation, activate, check_activation
 
 # The paper's rule for n_hidden="auto".
 UNITS_PER_INPUT = 10
 
 # Weights from which a product with one row is worth a second thread.
 _WORTH_TWO_THREADS = 1_000_000
+
+# Numbers in a row of inputs and units for which a file need not have an array of that size.
+_MAX_NUMBERS = 1 << 23
 
 
 class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -153,6 +170,11 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     def _n_features_out(self) -> int:
         return self.n_hidden_
 
+    @property
+    def _n_columns(self) -> int:
+        """How many columns the weights have."""
+        return self.n_hidden_
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -181,3 +203,52 @@ def _kernels(dtype: Any) -> Any:
 def working_dtype(X: Any) -> Any:
     """float32 for float32, else float64."""
     return np.float32 if X.dtype == np.float32 else np.float64
+
+
+# What is stored of a layer
+
+SIZE = choice("auto") | count
+ACTIVATION = choice(*ACTIVATIONS).or_else(
+    "a function cannot be saved; pass the name of one of these"
+)
+
+
+def stored_layer(
+    parameters: dict[str, Kind], fitted: dict[str, Kind] | None = None
+) -> Callable[[type[Any]], type[Any]]:
+    """Declare a layer with these parameters beside its size and its seed, and with weights."""
+    return stored(
+        parameters={"n_hidden": SIZE, "random_state": random_state, **parameters},
+        fitted={
+            "n_features_in_": count,
+            "n_hidden_": count,
+            "weights_": array(2) | matrix("csc"),
+            "bias_": nothing | array(1),
+            **(fitted or {}),
+        },
+        optional={"feature_names_in_": words},
+        whole=True,
+        check=_check_fields,
+        try_out=_try_out,
+    )
+
+
+def _check_fields(layer: Layer) -> None:
+    if not hasattr(layer, "weights_"):
+        return
+    layer.check_parameters()
+    inputs, units, columns = layer.n_features_in_, layer.n_hidden_, layer._n_columns
+    weights, bias = layer.weights_, layer.bias_
+    require(inputs >= 1 and units >= 1, "the layer has no units")
+    fits = weights.shape == (inputs, columns) and weights.dtype.char in "fd"
+    require(fits, "the layer's weights do not fit its size")
+    require(inputs + units <= _MAX_NUMBERS + weights.size, "the layer is too wide")
+    require(bias is None or bias.shape == (columns,), "the layer's biases do not fit its size")
+    if hasattr(layer, "feature_names_in_"):
+        require(len(layer.feature_names_in_) == inputs, "feature_names_in_ has another length")
+
+
+def _try_out(layer: Layer) -> None:
+    if hasattr(layer, "weights_"):
+        zeros = np.zeros((1, layer.n_features_in_), layer.weights_.dtype)
+        require_finite(layer.activations(zeros), "the output of the layer")

@@ -6,11 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from ..fields import choice, flag, number
 from ..validation import check_memory, check_switch
 from .activations import Activation
-from .protocol import Layer
+from .protocol import ACTIVATION, Layer, stored_layer
 
 
+@stored_layer(
+    {
+        "weights": choice("uniform", "normal"),
+        "scale": number,
+        "activation": ACTIVATION,
+        "bias": flag,
+    }
+)
 class RandomLayer(Layer):
     """A hidden layer with random, fixed input weights: ``H = f(X @ weights_ + bias_)``.
 

@@ -4,6 +4,7 @@ from . import protocol, registry
 from ._evidence import Path
 from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
 from ._solver import OnlineSolver, Solver
+from ._stored import stored_solver, takes_memory_to_read
 from .batch import Batch
 from .dynamic import DynamicOpium
 from .greville import Greville
@@ -33,4 +34,6 @@ __all__ = [
     "block_length",
     "protocol",
     "registry",
+    "stored_solver",
+    "takes_memory_to_read",
 ]

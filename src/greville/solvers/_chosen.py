@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend, eps
+from ..fields import finite, known, nothing, stored
+from ._checks import check_chosen
 from ._evidence import Path, Sums, choose_epsilon, takes_singular_values
 from ._gram import Blocks, GramSums, add_rows, gram_of, largest_diagonal
 from ._mean import Chunk, Mean
@@ -27,6 +29,7 @@ _ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
 _BEFORE = 1e-3
 
 
+@stored(check=check_chosen)
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """Sums over rows without a ridge, and the ε that was last chosen from them.
@@ -40,10 +43,10 @@ class Chosen:
     more rows they do not matter any more.
     """
 
-    sums: State
-    epsilon: float = _BEFORE
-    least: float = 0.0
-    path: Path | None = None
+    sums: Annotated[State, known(State)]
+    epsilon: Annotated[float, finite] = _BEFORE
+    least: Annotated[float, finite] = 0.0
+    path: Annotated[Path | None, nothing | known(Path)] = None
 
     @classmethod
     def start(

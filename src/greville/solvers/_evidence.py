@@ -11,11 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..backend import Array, Backend, eps
+from ..fields import array, finite, stored
+from ._checks import check_path
 from ._gram import GramSums, largest_diagonal
 
 # Values of ε that are tried in every factor of ten. A grid, so that rounding does not move the
@@ -44,6 +46,7 @@ _ROUNDING = 1e4
 _REACHED = 50.0
 
 
+@stored(check=check_path)
 @dataclass(frozen=True)
 class Path:
     """The curve behind a choice of ε; ``epsilon, evidence = model.path()`` takes it apart.
@@ -57,9 +60,9 @@ class Path:
     chosen : float
     """
 
-    epsilon: Array
-    evidence: Array
-    chosen: float
+    epsilon: Annotated[Array, array(1)]
+    evidence: Annotated[Array, array(1)]
+    chosen: Annotated[float, finite]
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.epsilon, self.evidence))

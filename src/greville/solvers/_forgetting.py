@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..backend import Array
+from ..fields import Fields, array, each, finite, flag, known, stored
 from ..mixture import Mixture, mix
 from ..validation import check_squares, warn
+from ._checks import check_fading, check_memories
 from ._chosen import Chosen, choose
 from ._correction import Correction
 from ._exact import root_correction
@@ -48,6 +50,7 @@ _LONGER_IS_LIKELIER = 20.0
 _NEGLIGIBLE = 1e-6
 
 
+@stored(check=check_fading)
 @dataclass(frozen=True, eq=False)
 class Fading:
     """A root whose rows fade, and how large activations are, from the rows that had any.
@@ -60,10 +63,10 @@ class Fading:
     warned : whether a warning was given that directions were forgotten
     """
 
-    exact: Exact
-    energy: float = 0.0
-    excited: float = 0.0
-    warned: bool = False
+    exact: Annotated[Exact, known(State, Chosen)]
+    energy: Annotated[float, finite] = 0.0
+    excited: Annotated[float, finite] = 0.0
+    warned: Annotated[bool, flag] = False
 
     def saw(self, energies: Array, keep: float) -> Fading:
         """After rows with these |a|²."""
@@ -296,6 +299,24 @@ class _FadingChunk:
 # Several memories at once
 
 
+def _to_fields(memories: Memories) -> Fields:
+    """The prior and the decay of the mixture are constants."""
+    mixture = memories.mixture
+    return {"states": memories.states, "squares": mixture.squares, "count": mixture.count}
+
+
+def _from_fields(cls: type[Memories], stored: Fields) -> Memories:
+    start = _new_mixture(stored["squares"].shape[1])
+    mixture = replace(start, squares=stored["squares"], count=stored["count"])
+    return cls(stored["states"], mixture)
+
+
+@stored(
+    parameters={"states": each(known(Fading), tuple), "squares": array(2), "count": finite},
+    check=check_memories,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
 @dataclass(frozen=True, eq=False)
 class Memories:
     """A state for each memory, and the weights of their predictions by recent errors."""
@@ -306,6 +327,11 @@ class Memories:
     def best(self) -> int:
         """The memory with the largest weight."""
         return int(self.mixture.weights().argmax())
+
+
+def _new_mixture(n_outputs: int) -> Mixture:
+    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
+    return Mixture.start(log_prior, n_outputs, _ERROR_DECAY)
 
 
 @dataclass(frozen=True)
@@ -320,9 +346,8 @@ class MemoriesAlgorithm(Algorithm):
         return [ForgettingAlgorithm(alpha, self.epsilon, self.floor) for alpha in MEMORIES]
 
     def start(self, shape: Shape) -> Memories:
-        log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
-        mixture = Mixture.start(log_prior, shape.n_outputs, _ERROR_DECAY)
-        return Memories(tuple(member.start(shape) for member in self._members), mixture)
+        states = tuple(member.start(shape) for member in self._members)
+        return Memories(states, _new_mixture(shape.n_outputs))
 
     def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
         return self.record(shape, state, rows, seen)[0]

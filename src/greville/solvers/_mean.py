@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from ..backend import Array, Backend, eps
+from ..fields import array, finite, stored
+from ._checks import check_mean
 from ._rows import Rows
 
 # What is left of the count when all rows are unlearned may be this much rounding, as a part of it.
@@ -50,13 +52,14 @@ class Sequence(NamedTuple):
     after: Mean
 
 
+@stored(check=check_mean)
 @dataclass(frozen=True, eq=False)
 class Mean:
     """The weighted mean of all rows and of their targets, in float64, and how much they count."""
 
-    count: float
-    row: Array
-    target: Array
+    count: Annotated[float, finite]
+    row: Annotated[Array, array(1)]
+    target: Annotated[Array, array(1)]
 
     @classmethod
     def of_nothing(cls, b: Backend, n_hidden: int, n_outputs: int) -> Mean:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any
 
 import numpy as np
 
-from .. import linalg
+from .. import backend, linalg
 from ..backend import Array, Backend, eps
+from ..fields import Fields, array, count, finite, known, nothing, number, stored
+from ._checks import check_state
 from ._mean import Mean, widened
 
 # A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
@@ -46,6 +48,29 @@ def with_derived(obj: Any, **values: Any) -> Any:
     return obj
 
 
+def _to_fields(state: State) -> Fields:
+    """The arrays in files are NumPy's, whatever the backend."""
+    moved = _moved(state, state.backend.to_numpy)
+    return {f.name: getattr(moved, f.name) for f in fields(moved) if f.name != "backend"}
+
+
+def _from_fields(cls: type[State], stored: Fields) -> State:
+    """A loaded state is on the backend on which new models start."""
+    b = backend.default()
+    root = {name: np.asfortranarray(stored[name]) for name in ("R", "Z")}
+    return _moved(cls(b, **{**stored, **root}), b.asarray)
+
+
+def _moved(state: State, convert: Callable[[Array], Array]) -> State:
+    """The same with other arrays."""
+    mean, basis = state.mean, state.basis
+    if mean is not None:
+        mean = replace(mean, row=convert(mean.row), target=convert(mean.target))
+    basis = None if basis is None else convert(basis)
+    return replace(state, R=convert(state.R), Z=convert(state.Z), basis=basis, mean=mean)
+
+
+@stored(derived=("backend",), check=check_state, to_fields=_to_fields, from_fields=_from_fields)
 @dataclass(frozen=True, eq=False)
 class State:
     """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
@@ -80,18 +105,18 @@ class State:
     """
 
     backend: Backend
-    n_hidden: int
-    prior: float
-    R: Array
-    Z: Array
-    basis: Array | None
-    loss: Array
-    count: float = 0.0
-    count_of_squares: float = 0.0
-    mean: Mean | None = None
-    tol: float | None = None
-    largest_row: float = np.inf
-    lost: float = 0.0
+    n_hidden: Annotated[int, count]
+    prior: Annotated[float, finite]
+    R: Annotated[Array, array(2)]
+    Z: Annotated[Array, array(2)]
+    basis: Annotated[Array | None, nothing | array(2)]
+    loss: Annotated[Array, array(1)]
+    count: Annotated[float, finite] = 0.0
+    count_of_squares: Annotated[float, finite] = 0.0
+    mean: Annotated[Mean | None, nothing | known(Mean)] = None
+    tol: Annotated[float | None, nothing | finite] = None
+    largest_row: Annotated[float, number] = np.inf
+    lost: Annotated[float, finite] = 0.0
 
     @classmethod
     def start(

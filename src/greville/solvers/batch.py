@@ -8,8 +8,10 @@ import numpy as np
 
 from .. import linalg
 from ..backend import Array
+from ..fields import number
 from ..validation import check_number
 from ._solver import Solver
+from ._stored import stored_solver
 from .protocol import Algorithm, Rows, Shape
 
 
@@ -31,6 +33,7 @@ class BatchAlgorithm(Algorithm):
         return state
 
 
+@stored_solver({"epsilon": number})
 class Batch(Solver):
     """The pseudoinverse solution by SVD, eq. (4): ``W = pinv(H) @ Y``.
 

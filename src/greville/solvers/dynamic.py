@@ -7,14 +7,25 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
+from ..fields import choice, nothing, number
 from ..validation import check_number
 from ._chosen import Chosen
 from ._evidence import Path
 from ._forgetting import MEMORIES, Fading, ForgettingAlgorithm, Memories, MemoriesAlgorithm
 from ._root_solver import ChoosingSolver
+from ._stored import stored_solver
 from .protocol import Algorithm, Capabilities
 
 
+@stored_solver(
+    {
+        "alpha": choice("auto") | number,
+        "epsilon": choice("auto") | number,
+        "floor": nothing | choice("auto") | number,
+    },
+    Fading,
+    Memories,
+)
 class DynamicOpium(ChoosingSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
+from ..fields import number
 from ..validation import check_number
 from ._mean import widened
 from ._solver import OnlineSolver
+from ._stored import stored_solver
 from .protocol import Algorithm, Rows, Shape
 
 
@@ -61,6 +63,7 @@ class LightAlgorithm(Algorithm):
         return state
 
 
+@stored_solver({"gain": number})
 class OpiumLight(OnlineSolver):
     """OPIUM light, eqs. (27)-(28): θ = gain·I. Not exact, and very fast.
 

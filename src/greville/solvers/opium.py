@@ -8,11 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
+from ..fields import choice, flag, number
 from ..validation import check_number, check_squares, check_switch
 from ._chosen import Chosen
 from ._evidence import Path
 from ._exact import ExactAlgorithm
 from ._root_solver import AdditiveSolver, ChoosingSolver
+from ._state import State
+from ._stored import stored_solver
 from .protocol import Capabilities, Shape
 
 
@@ -25,6 +28,7 @@ class OpiumAlgorithm(ExactAlgorithm):
         return super().start(shape)
 
 
+@stored_solver({"epsilon": choice("auto") | number, "intercept": flag}, State, Chosen)
 class Opium(ChoosingSolver, AdditiveSolver):
     """OPIUM, eqs. (11)-(16) and (23)-(26): after every row the exact ridge solution of all rows.
 

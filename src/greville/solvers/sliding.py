@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import linalg
+from .. import backend, linalg
 from ..backend import Array, Backend, eps
+from ..fields import Fields, array, count, integer, known, number, require, stored
 from ..validation import check_number, check_squares
+from ._checks import check_window
 from ._correction import Correction
 from ._learn import learn
 from ._mean import widened
@@ -18,6 +20,7 @@ from ._remove import remove
 from ._root_solver import RootSolver
 from ._rows import Rows
 from ._state import State
+from ._stored import stored_solver
 from .protocol import Algorithm, Shape
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
@@ -46,7 +49,7 @@ class WindowRows:
         if weight is None:
             return cls(H, Y, np.ones(rows.n))
         root = b.asarray(np.sqrt(weight)[:, None], b.dtype_of(H))
-        return cls(root * H, root * Y, weight)
+        return cls(root * H, root * Y, weight.astype(np.float64))
 
     # As a `Chunk` that is learned
 
@@ -80,6 +83,47 @@ class WindowRows:
         )
 
 
+def _to_fields(window: Window) -> Fields:
+    """The rows of all chunks in three arrays, and how many each has."""
+    b, chunks = window.state.backend, list(window.kept)
+    rows = WindowRows.joined(b, chunks) if chunks else None
+    empty = np.empty((0, 0), window.state.dtype)
+    return {
+        "state": window.state,
+        "rows": empty if rows is None else b.to_numpy(rows.H),
+        "targets": empty if rows is None else b.to_numpy(rows.Y),
+        "weights": np.empty(0) if rows is None else rows.weight,
+        "lengths": np.array([chunk.n for chunk in chunks], np.int64),
+        "removed": window.removed,
+    }
+
+
+def _from_fields(cls: type[Window], stored: Fields) -> Window:
+    H, Y, weight, lengths = (stored[k] for k in ("rows", "targets", "weights", "lengths"))
+    require(((lengths > 0) & (lengths < 1 << 40)).all(), "the window has impossible lengths")
+    ends = np.cumsum(lengths)
+    fits = len(H) == len(Y) == len(weight) == lengths.sum()
+    require(fits, "the arrays of the window have different lengths")
+    b = backend.default()
+    rows = WindowRows(b.asarray(H), b.asarray(Y), weight)
+    parts = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+    kept = tuple(rows.part(start, stop) for start, stop in parts)
+    return cls(stored["state"], kept, stored["removed"])
+
+
+@stored(
+    parameters={
+        "state": known(State),
+        "rows": array(2),
+        "targets": array(2),
+        "weights": array(1),
+        "lengths": array(1, "i"),
+        "removed": count,
+    },
+    check=check_window,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
 @dataclass(frozen=True, eq=False)
 class Window:
     """A root, the rows it was made of, and how many were removed since it was made afresh."""
@@ -217,6 +261,12 @@ class _WindowCorrection(Correction):
         return predicted if len(predicted) > 1 else predicted[0]
 
 
+def _check_length(solver: SlidingOpium) -> None:
+    n = sum(rows.n for rows in solver.fitted_.state.kept)
+    require(n <= solver.window, "the window has more rows than the solver's parameter says")
+
+
+@stored_solver({"window": integer, "epsilon": number}, Window, check=_check_length)
 class SlidingOpium(RootSolver):
     """OPIUM over the last rows: after every row the exact ridge solution of these alone.
 

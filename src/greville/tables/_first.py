@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ..fields import array, count, each, nothing, row, stored, text
 from ._batch import Batch
 from ._columns import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType, joined, plain
 from ._source import check_count
@@ -21,6 +22,16 @@ _TYPES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": 
 _NO_TIME = np.iinfo(np.int64).min
 
 
+_column = row(
+    text, text, array(1, "fi", any_number=True), nothing | array(1, "fu", any_number=True)
+)
+
+
+@stored(
+    parameters={"n": count, "columns": each(_column)},
+    to_fields=lambda rows: rows._to_fields(),
+    from_fields=lambda cls, fields: cls._from_fields(**fields),
+)
 class FirstRows:
     """Some rows in plain columns; a value, which never changes."""
 
@@ -80,17 +91,18 @@ class FirstRows:
 
     # Files
 
-    def stored(self) -> list[Stored]:
-        return [(name, *_as_arrays(column)) for name, column in self.columns.items()]
+    def _to_fields(self) -> dict[str, Any]:
+        columns = [(name, *_as_arrays(column)) for name, column in self.columns.items()]
+        return {"n": self.n, "columns": columns}
 
     @classmethod
-    def restored(cls, stored: Sequence[Stored], n: int) -> FirstRows:
+    def _from_fields(cls, n: int, columns: Sequence[Stored]) -> FirstRows:
         """The rows again; a ValueError if there are not so many."""
-        columns = {name: _from_arrays(kind, a, b) for name, kind, a, b in stored}
-        if any(len(column) != n for column in columns.values()):
+        made = {name: _from_arrays(kind, a, b) for name, kind, a, b in columns}
+        if any(len(column) != n for column in made.values()):
             raise ValueError("the first rows are not as many as they should be.")
         origins = [("an earlier run", np.arange(1, n + 1))] if n else []
-        return cls(columns, n, origins)
+        return cls(made, n, origins)
 
 
 def _as_arrays(column: Any) -> tuple[str, NDArray[Any], NDArray[Any] | None]:

@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..elm import ELMClassifier, ELMRegressor, Warmup
-from ..files import check_fits
+from ..fields import choice, compact, count, flag, json, known, nothing, require, stored
+from ..persistence import check_fits
 from ._batch import Batch, TableError, Troubles
 from ._columns import LARGEST, UnknownType, plain
 from ._encoding import Encoding, listed, shown
@@ -43,6 +44,24 @@ class Answers:
     known: NDArray[np.bool_] | None = None  # rows that have a target
 
 
+@stored(
+    parameters={
+        "settings": json,
+        "task": nothing | choice("regression", "classification"),
+        "kept": nothing | choice("number", "text", "integer", "flag"),
+        "columns": nothing | json,
+        "estimator": nothing | known(ELMRegressor, ELMClassifier),
+        "first": nothing | known(Warmup),
+        "stale": flag,
+        "n_rows": count,
+        "n_without_target": count,
+    },
+    derived=("_encoding",),
+    whole=True,
+    from_fields=lambda cls, fields: cls._from_fields(fields),
+    try_out=lambda model: model._check_whole(),
+    compact=lambda model: compact(model.estimator),
+)
 class TableModel:
     """Learns a column of a table from the others, batch by batch.
 
@@ -534,23 +553,13 @@ class TableModel:
 
     # Files
 
-    def _file_fields(self) -> dict[str, Any]:
-        fields = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        fields["n_first"] = 0 if self.first is None else self.first.n
-        fields["first"] = None if self.first is None else self.first.rows.stored()
-        return fields
-
     @classmethod
-    def _from_file_fields(cls, fields: dict[str, Any]) -> Self:
-        """The model again; an exception if something in it does not go together."""
+    def _from_fields(cls, fields: dict[str, Any]) -> Self:
         model = cls(**fields["settings"])  # checks them, and that there are no others
-        first, n_first = fields["first"], fields.pop("n_first")
         vars(model).update(fields)
-        if first is not None:
-            model.first = Warmup(FirstRows.restored(first, n_first), n_first, FIRST)
-            if model.first.is_over:
-                raise ValueError("these are more than the first rows.")
-        model._check_whole()
+        first = model.first
+        fits = first is None or (first.length == FIRST and isinstance(first.rows, FirstRows))
+        require(fits, "the first rows are not those of a table")
         return model
 
     def _check_whole(self) -> None:

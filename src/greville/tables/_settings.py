@@ -56,7 +56,7 @@ def make_solver(settings: dict[str, Any]) -> Any:
         kinds = {"dynamic": DynamicOpium, "sliding": SlidingOpium, "light": OpiumLight}
         solver = kinds.get(name, Greville)(**given)
     try:
-        solver._check_parameters()
+        solver.algorithm()
     except ValueError as error:
         raise TableError(f"--{error}") from error
     return solver

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..fields import compact, count, each, flag, known, nothing, stored, text
+from ..fields import number as any_number
 from ..monitor import DriftMonitor
 from ._batch import Batch, Troubles
 from ._encoding import listed
@@ -26,6 +28,24 @@ Row = dict[str, Any]
 Answer = dict[str, Any]
 
 
+@stored(
+    parameters={
+        "model": known(TableModel),
+        "id": nothing | text,
+        "monitor": nothing | known(DriftMonitor),
+        "lines": count,
+        "rows": known(FirstRows),
+        "waiting": known(FirstRows),
+        "ids": each(text),
+        "predictions": each(nothing | text | any_number | flag),
+        "forgotten": count,
+    },
+    whole=True,
+    compact=lambda stream: stream._compact(),
+    to_fields=lambda stream: stream._to_fields(),
+    from_fields=lambda cls, fields: cls._from_fields(fields),
+    try_out=lambda stream: stream.settled(),
+)
 class Stream:
     """A model that answers every row, and learns those that have a target.
 
@@ -212,38 +232,39 @@ class Stream:
 
     # Files
 
-    def _file_fields(self) -> dict[str, Any]:
+    def _compact(self) -> None:
+        """Drop the model of all rows, which is made again from the blocks and the rows."""
+        self._live = None
+        compact(self.model)
+
+    def _to_fields(self) -> dict[str, Any]:
         """Rows as columns, which take no more room than their numbers."""
         waiting = [_as_row(row) for row, _ in self.waiting.values()]
         return {
             **{k: v for k, v in vars(self).items() if not k.startswith("_")},
-            "rows": self._stored(self.rows),
-            "waiting": self._stored(waiting),
+            "rows": self._in_columns(self.rows),
+            "waiting": self._in_columns(waiting),
             "ids": [json.dumps(key) for key in self.waiting],
             "predictions": [prediction for _, prediction in self.waiting.values()],
         }
 
-    def _stored(self, rows: list[Row]) -> tuple[int, list[Any]]:
-        if not rows:
-            return 0, []
-        return len(rows), FirstRows().with_batch(self._batch(rows), lambda name: True).stored()
+    def _in_columns(self, rows: list[Row]) -> FirstRows:
+        return FirstRows().with_batch(self._batch(rows), lambda name: True) if rows else FirstRows()
 
     @classmethod
-    def _from_file_fields(cls, fields: dict[str, Any]) -> Self:
+    def _from_fields(cls, fields: dict[str, Any]) -> Self:
         """The stream again; an exception if something in it does not go together."""
         stream = cls(fields["model"], fields["id"], fields["monitor"])
         stream.lines, stream.forgotten = fields["lines"], fields["forgotten"]
         ids = [json.loads(key) for key in fields["ids"]]
-        (n, rows), (n_waiting, waiting) = fields["rows"], fields["waiting"]
+        block, waiting = fields["rows"], fields["waiting"]
         usable = all(isinstance(key, (str, int, float)) for key in ids)
-        if n >= BLOCK or n_waiting > MOST_WAITING or not usable or len(set(ids)) != n_waiting:
+        fits = block.n < BLOCK and waiting.n <= MOST_WAITING and len(set(ids)) == waiting.n
+        if not usable or not fits:
             raise ValueError("rows: not those of a part of a block, or that wait for a target.")
-        block = FirstRows.restored(rows, n)
-        stream.rows = [_as_row((block, i)) for i in range(n)]
-        kept = FirstRows.restored(waiting, n_waiting)
+        stream.rows = [_as_row((block, i)) for i in range(block.n)]
         entries = enumerate(zip(ids, fields["predictions"], strict=True))
-        stream.waiting = {key: ((kept, i), prediction) for i, (key, prediction) in entries}
-        stream.settled()
+        stream.waiting = {key: ((waiting, i), prediction) for i, (key, prediction) in entries}
         return stream
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..files import whole_file
+from ..persistence import whole_file
 from ._batch import TableError
 from ._source import format_of
 

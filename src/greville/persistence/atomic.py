@@ -1,4 +1,4 @@
-"""A file is replaced whole or not at all, whatever happens meanwhile."""
+"""Atomic writes: a file is replaced whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ..linalg import Array
-from ._errors import ModelFileError, Wrong
+from .container import Array
+from .errors import ModelFileError, Refused
 
 
 def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
@@ -30,7 +30,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
     """The name of a new file, which takes the place of another when it is complete.
 
     It is written beside it, and only swapped when it has reached the disk. A link stays a link:
-    what it points to is replaced. Who had access keeps it.
+    what it points to is replaced. Access rights stay as they were.
     """
     target = os.path.realpath(path)
     mode = _mode_of(target)
@@ -58,9 +58,9 @@ def _mode_of(target: str) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(found):
-        raise Wrong("it is a folder; add the name of a file")
+        raise Refused("it is a folder; add the name of a file")
     if not stat.S_ISREG(found):
-        raise Wrong("something is there that is not a plain file; choose another name")
+        raise Refused("something is there that is not a plain file; choose another name")
     return stat.S_IMODE(found)
 
 
@@ -84,9 +84,9 @@ def _sync(new: str, mode: int) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Without this, the swap itself might be forgotten when the power goes."""
+    """Without this, a power failure could undo the swap itself."""
     if hasattr(os, "O_DIRECTORY"):
-        with suppress(OSError):  # some file systems have no such thing; the file itself is safe
+        with suppress(OSError):  # not supported everywhere; the file itself is safe
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(fd)

@@ -6,30 +6,37 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
-from ._container import (
+from ..fields import FieldError
+from ..fields import json as tree
+from . import registry
+from .atomic import replace_file
+from .container import (
     DAMAGED,
+    FORMAT,
+    Array,
+    check_format,
     check_header,
     checksum,
     metadata_for,
     metadata_of,
     opened,
     parse,
+    upgraded,
     write_document,
 )
-from ._errors import ModelFileError, Wrong
-from ._formats import FORMAT, check_format, upgraded
-from ._kinds import json as tree
-from ._known import KNOWN
-from ._objects import entry_of, given, taken
-from ._values import Decoder, Encoder, expect
-from ._writing import replace_file
+from .errors import ModelFileError, Refused
+from .values import Decoder, Encoder, expect
 
 Path = str | os.PathLike[str]
+
+# The JSON of a model, and its tensors.
+_Encoded = tuple[Any, dict[str, Array]]
 
 _WRITTEN, _LOADED = "cannot be written", "cannot be loaded"
 
@@ -37,13 +44,15 @@ _WRITTEN, _LOADED = "cannot be written", "cannot be loaded"
 def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     """Write a model, with all that it has learned, into a file.
 
-    A loaded model goes on as this one would have, to the last bit, also in the middle of a stream.
-    A file that is there is replaced whole or not at all; the model itself stays as it is.
+    The model first learns rows that are pending inside it, which changes it only to rounding. From
+    then on it and a loaded one go on alike, to the last bit, also in the middle of a stream. A file
+    that is there is replaced whole or not at all.
 
     Parameters
     ----------
     model : estimator, solver, layer, DriftMonitor, TableModel or Stream
-        Fitted or not, with one of greville's layers.
+        Fitted or not, with one of greville's layers; or an object of a class that was passed to
+        `greville.persistence.register`.
     path : str or path-like
     extra : dict, optional
         Anything else to keep with it: a tree of None, bool, int, float, str, list and dict.
@@ -68,7 +77,7 @@ def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     >>> np.array_equal(again.predict(X), model.predict(X))
     True
     """
-    with _about(path, _WRITTEN):
+    with _naming(path, _WRITTEN):
         replace_file(os.fspath(path), *_encoded(model, extra))
 
 
@@ -79,19 +88,17 @@ def check_fits(model: Any) -> None:
     """
     try:
         _encoded(model, None)
-    except Wrong as error:
+    except (Refused, FieldError) as error:
         raise ValueError(f"{error}.") from None
 
 
-def _encoded(
-    model: Any, extra: dict[str, Any] | None
-) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
+def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Array], dict[str, str]]:
     """The tensors of a file, and what stands beside them."""
-    if not entry_of(model)[1].whole:
-        raise Wrong(f"a {type(model).__name__} is a part of a model; save the model")
+    if not registry.declaration_for(model).whole:
+        raise FieldError(f"a {type(model).__name__} is a part of a model; save the model")
     if extra is not None and not (type(extra) is dict and tree.holds(extra)):
-        raise Wrong(f"extra must be a dict, and {tree.name}; {tree.instead}")
-    encoder = Encoder(taken)
+        raise Refused(f"extra must be a dict, and {tree.name}; {tree.advice}")
+    encoder = Encoder(registry.to_fields)
     document = write_document(
         {
             "greville": __version__,
@@ -134,7 +141,7 @@ def load(path: Path) -> Any:
     ...     greville.load(path)
     Opium(epsilon=0.1)
     """
-    return read(path)[0]
+    return open_file(path).model
 
 
 def read(path: Path) -> tuple[Any, dict[str, Any] | None, dict[str, Any]]:
@@ -146,12 +153,8 @@ def read(path: Path) -> tuple[Any, dict[str, Any] | None, dict[str, Any]]:
 
     Returns
     -------
-    model : what was saved
-    extra : dict, or None
-        What was passed as `extra`.
-    header : dict
-        Its "format", the "version" of greville that wrote it, the "class" of the model, the "size"
-        of the file in bytes, and the "checksum", a SHA-256 of all that is in it.
+    model, extra, header
+        As of `ModelFile`.
 
     Raises
     ------
@@ -162,39 +165,96 @@ def read(path: Path) -> tuple[Any, dict[str, Any] | None, dict[str, Any]]:
     --------
     >>> import os, tempfile
     >>> import greville
-    >>> from greville import files
+    >>> from greville import persistence
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "empty.greville")
-    ...     files.save(greville.Opium(), path, extra={"city": "Oslo"})
-    ...     model, extra, header = files.read(path)
+    ...     persistence.save(greville.Opium(), path, extra={"city": "Oslo"})
+    ...     model, extra, header = persistence.read(path)
     >>> extra, header["class"]
     ({'city': 'Oslo'}, 'Opium')
     """
-    with _about(path, _LOADED), opened(os.fspath(path)) as file:
-        number, digest, document = metadata_of(file.metadata)
+    file = open_file(path)
+    return file.model, file.extra, file.header
+
+
+class ModelFile:
+    """What a file holds. It was read once, and its checksum is right.
+
+    Attributes
+    ----------
+    path : str
+    header : dict
+        Its "format", the "version" of greville that wrote it, the "class" of the model, the "size"
+        of the file in bytes, and the "checksum", a SHA-256 of all that is in it.
+    extra : dict, or None
+        What was passed as `extra`.
+    model : what was saved
+        It is made when it is first asked for, which raises a ModelFileError if it does not work.
+    """
+
+    def __init__(
+        self, path: str, header: dict[str, Any], extra: dict[str, Any] | None, encoded: _Encoded
+    ) -> None:
+        self.path = path
+        self.header = header
+        self.extra = extra
+        self._encoded: _Encoded | None = encoded
+
+    @cached_property
+    def model(self) -> Any:
+        assert self._encoded is not None
+        written, tensors = self._encoded
+        decoder = Decoder(tensors, registry.from_fields)
+        with _naming(self.path, _LOADED), _quiet():
+            model = decoder.decode(written)
+            if not registry.declaration_for(model).whole or decoder.left:
+                raise Refused("it holds something else than a model")
+        self._encoded = None  # its memory is the model's now
+        return model
+
+
+def open_file(path: Path) -> ModelFile:
+    """Read a file; its model is made when it is asked for.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    file : ModelFile
+
+    Raises
+    ------
+    ModelFileError
+        A ValueError that names the file and says what to do.
+    """
+    with _naming(path, _LOADED), opened(os.fspath(path)) as file:
+        number, digest, text = metadata_of(file.metadata)
         check_format(number)
         tensors = file.tensors()
-        if checksum(number, document, tensors) != digest:
-            raise Wrong("it is damaged: its checksum is not what it says")
-        return _decoded(document, tensors, number, file.size, digest)
+        if checksum(number, text, tensors) != digest:
+            raise Refused("it is damaged: its checksum does not match its content")
+        document = upgraded(parse(text), number)
+        return _described(os.fspath(path), document, tensors, number, file.size, digest)
 
 
-def _decoded(
-    text: str, tensors: dict[str, Any], number: int, size: int, digest: str
-) -> tuple[Any, dict[str, Any] | None, dict[str, Any]]:
-    document = expect(dict, upgraded(parse(text), number), 3)
+def _described(
+    path: str, document: Any, tensors: dict[str, Array], number: int, size: int, digest: str
+) -> ModelFile:
+    document = expect(dict, document, 3)
     version = document.get("greville")
     if type(version) is not str or "model" not in document or "extra" not in document:
-        raise Wrong(DAMAGED)
-    decoder = Decoder(tensors, given)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        model, extra = decoder.decode(document["model"]), decoder.decode(document["extra"])
-    name = type(model).__name__
-    if name not in KNOWN or not KNOWN[name].whole or decoder.left:
-        raise Wrong("it holds something else than a model")
+        raise Refused(DAMAGED)
+    model = document["model"]
+    content = model.get("object") if type(model) is dict else None
+    name = content.get("class") if type(content) is dict else None
+    if type(name) is not str:
+        raise Refused("it holds something else than a model")
+    with _quiet():
+        extra = Decoder({}, registry.from_fields).decode(document["extra"])
     if extra is not None and not (type(extra) is dict and tree.holds(extra)):
-        raise Wrong("what it holds beside the model is not a tree")
+        raise Refused("what it holds beside the model is not a tree")
     header = {
         "format": number,
         "version": version,
@@ -202,25 +262,33 @@ def _decoded(
         "size": size,
         "checksum": digest,
     }
-    return model, extra, header
+    return ModelFile(path, header, extra, (model, tensors))
 
 
 @contextmanager
-def _about(path: Path, what: str) -> Iterator[None]:
+def _quiet() -> Iterator[None]:
+    """Without warnings about numbers that are checked anyway."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _naming(path: Path, what: str) -> Iterator[None]:
     """Make one sentence, which names the file, of whatever goes wrong."""
     try:
         yield
     except ModelFileError:
         raise
-    except Wrong as error:
+    except (Refused, FieldError) as error:
         advice = "" if what == _WRITTEN or ";" in str(error) else "; take another copy of the file"
         raise ModelFileError(f"{os.fspath(path)} {what}: {error}{advice}.") from None
     except OSError as error:
         why = error.strerror or str(error)
         raise ModelFileError(
-            f"{os.fspath(path)} {what}: {why}; see whether the folder is there, is yours to use, "
-            "and has room."
+            f"{os.fspath(path)} {what}: {why}; check that the folder exists, that "
+            "you may use it, and that it has room."
         ) from error
-    except Exception as error:
+    except Exception as error:  # a check of a class, or one of its parameters
         message = str(error).strip().rstrip(".") or type(error).__name__
         raise ModelFileError(f"{os.fspath(path)} {what}: {message}.") from error

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ._errors import ModelFileError
+from .errors import ModelFileError
 
 # File systems that have no locks; there the lock is left out.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -17,15 +17,15 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 def locked(path: str | os.PathLike[str] | None) -> Iterator[None]:
     """Keep other processes from using a file while the block runs; None for no file.
 
-    The operating system holds the lock, on a file beside it, and takes it away when the process
-    ends in whatever way. Raises a `ModelFileError` if another process has it.
+    The operating system holds the lock, on a file beside it, and releases it when the process ends
+    in whatever way. Raises a `ModelFileError` if another process has it.
     """
     if path is None:
         yield
         return
     target = os.path.realpath(path)
     beside = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.lock")
-    descriptor = _acquired(beside)
+    descriptor = _acquire(beside)
     if descriptor is None:
         raise ModelFileError(
             f"{os.fspath(path)}: another greville command is using it; wait until that has ended, "
@@ -39,7 +39,7 @@ def locked(path: str | os.PathLike[str] | None) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquired(beside: str) -> int | None:
+def _acquire(beside: str) -> int | None:
     """The lock file, open and locked; None if another process has locked it."""
     while True:
         descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
@@ -47,7 +47,7 @@ def _acquired(beside: str) -> int | None:
             if not _lock(descriptor):
                 os.close(descriptor)
                 return None
-            # Whoever had the lock before may have removed this file meanwhile.
+            # The process that had the lock before may have removed this file meanwhile.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(beside), os.fstat(descriptor)):
                     return descriptor
@@ -58,7 +58,7 @@ def _acquired(beside: str) -> int | None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Whether the lock is ours now."""
+    """Try to take the lock; whether this process has it now."""
     try:
         try:
             import fcntl

@@ -7,5 +7,5 @@ class ModelFileError(ValueError):
     """A file cannot be written, or is not a model that can be trusted to work."""
 
 
-class Wrong(Exception):
-    """What is wrong inside; `_api` makes a sentence of it that names the file."""
+class Refused(Exception):
+    """Why a file is refused; `api` makes a sentence of it that names the file."""

@@ -1,0 +1,24 @@
+"""Models in files: what was learned, and nothing that could run.
+
+`save` and `load` are the way in and out. A class says beside its definition which of its fields
+are stored (`greville.fields`), and is found through the `registry`.
+"""
+
+from .api import ModelFile, check_fits, load, open_file, read, save
+from .atomic import whole_file
+from .errors import ModelFileError
+from .locking import locked
+from .registry import register
+
+__all__ = [
+    "ModelFile",
+    "ModelFileError",
+    "check_fits",
+    "load",
+    "locked",
+    "open_file",
+    "read",
+    "register",
+    "save",
+    "whole_file",
+]

@@ -1,0 +1,154 @@
+"""The classes whose objects can be in a file, and the way from an object to its fields and back."""
+
+from __future__ import annotations
+
+import reprlib
+from importlib import import_module
+from typing import Any, TypeVar
+
+from ..fields import Declaration, FieldError, Fields, declaration_of
+
+C = TypeVar("C", bound=type)
+
+# The class and where it is; a module is imported when an object of the class is met.
+_MODULES = {
+    "RandomLayer": "greville.layers.random",
+    "FourierLayer": "greville.layers.fourier",
+    "ReceptiveFieldLayer": "greville.layers.fields",
+    "ContrastLayer": "greville.layers.contrast",
+    "ClassLayer": "greville.layers.contrast",
+    "State": "greville.solvers._state",
+    "Mean": "greville.solvers._mean",
+    "Path": "greville.solvers._evidence",
+    "Chosen": "greville.solvers._chosen",
+    "Fading": "greville.solvers._forgetting",
+    "Memories": "greville.solvers._forgetting",
+    "Window": "greville.solvers.sliding",
+    "Batch": "greville.solvers.batch",
+    "Greville": "greville.solvers.greville",
+    "Opium": "greville.solvers.opium",
+    "OpiumLight": "greville.solvers.light",
+    "DynamicOpium": "greville.solvers.dynamic",
+    "SlidingOpium": "greville.solvers.sliding",
+    "Scaling": "greville.elm.units",
+    "HiddenMap": "greville.elm.hidden",
+    "NumericTargets": "greville.elm.targets",
+    "ClassTargets": "greville.elm.labels",
+    "Chunk": "greville.elm.chunk",
+    "Warmup": "greville.elm.warmup",
+    "FittedELM": "greville.elm.fitted",
+    "ELMRegressor": "greville.elm.regressor",
+    "ELMClassifier": "greville.elm.classifier",
+    "DriftMonitor": "greville.monitor",
+    "FirstRows": "greville.tables._first",
+    "TableModel": "greville.tables._model",
+    "Stream": "greville.tables._stream",
+}
+
+_REGISTERED: dict[str, type] = {}
+
+
+def register(cls: C) -> C:
+    """Let objects of a class be saved and loaded; it may be used as a decorator.
+
+    The class, or one that it is derived from, declares what is stored of it with
+    `greville.fields.stored`. A program that loads such a file registers the class first.
+
+    Parameters
+    ----------
+    cls : type
+        Its name must not be that of another class that can be saved.
+
+    Returns
+    -------
+    cls
+
+    Examples
+    --------
+    >>> from greville import RandomLayer, persistence
+    >>> @persistence.register
+    ... class LoudLayer(RandomLayer):
+    ...     def transform(self, X):
+    ...         return 10 * super().transform(X)
+    """
+    if declaration_of(cls) is None:
+        raise TypeError(
+            f"{cls.__name__}: it does not say what is stored of it; declare its fields with "
+            "greville.fields.stored."
+        )
+    other = _REGISTERED.get(cls.__name__, cls)
+    same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
+    if cls.__name__ in _MODULES or not same:
+        raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
+    _REGISTERED[cls.__name__] = cls
+    return cls
+
+
+def registered_names() -> list[str]:
+    """The names of all classes whose objects can be in a file."""
+    return [*_MODULES, *_REGISTERED]
+
+
+def declared(name: str) -> tuple[type, Declaration]:
+    """The class of this name, which is imported, and what it declares."""
+    if name not in _MODULES and name not in _REGISTERED:
+        raise FieldError(
+            f"it has a {reprlib.repr(name)}, a class which this greville does not know"
+        )
+    cls = _REGISTERED.get(name) or getattr(import_module(_MODULES[name]), name)
+    declaration = declaration_of(cls)
+    assert declaration is not None
+    return cls, declaration
+
+
+def to_fields(thing: Any) -> tuple[str, Fields]:
+    """The class and the fields of an object, which is compacted first."""
+    name, declaration = type(thing).__name__, declaration_for(thing)
+    declaration.compact(thing)
+    fields = declaration.read(thing)
+    _check_kinds(name, declaration, fields, saving=True)
+    declaration.check(thing)
+    return name, dict(sorted(fields.items()))
+
+
+def declaration_for(thing: Any) -> Declaration:
+    """What the class of an object declares; a `FieldError` if such objects cannot be saved."""
+    name = type(thing).__name__
+    if name in _MODULES or name in _REGISTERED:
+        cls, declaration = declared(name)
+        if cls is type(thing):
+            return declaration
+    raise FieldError(
+        f"a {name} from {type(thing).__module__} cannot be saved; only greville's own models and "
+        "their parts can, and classes passed to greville.persistence.register"
+    )
+
+
+def from_fields(name: str, fields: Fields) -> Any:
+    """An object of the class and the fields in a file."""
+    cls, declaration = declared(name)
+    _check_kinds(name, declaration, fields, saving=False)
+    thing = declaration.make(cls, fields)
+    declaration.check(thing)
+    declaration.try_out(thing)
+    return thing
+
+
+def _check_kinds(name: str, declaration: Declaration, fields: Fields, *, saving: bool) -> None:
+    needed = set(declaration.parameters)
+    if any(field in fields for field in declaration.fitted):
+        needed |= set(declaration.fitted)
+    missing = sorted(needed - set(fields))
+    if missing:
+        raise FieldError(f"{name} lacks {missing[0]}")
+    kinds = declaration.kinds
+    for field, value in fields.items():
+        if field not in kinds:
+            what = f"{name} has {reprlib.repr(field)}, which cannot be saved"
+            advice = "delete it, or pass what it says as `extra`"
+            raise FieldError(f"{what}; {advice}" if saving else f"{name} has an unknown {field!r}")
+        kind = kinds[field]
+        if not kind.holds(value):
+            advice = f"; {kind.advice}" if saving and kind.advice else ""
+            got = f"{type(value).__name__} {reprlib.repr(value)}"
+            raise FieldError(f"{name}.{field} must be {kind.name}, and is {got}{advice}")

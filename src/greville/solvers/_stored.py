@@ -1,0 +1,155 @@
+"""What is stored of a solver: its parameters and, once it has started, what it has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import backend
+from ..fields import (
+    Fields,
+    Kind,
+    array,
+    count,
+    flag,
+    floating,
+    known,
+    require,
+    require_finite,
+    stored,
+    words,
+)
+from ._checks import size_of, structure_of
+from ._chosen import Chosen
+from ._solver import Solver
+from .protocol import Fitted, Shape
+
+# Larger roots are not made from their sums to try them: it takes as much memory again.
+_MAX_TRIED = 1 << 20
+
+# What weights may not exceed: their products with activations would not be finite.
+_MAX_WEIGHT = {"d": 1e300, "f": 1e37}
+
+_NOT_STORED = ("_fitted", "_lock", "_dtype", "_dot", "_row_shape", "_limit", "_flat")
+
+
+def stored_solver(
+    parameters: dict[str, Kind], *states: type, check: Callable[[Any], None] | None = None
+) -> Callable[[type[Any]], type[Any]]:
+    """Declare a solver with these parameters; its state is of one of the classes, or an array.
+
+    `check` raises a ValueError if the state of a fitted solver does not go with its parameters.
+    """
+
+    def check_fields(solver: Solver) -> None:
+        if hasattr(solver, "fitted_"):
+            _check_fitted(solver)
+            if check is not None:
+                check(solver)
+
+    return stored(
+        parameters=parameters,
+        fitted={
+            "state": known(*states) if states else array(2),
+            "n_seen": count,
+            "n_features_in_": count,
+            "n_outputs": count,
+            "dtype": floating,
+            "flat": flag,
+        },
+        optional={"feature_names_in_": words},
+        whole=True,
+        check=check_fields,
+        try_out=_try_out,
+        compact=_compacted,
+        to_fields=_to_fields,
+        from_fields=_from_fields,
+    )
+
+
+def _compacted(solver: Solver) -> Fitted | None:
+    """What it has learned with no row pending, which is published; None if nothing was."""
+    if not hasattr(solver, "fitted_"):
+        return None
+    fitted = solver.fitted_
+    compacted = fitted.with_algorithm(solver.algorithm()).compact()
+    with solver._lock:
+        if solver._fitted is fitted:
+            solver._fitted = compacted
+    return compacted
+
+
+def _to_fields(solver: Solver) -> Fields:
+    fields = {k: v for k, v in vars(solver).items() if k not in _NOT_STORED}
+    fitted = _compacted(solver)
+    if fitted is not None:
+        state, shape = fitted.state, fitted.shape
+        fields |= {
+            "state": shape.backend.to_numpy(state) if hasattr(state, "shape") else state,
+            "n_seen": fitted.n_seen,
+            "n_outputs": shape.n_outputs,
+            "dtype": shape.dtype,
+            "flat": solver._flat,
+        }
+    return fields
+
+
+def _from_fields(cls: type[Solver], fields: Fields) -> Any:
+    solver: Any = object.__new__(cls)
+    fields = dict(fields)
+    learned = [fields.pop(k, None) for k in ("state", "n_seen", "n_outputs", "dtype", "flat")]
+    vars(solver).update(fields)
+    state, n_seen, n_outputs, dtype, flat = learned
+    if state is not None:
+        b = backend.default()
+        shape = Shape(b, fields["n_features_in_"], n_outputs, dtype)
+        state = b.asarray(state) if isinstance(state, np.ndarray) else state
+        solver.restore(Fitted(solver.algorithm(), shape, state, n_seen), flat=flat)
+    return solver
+
+
+def _check_fitted(solver: Solver) -> None:
+    fitted = solver.fitted_
+    shape, state = fitted.shape, fitted.state
+    require(shape.n_hidden >= 1 and shape.n_outputs >= 1, "the solver has no weights")
+    found, size = size_of(state), (shape.n_hidden, shape.n_outputs, shape.dtype)
+    fits = found is None or found == size
+    require(fits, "the state has another size or dtype than the solver")
+    require(shape.n_outputs == 1 or not solver._flat, "1-d targets have several outputs")
+    small = fitted.algorithm.start(replace(shape, n_hidden=1, n_outputs=1))
+    fits = structure_of(small) == structure_of(state)
+    require(fits, "the state does not match the solver's parameters")
+    if hasattr(solver, "feature_names_in_"):
+        fits = len(solver.feature_names_in_) == shape.n_hidden
+        require(fits, "feature_names_in_ has another length")
+
+
+def takes_memory_to_read(fitted: Fitted) -> bool:
+    """Whether weights are read from a large root that has to be made from sums."""
+    state = getattr(fitted.state, "exact", fitted.state)
+    return isinstance(state, Chosen) and state.n_hidden**2 > _MAX_TRIED
+
+
+def _try_out(solver: Solver) -> None:
+    """Weights and a prediction must be finite."""
+    if not hasattr(solver, "fitted_"):
+        return
+    fitted = solver.fitted_
+    largest = _MAX_WEIGHT[fitted.dtype.char]
+    if takes_memory_to_read(fitted):
+        state = getattr(fitted.state, "exact", fitted.state)
+        R, Z = (fitted.shape.backend.to_numpy(A) for A in (state.sums.R, state.sums.Z))
+        bound = float(np.abs(Z).sum(dtype=np.float64)) / (2 * state.epsilon)
+        require(bound < largest, "the solution is too large")  # |W| <= |Z| / (2 epsilon)
+        require(max(R.max(), -R.min()) < np.sqrt(largest) / len(R), "the state is too large")
+        return
+    W, shape = fitted.weights(), fitted.shape
+    fits = len(W) - shape.n_hidden in (0, 1) and W.shape[1] == shape.n_outputs
+    require(fits and W.dtype == shape.dtype, "the solution has another size or dtype")
+    require_finite(W, "the solution")
+    require(np.abs(W).max(initial=0.0) < largest, "the solution is too large")
+    zeros = np.zeros((1, fitted.shape.n_hidden), fitted.dtype)
+    require_finite(fitted.predict(zeros), "a prediction")

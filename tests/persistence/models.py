@@ -1,0 +1,152 @@
+"""Models of every kind, and the way into a file and back, for the tests of this package."""
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from sklearn.base import clone
+
+import greville
+from greville import (
+    Batch,
+    ClassLayer,
+    ContrastLayer,
+    ELMClassifier,
+    ELMRegressor,
+    FourierLayer,
+    Opium,
+    RandomLayer,
+    ReceptiveFieldLayer,
+)
+from greville.monitor import DriftMonitor
+from greville.persistence import container, registry, values
+from greville.tables import Stream, TableModel, Troubles
+
+from .. import children
+from ..problems import ONLINE_SOLVERS
+
+LAYERS = [
+    RandomLayer(20, bias=True, random_state=0),
+    RandomLayer(20, weights="normal", activation="relu", random_state=np.random.RandomState(3)),
+    FourierLayer(21, random_state=0),
+    ReceptiveFieldLayer((4, 4), 20, border=0, min_area=2, random_state=0),
+    ReceptiveFieldLayer((40, 40), 20, border=16, random_state=0),  # sparse
+    ContrastLayer(20, receptive_fields=(4, 4), border=0, min_area=2, random_state=0),
+    ClassLayer(20, random_state=0),
+]
+
+
+def there_and_back(model, folder):
+    """The model from a file."""
+    path = Path(folder) / "model.greville"
+    greville.save(model, path)
+    return greville.load(path)
+
+
+def is_fitted(model):
+    return hasattr(model, "n_features_in_")
+
+
+def content(model):
+    """All that a file of the model would hold."""
+    encoder = values.Encoder(registry.to_fields)
+    document = encoder.encode(model, "")
+    return document, {k: (v.dtype, v.shape, v.tobytes()) for k, v in encoder.tensors.items()}
+
+
+def rows(rng, n, width, outputs, dtype):
+    H = rng.normal(size=(n, width)).astype(dtype)
+    H[2] = 0
+    Y = H @ rng.normal(size=(width, max(outputs, 1))) + 0.1 * rng.normal(size=(n, max(outputs, 1)))
+    Y = Y.astype(dtype)
+    return H, Y if outputs else Y[:, 0]
+
+
+def corpus(rng):
+    """Models of every kind, in every state."""
+    H, y = rows(rng, 300, 16, 0, np.float64)
+    labels = np.array(["a", "b", "c"])[rng.integers(3, size=300)]
+    models = [*map(clone, ONLINE_SOLVERS), Batch()]
+    for solver in ONLINE_SOLVERS:
+        for dtype in (np.float64, np.float32):
+            model = clone(solver).partial_fit(H[:9].astype(dtype), y[:9])
+            model.predict_one(H[9].astype(dtype))
+            models.append(copy.deepcopy(model))
+            models.append(model.learn_one(H[9].astype(dtype), 1.0))
+            models.append(clone(solver).fit(H.astype(dtype), np.column_stack([y, -y])))
+    models += [Batch(0.1).fit(H, y), Opium().fit(pd.DataFrame(H).rename(columns=str), y)]
+    for layer in LAYERS:
+        models.append(clone(layer))
+        width = 1600 if getattr(layer, "shape", None) == (40, 40) else 16
+        X = rng.normal(size=(60, width))
+        models.append(clone(layer).fit(X, labels[:60]))
+        models.append(ELMClassifier(layer, random_state=0).partial_fit(X, labels[:60]))
+    models += [ELMRegressor(), ELMClassifier(solver=Opium())]
+    models.append(ELMRegressor(10, "batch", np.random.RandomState(1)).fit(H, y))
+    models.append(ELMRegressor(10).partial_fit(H[:50], 1e9 + y[:50], sample_weight=abs(y[:50])))
+    models.append(ELMRegressor(10).partial_fit(H, y).partial_fit(H, y))
+    models.append(ELMClassifier(10).partial_fit(H[:50], labels[:50]))
+    models.append(ELMClassifier(10).fit(H, labels.astype(object)))
+    models.append(ELMClassifier(10).fit(pd.DataFrame(H).rename(columns=str), labels == "a"))
+    monitor = DriftMonitor()
+    monitor.update_many(np.concatenate([rng.normal(size=500), 100 + rng.normal(size=20)]))
+    return [*models, DriftMonitor(0.01), monitor]
+
+
+def _table(rng, n):
+    kinds = rng.choice(["a", "b"], n)
+    days = np.datetime64("2024-01-01") + rng.integers(0, 99, n)
+    return pa.table({"x": rng.normal(size=n), "kind": kinds, "day": days, "y": rng.normal(size=n)})
+
+
+def table_model(rng):
+    return TableModel("y", hidden=5).learn(_table(rng, 20))
+
+
+def stream_of_rows(rng):
+    stream = Stream(table_model(rng), "id", DriftMonitor())
+    rows = [{"x": 1.0, "kind": "a", "id": i, "y": None if i % 3 else 2.0} for i in range(9)]
+    stream.answer(rows, 1, Troubles())
+    return stream
+
+
+# Marks for brackets in brackets in brackets.
+DEEP = ["@[@]@40", "@[@]@200", "@[@]@100000", '@{"dict":{"a":@}}@50', '@{"tuple":[@]}@20000']
+
+
+def forge(path, document, tensors, number=container.FORMAT):
+    """Write a file with a right checksum, whatever is in it."""
+    from safetensors.numpy import save_file
+
+    text = json.dumps(document, separators=(",", ":"))
+    for mark in DEEP:  # what json would not write
+        _, left, right, n = mark.split("@")
+        text = text.replace(json.dumps(mark), left * int(n) + "1" + right * int(n))
+    digest = container.checksum(number, text, tensors)
+    save_file(tensors, path, metadata=container.metadata_for(number, digest, text))
+
+
+def take_apart(path):
+    """The document and the tensors of a file."""
+    with container.opened(str(path)) as file:
+        return json.loads(container.metadata_of(file.metadata)[2]), file.tensors()
+
+
+def in_a_process(function, folder, timeout=200):
+    """Run a function of a test module in a process of its own; what it prints."""
+    name = function.__name__
+    code = f"from {function.__module__} import {name}; {name}({str(folder)!r})"
+    ended = children.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        limit=timeout,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return ended.stdout

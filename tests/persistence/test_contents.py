@@ -1,0 +1,208 @@
+"""What can be in a file: every kind of model, exactly, and nothing else."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+import greville
+from greville import ELMRegressor, Opium, RandomLayer, persistence
+from greville.persistence import ModelFileError, container, registry
+
+from .models import content, corpus, rows, stream_of_rows, there_and_back
+
+
+@pytest.fixture(scope="module")
+def models():
+    return corpus(np.random.default_rng(0))
+
+
+def test_every_kind_of_model_comes_back(models, tmp_path):
+    for model in models:
+        loaded = there_and_back(model, tmp_path)
+        assert type(loaded) is type(model)
+        assert content(loaded) == content(model)
+        for name in (n for n in vars(model) if not n.startswith("_") and not n.endswith("_")):
+            ours, theirs = (repr(getattr(m, name)).split(" at 0x")[0] for m in (model, loaded))
+            assert ours == theirs
+
+
+def test_every_attribute_is_stored_or_derived(models, tmp_path):
+    """So that nothing is forgotten when a class gets another attribute."""
+    for model in models:
+        loaded = there_and_back(model, tmp_path)
+        derived = registry.declaration_for(model).derived
+        ours, theirs = (
+            {k for k, v in vars(m).items() if v is not None and k not in derived}
+            for m in (model, loaded)
+        )
+        assert ours == theirs, type(model)
+
+
+def test_every_class_of_the_registry_is_in_some_file(models, rng):
+    met = set()
+
+    def visit(node):
+        if isinstance(node, dict):
+            if "object" in node:
+                met.add(node["object"]["class"])
+            for value in node.values():
+                visit(value)
+        elif isinstance(node, list):
+            for value in node:
+                visit(value)
+
+    for model in [*models, stream_of_rows(rng)]:
+        visit(content(model)[0])
+    assert met == set(registry._MODULES)
+
+
+def test_a_file_has_no_private_names(models, rng):
+    def visit(node):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                assert not key.startswith("_")
+                visit(value)
+        elif isinstance(node, list):
+            for value in node:
+                visit(value)
+
+    for model in [*models, stream_of_rows(rng)]:
+        document, tensors = content(model)
+        visit(document)
+        assert not any("._" in name or name.startswith("_") for name in tensors)
+
+
+def test_the_same_model_gives_the_same_bytes(rng, tmp_path):
+    H, y = rows(rng, 100, 5, 0, np.float64)
+    model = ELMRegressor(20, random_state=0).partial_fit(H, y)
+    contents = set()
+    for _ in range(5):
+        greville.save(model, tmp_path / "model")
+        contents.add((tmp_path / "model").read_bytes())
+        model = greville.load(tmp_path / "model")
+    assert len(contents) == 1
+
+
+def test_a_file_is_a_safetensors_file(rng, tmp_path):
+    from safetensors import safe_open
+
+    H, y = rows(rng, 100, 5, 0, np.float64)
+    model = Opium(0.1).fit(H, y)
+    path = tmp_path / "model.greville"
+    greville.save(model, path)
+    with safe_open(path, framework="np") as file:
+        entry = json.loads(file.metadata()["greville"])
+        R = file.get_tensor("state.R").T
+    assert entry["format"] == container.FORMAT
+    assert entry["document"]["greville"] == greville.__version__
+    assert entry["document"]["model"]["object"]["fields"]["state"]["object"]["fields"]["R"] == {
+        "array": ["state.R", "F"]
+    }
+    assert np.array_equal(R, np.triu(R))
+    np.testing.assert_allclose(R.T @ R, H.T @ H + 0.01 * np.eye(5), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (ELMRegressor(PCA(2)), "greville's layers"),
+        (RandomLayer(activation=np.tanh), "the name of one"),
+        (RandomLayer(random_state=np.random.default_rng(0)), "pass a number"),
+        (RandomLayer(random_state=np.random.RandomState(np.random.PCG64(0))), "pass a number"),
+        (PCA(2), "greville's own models"),
+        ({"a": 1}, "greville's own models"),
+        (Opium(epsilon=[1]), "Opium.epsilon must be"),
+        (np.random.RandomState(0), "greville's own models"),
+    ],
+    ids=lambda value: str(value).split(" at 0x")[0],
+)
+def test_what_is_foreign_is_refused(model, advice, tmp_path):
+    with pytest.raises(ModelFileError, match=advice):
+        greville.save(model, tmp_path / "model.greville")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_subclass_an_attribute_and_bad_extras_are_refused(tmp_path):
+    class Opium2(Opium):
+        pass
+
+    Opium2.__name__ = "Opium"
+    model = Opium()
+    model.note = "mine"
+    with pytest.raises(ModelFileError, match="greville's own models"):
+        greville.save(Opium2(), tmp_path / "model")
+    with pytest.raises(ModelFileError, match="'note', which cannot be saved; delete it"):
+        greville.save(model, tmp_path / "model")
+    deep = []
+    for _ in range(100):
+        deep = [deep]
+    for extra in ([1], {"a": (1,)}, {1: 2}, {"a": np.float64(1)}, {"a": deep}, {"a": 1 << 70}):
+        with pytest.raises(ModelFileError, match="extra must be a dict"):
+            greville.save(Opium(), tmp_path / "model", extra=extra)
+    with pytest.raises(ModelFileError, match="too large"):
+        greville.save(Opium(), tmp_path / "model", extra={"a": [0] * 1_000_000})
+    assert os.listdir(tmp_path) == []
+
+
+def test_numbers_and_text_are_exact(tmp_path):
+    tree = {
+        "numbers": [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1e22, 2**62, -1, True, None],
+        "not": [float("inf"), -float("inf")],
+        "text": ["", "Größe \u2028 \ud800 \0", "inf"],
+        "dict": {"float": "nan", "object": {}, "": []},
+    }
+    deep = [0.5]
+    for _ in range(15):
+        deep = [{"a": deep}]
+    tree["deep"] = deep
+    path = tmp_path / "model.greville"
+    persistence.save(Opium(np.float32(0.1)), path, extra={**tree, "nan": float("nan")})
+    model, extra, header = persistence.read(path)
+    assert type(model.epsilon) is np.float32
+    assert model.epsilon == np.float32(0.1)
+    assert np.isnan(extra.pop("nan"))
+    assert extra == tree
+    assert str(extra["numbers"][1]) == "-0.0"
+    assert header["format"] == container.FORMAT
+    assert header["class"] == "Opium"
+    assert header["version"] == greville.__version__
+    assert header["size"] == path.stat().st_size
+    assert len(header["checksum"]) == 64
+
+
+def test_random_states_go_on(tmp_path):
+    random = np.random.RandomState(7)
+    random.normal()  # half of a pair is kept
+    loaded = there_and_back(RandomLayer(5, random_state=random), tmp_path)
+    assert np.array_equal(loaded.random_state.normal(size=99), random.normal(size=99))
+
+
+def test_without_safetensors_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(ModelFileError, match=r"pip install 'greville\[files\]'"):
+        greville.save(Opium(), tmp_path / "model")
+
+
+def test_a_part_is_not_a_file_of_its_own(rng, tmp_path):
+    path = Opium("auto").fit(*rows(rng, 50, 5, 0, np.float64)).path()
+    with pytest.raises(ModelFileError, match="a Path is a part of a model; save the model"):
+        greville.save(path, tmp_path / "model")
+
+
+def test_an_opened_file_is_decoded_once(rng, tmp_path, monkeypatch):
+    """And what it says of itself is known without decoding the model."""
+    path, made = tmp_path / "model", []
+    persistence.save(Opium().fit(*rows(rng, 50, 5, 0, np.float64)), path, extra={"a": 1})
+    real = registry.from_fields
+    monkeypatch.setattr(
+        registry, "from_fields", lambda name, fields: made.append(name) or real(name, fields)
+    )
+    file = persistence.open_file(path)
+    assert (file.extra, file.header["class"], made) == ({"a": 1}, "Opium", [])
+    path.unlink()
+    assert file.model is file.model
+    assert made == ["State", "Opium"]

@@ -1,0 +1,309 @@
+"""Files that nobody should trust: refused, or a model that works."""
+
+import copy
+import resource
+import signal
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import greville
+from greville import (
+    DynamicOpium,
+    ELMClassifier,
+    ELMRegressor,
+    FourierLayer,
+    Greville,
+    Opium,
+    OpiumLight,
+    ReceptiveFieldLayer,
+    SlidingOpium,
+)
+from greville.monitor import DriftMonitor
+from greville.persistence import ModelFileError, registry
+from greville.tables import Stream, TableModel, Troubles
+
+from .models import (
+    DEEP,
+    forge,
+    in_a_process,
+    is_fitted,
+    rows,
+    stream_of_rows,
+    table_model,
+    take_apart,
+)
+
+HOSTILE = [
+    None, True, -1, 0, 7, 2**31, 2**62, 2**63, -(10**30), 10**100, 1e308, -0.5, "", "auto",
+    "x" * 99, [], [[]], {}, {"float": "nan"}, {"float": "inf"}, {"float": 3}, {"tuple": []},
+    {"tuple": 5}, {"dict": {}}, {"dtype": "float64"}, {"dtype": "O"}, {"numpy": ["float32", 1]},
+    {"numpy": ["uint8", -1]}, {"numpy": ["object", 1]}, {"array": ["R", "F"]}, {"array": ["", "C"]},
+    {"words": "R"}, {"strings": ["a", "b"]}, {"strings": [1]}, {"strings": "ab"},
+    {"sparse": ["csc_array", [1 << 30, 1 << 30], [], [], []]},
+    {"object": {"class": "os.system", "fields": {}}},
+    {"object": {"class": "Opium", "fields": {"epsilon": 1.0, "intercept": False}}},
+    {"object": {"class": "RandomState", "fields": {}}}, {"eval": "1/0"}, {"object": []},
+]  # fmt: skip
+
+
+def _places_in(node, way=()):
+    """All ways into a tree."""
+    items = enumerate(node) if isinstance(node, list) else node.items()
+    for key, value in items:
+        yield (*way, key)
+        if isinstance(value, (list, dict)):
+            yield from _places_in(value, (*way, key))
+
+
+def _parent(tree, way):
+    for key in way[:-1]:
+        tree = tree[key]
+    return tree
+
+
+def _mutate_document(rng, document, tensors):
+    ways = list(_places_in(document))
+    way = ways[rng.integers(len(ways))]
+    parent, kind = _parent(document, way), rng.integers(10)
+    if kind == 0:
+        del parent[way[-1]]
+    elif kind == 1 and isinstance(parent, dict):
+        parent["more"] = HOSTILE[rng.integers(len(HOSTILE))]
+    elif kind == 2:
+        other = ways[rng.integers(len(ways))]
+        parent[way[-1]] = copy.deepcopy(_parent(document, other)[other[-1]])
+    elif kind == 3:
+        parent[way[-1]] = DEEP[rng.integers(len(DEEP))]
+    elif kind == 4:
+        names = [w for w in ways if w[-1] == "class"]
+        known = [*registry.registered_names(), "builtins.eval", "PCA"]
+        way = names[rng.integers(len(names))] if names else way
+        _parent(document, way)[way[-1]] = known[rng.integers(len(known))]
+    elif kind == 5 and isinstance(parent[way[-1]], (int, float)):
+        parent[way[-1]] = parent[way[-1]] * int(rng.choice([2, -1, 1000, 10**9])) + 1
+    else:
+        parent[way[-1]] = HOSTILE[rng.integers(len(HOSTILE))]
+
+
+def _mutate_tensor(rng, document, tensors):
+    if not tensors:
+        return _mutate_document(rng, document, tensors)
+    names = sorted(tensors)
+    name = names[rng.integers(len(names))]
+    a, kind = tensors[name], rng.integers(9)
+    if kind == 0:
+        del tensors[name]
+    elif kind == 1:
+        tensors[name + "2"] = a
+    elif kind == 2:
+        tensors[name] = a.astype(rng.choice(["f4", "f8", "i8", "u1", "?", "f2"]))
+    elif kind == 3:
+        tensors[name] = a.reshape(-1, 1) if rng.integers(2) else a.reshape(a.shape[::-1])
+    elif kind == 4:
+        tensors[name] = a[: len(a) // 2].copy()
+    elif kind == 5:
+        other = names[rng.integers(len(names))]
+        tensors[name], tensors[other] = tensors[other], tensors[name]
+    elif a.size:
+        values = a.copy().reshape(-1)
+        hostile = [np.nan, np.inf, -1, 0, 1e30, -1e300, 1e-300, 2**31]
+        with np.errstate(all="ignore"):
+            values[rng.integers(a.size)] = np.array(rng.choice(hostile)).astype(a.dtype)
+        tensors[name] = values.reshape(a.shape)
+    return None
+
+
+def _mutate_bytes(rng, content):
+    b, n = bytearray(content), len(content)
+    i = int(rng.integers(n)) if rng.integers(2) else int(rng.integers(min(n, 400)))
+    kind = rng.integers(8)
+    if kind == 0:
+        b[i] ^= 1 << int(rng.integers(8))
+    elif kind == 1:
+        b[i : i + 8] = rng.bytes(8)
+    elif kind == 2:
+        del b[i:]
+    elif kind == 3:
+        b += rng.bytes(int(rng.integers(1, 100)))
+    elif kind == 4:
+        j = int(rng.integers(n))
+        b[i : i + 16], b[j : j + 16] = b[j : j + 16], b[i : i + 16]
+    elif kind == 5:
+        b[:8] = int(rng.choice([0, 1, n, n - 8, 2**31, 2**62])).to_bytes(8, "little")
+    elif kind == 6:
+        del b[i : i + int(rng.integers(1, 50))]
+    else:
+        length = int.from_bytes(b[:8], "little")
+        header = b[8 : 8 + length].decode()
+        old, new = [('"F64"', '"X"'), ("[0,", "[9,"), ('"shape":[', '"shape":[99999999999,'),
+                    ('{"', '{"a":NaN,"'), ('"dtype"', '"dtype":1,"dtype"'), ("1", "-1"),
+                    ("{", "[" * 100_000)][rng.integers(7)]  # fmt: skip
+        changed = header.replace(old, new, int(rng.integers(1, 3))).encode()
+        b = bytearray(len(changed).to_bytes(8, "little") + changed + b[8 + length :])
+    return bytes(b)
+
+
+def _works(model):
+    """Whether all that a loaded model says is finite."""
+    if isinstance(model, Stream):
+        model.answer([{"x": 0.0, "kind": "a", "id": "new"}], model.lines + 1, Troubles(skip=True))
+        model = model.settled()
+    if isinstance(model, TableModel):
+        if model.estimator is None:
+            return True
+        row = pa.table({column.name: [None] for column in model.encoding.used})
+        return all(p is None or np.isfinite(p) for p in model.predict(row))
+    if isinstance(model, DriftMonitor):
+        model.update(1.0)
+        return np.isfinite(model.statistic_)
+    if not is_fitted(model):
+        return True
+    n = model.n_features_in_
+    X = np.array([np.zeros(n), np.linspace(-1, 1, n)])
+    if not hasattr(model, "predict"):
+        return np.isfinite(model.transform(X)).all()
+    if isinstance(model, ELMClassifier):
+        assert model.predict(X)[0] in model.classes_
+        return np.isfinite(model.decision_function(X)).all()
+    one = model.predict_one(X[0])
+    return np.isfinite(one).all() and np.isfinite(model.predict(X)).all()
+
+
+def _learns(model):
+    """Learn from rows; a model that was tampered with may refuse them, with a ValueError."""
+    if not hasattr(model, "partial_fit") or not is_fitted(model):
+        return
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(300, model.n_features_in_))
+    if isinstance(model, ELMClassifier):
+        y = model.classes_[rng.integers(len(model.classes_), size=len(H))]
+    else:
+        y = rng.normal(size=(len(H), *model.predict(H[:1]).shape[1:]))
+    for learn in (
+        lambda: model.partial_fit(H[:3], y[:3]),
+        lambda: [model.learn_one(h, t) for h, t in zip(H[3:9], y[3:9], strict=True)],
+        lambda: model.partial_fit(H, y),
+        lambda: model.prequential(H[:5], y[:5]) if hasattr(model, "prequential") else None,
+        lambda: model.unlearn(H[:2], y[:2]) if hasattr(model, "unlearn") else None,
+    ):
+        try:
+            learn()
+        except ValueError:
+            continue
+
+
+def _mutation_sources(rng):
+    H, y = rows(rng, 200, 6, 0, np.float64)
+    labels = np.array(["a", "bb", "c"])[rng.integers(3, size=200)]
+    following = Opium(0.1).fit(H[:50], y[:50])
+    for h, target in zip(H[50:70], y[50:70], strict=True):
+        following.predict_one(h)
+        following.learn_one(h, float(target))
+    following.predict_one(H[70])
+    monitor = DriftMonitor()
+    monitor.update_many(y)
+    sliding = SlidingOpium(30).fit(H, np.column_stack([y, -y])).partial_fit(H[:5], H[:5, :2])
+    return [
+        following,
+        sliding,
+        monitor,
+        DynamicOpium("auto").fit(H, y).partial_fit(H[:3], y[:3], [1, 2, 0]),
+        DynamicOpium(1.02, "auto").fit(H, y),
+        Opium("auto", intercept=True).fit(H, y).partial_fit(H[:7], y[:7]),
+        Opium(0.2, intercept=True).partial_fit(H[:4], y[:4]),
+        OpiumLight().partial_fit(H[:3], y[:3]),
+        Greville().partial_fit(H[:3].astype("f"), y[:3].astype("f")),
+        ELMRegressor(8, random_state=np.random.RandomState(0)).partial_fit(H[:40], 1e5 * y[:40]),
+        ELMClassifier(8, random_state=0).partial_fit(H[:40], labels[:40]),
+        ELMRegressor(FourierLayer(7), "dynamic").fit(H, y),
+        ReceptiveFieldLayer((40, 40), 8, border=16, random_state=0).fit(np.ones((2, 1600))),
+        table_model(rng),
+        stream_of_rows(rng),
+    ]
+
+
+def mutate(folder, how_many=1000):
+    """Load files that were tampered with, in so little memory that none may take much."""
+    rng = np.random.default_rng(1)
+    good, path = Path(folder) / "good", Path(folder) / "bad"
+    sources = []
+    for model in _mutation_sources(rng):
+        greville.save(model, good)
+        sources.append((good.read_bytes(), *take_apart(good)))
+        assert _works(greville.load(good))
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + (100 << 20), resource.RLIM_INFINITY))
+    signal.alarm(150)  # a file on which it hangs ends the process
+    loaded = slow = 0
+    for i in range(how_many):
+        content, document, tensors = sources[i % len(sources)]
+        if i % 3 == 0:
+            path.write_bytes(_mutate_bytes(rng, content))
+        else:
+            document, tensors = copy.deepcopy(document), dict(tensors)
+            for _ in range(int(rng.integers(1, 3))):
+                change = _mutate_document if rng.integers(3) else _mutate_tensor
+                change(rng, document, tensors)
+            forge(path, document, tensors)
+        begun = time.perf_counter()
+        model = error = None
+        try:
+            model = greville.load(path)
+        except ModelFileError as refused:
+            error = refused
+        if error is None:
+            loaded += 1
+            assert _works(model), i
+            _learns(model)
+        else:
+            assert not isinstance(error.__cause__, MemoryError), i
+            assert str(error).startswith(f"{path} cannot be loaded: "), error
+        slow = max(slow, time.perf_counter() - begun)
+    print(loaded, slow)
+
+
+def test_no_file_does_harm(tmp_path):
+    loaded, slow = in_a_process(mutate, tmp_path).split()
+    assert int(loaded) < 500
+    assert float(slow) < 20  # it does not hang
+
+
+@pytest.mark.parametrize("n", [10**6, 10**9, 2**62])
+def test_a_small_file_cannot_ask_for_much_memory(tmp_path, n):
+    """Roots that have seen nothing are as small in a file however wide they are."""
+    path = tmp_path / "model"
+    greville.save(Greville().fit(np.zeros((1, 3)), [0.0]), path)
+    document, tensors = take_apart(path)
+    fields = document["model"]["object"]["fields"]
+    fields["n_features_in_"] = n
+    fields["state"]["object"]["fields"]["n_hidden"] = n
+    tensors["state.basis"] = np.empty((0, min(n, 1 << 40)))
+    forge(path, document, tensors)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError) if n > 10**6 else memoryview(b""):
+            greville.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("epsilon", [1.0, "auto"])
+def test_loading_takes_the_memory_of_the_model(rng, tmp_path, epsilon):
+    """Also where the root must be made again from the sums."""
+    path = tmp_path / "model"
+    H = rng.normal(size=(60, 1300))
+    greville.save(
+        Opium(epsilon).partial_fit(H[:50], H[:50, 0]).partial_fit(H[50:], H[50:, 0]), path
+    )
+    tracemalloc.start()
+    try:
+        greville.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * path.stat().st_size + 1e7
+    finally:
+        tracemalloc.stop()

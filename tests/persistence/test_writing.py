@@ -1,0 +1,125 @@
+"""Writing: a file is replaced whole or not at all."""
+
+import errno
+import os
+import resource
+import signal
+import stat
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greville
+from greville import Opium
+from greville.persistence import ModelFileError
+
+from .models import in_a_process
+
+
+def test_rights_stay_and_links_stay_links(tmp_path):
+    path, link = tmp_path / "model", tmp_path / "link"
+    before = os.umask(0o027)
+    try:
+        greville.save(Opium(1), path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    link.symlink_to("model")
+    greville.save(Opium(2), link)
+    assert link.is_symlink()
+    assert greville.load(path).epsilon == 2
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    assert sorted(os.listdir(tmp_path)) == ["link", "model"]
+
+
+@pytest.mark.parametrize("function", ["open", "fsync", "replace", "fchmod"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
+def test_an_error_leaves_the_old_file(tmp_path, monkeypatch, function, number):
+    path = tmp_path / "model"
+    greville.save(Opium(1), path)
+    old = path.read_bytes()
+    real = getattr(os, function)
+
+    def fails(name, *args):
+        if function != "open" or args[0] & os.O_CREAT:
+            raise OSError(number, os.strerror(number))
+        return real(name, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, function, fails)
+        with pytest.raises(ModelFileError, match=os.strerror(number)):
+            greville.save(Opium(2), path)
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_full_disk_and_an_interrupt_leave_the_old_file(rng, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    greville.save(Opium(1), path)
+    old = path.read_bytes()
+    large = Opium().fit(rng.normal(size=(50, 30)), rng.normal(size=50))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        with pytest.raises(ModelFileError, match="cannot be written"):
+            greville.save(large, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        greville.save(large, path)
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    for path, message in (
+        (tmp_path, "it is a folder"),
+        (tmp_path / "no" / "model", "No such file"),
+        (tmp_path / "pipe", "not a plain file"),
+        (tmp_path / "loop", "not a plain file|symbolic links"),
+        (tmp_path / ("n" * 300), "too long"),
+    ):
+        with pytest.raises(ModelFileError, match=message):
+            greville.save(Opium(), path)
+    for path in (tmp_path, tmp_path / "none", tmp_path / "pipe", tmp_path / "loop"):
+        with pytest.raises(ModelFileError, match="cannot be loaded"):
+            greville.load(path)
+    assert sorted(os.listdir(tmp_path)) == ["loop", "pipe"]
+
+
+def killed_while_saving(folder):
+    """Kill processes that save at random moments; there must be a whole file after each."""
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(100, 60))
+    path = Path(folder) / "model"
+    pair = [Opium(0.1).fit(H, H[:, 0]), Opium(0.2).fit(H, H[:, 1])]
+    greville.save(pair[0], path)
+    contents = {path.read_bytes()}
+    greville.save(pair[1], path)
+    contents.add(path.read_bytes())
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            while True:
+                for model in pair:
+                    greville.save(model, path)
+        time.sleep(rng.uniform(0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert path.read_bytes() in contents
+        assert greville.load(path).epsilon in (0.1, 0.2)
+    print("done")
+
+
+def test_a_kill_leaves_a_whole_file(tmp_path):
+    assert in_a_process(killed_while_saving, tmp_path) == "done\n"
