@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import greville
-from greville.tables import TableModel
+from greville.cli._options import SolverName
+from greville.tables import SOLVERS, TableModel
 
 from .. import children
 from ..children import GREVILLE
@@ -174,3 +175,27 @@ def test_delimiters_that_cannot_be(delimiter):
     for command in (["train", "ok.csv"], ["stream"]):
         said = refused(*command, "--target", "y", "--delimiter", delimiter, stdin="a,y\n")
         assert said.startswith("--delimiter ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--alpha", "1.1"], "--alpha=1.1: the solver opium has no such setting."),
+        (["--epsilon", "-1"], "--epsilon=-1.0: it must be"),
+        (["--features", "nose"], "Pass other names as --features."),
+        (["--target", "id"], "write numbers with a point, or pass --task classification."),
+        (["--encoding", "utf8"], "it is not in UTF-8; pass its encoding, for instance --encoding"),
+    ],
+)
+def test_errors_of_the_library_name_options(here, arguments, message):
+    table = houses(40).append_column("id", pa.array([f"{i},5" for i in range(40)]))
+    write(table)
+    if arguments[0] == "--encoding":
+        Path("houses.csv").write_bytes("straße,price\n1,2\n".encode("latin-1"))
+    said = refused("train", "houses.csv", "--target", "price", *arguments, "-q")
+    assert message in said
+    assert "task=" not in said
+
+
+def test_the_option_has_every_solver():
+    assert tuple(SolverName) == SOLVERS

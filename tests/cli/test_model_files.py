@@ -10,7 +10,6 @@ from greville.persistence import api
 
 from ..runner import run
 
-
 pytestmark = pytest.mark.usefixtures("here")
 
 

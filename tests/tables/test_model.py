@@ -9,6 +9,7 @@ from pyarrow import parquet
 
 import greville
 from greville.tables import Batch, TableError, TableModel, _state
+from greville.tables._values import Values
 
 from ..houses import csv_bytes, houses, rows_of
 
@@ -200,3 +201,37 @@ def test_table_models_refuse_too_many_names():
     table = pa.table({f"c{i}": [1.0, 2.0] for i in range(50_002)})
     with pytest.raises(ValueError, match="at most 50,000 can be used"):
         TableModel("c0").learn(table)
+
+
+def test_errors_speak_of_arguments_and_can_be_worded_otherwise():
+    with pytest.raises(TableError) as caught:
+        TableModel("y").learn(
+            pa.table({"x": range(60), "y": [f"{{{i}}}" for i in range(60)]})
+        ).settle()
+    error = caught.value
+    assert str(error).endswith("or pass task='classification'.")
+    assert "'{0}'" in error.message
+    assert (
+        error.advice(lambda name, value: f"<{name}: {value}>")
+        == ", or pass <task: classification>."
+    )
+    with pytest.raises(TableError, match=r"^hidden=0: ") as caught:
+        TableModel("y", hidden=0)
+    assert caught.value.argument == "hidden"
+
+
+def test_columns_are_parsed_once(monkeypatch):
+    """Also the first rows, from which the schema is and which are then encoded and learned."""
+    parsed = []
+    parse = Values._parsed_text
+
+    def counted(self):
+        parsed.append(len(self))
+        return parse(self)
+
+    monkeypatch.setattr(Values, "_parsed_text", counted)
+    text = [f" {i}.5" for i in range(100)]
+    model = TableModel("y", task="regression").learn(pa.table({"x": text, "y": text})).settle()
+    assert parsed == [100, 100]
+    model.predict(pa.table({"x": text[:7]}))
+    assert parsed == [100, 100, 7]

@@ -101,15 +101,15 @@ def _read_source(request: ReadRequest) -> Iterator[Batch]:
     source = request.source
     format = source.format(request.reading)
     try:
-        if format is None or format.text:
-            yield from _read_text(request, format)
-            return
-        if source.path is None and not format.from_pipe:
+        if format is not None and source.path is None and not format.from_pipe:
             raise TableError(
                 f"{source.name}: {format.name} cannot be read from a pipe; write it to a file "
                 "first."
             )
-        yield from format.batches(request)
+        if format is None or format.text:
+            yield from _read_text(request, format)
+        else:
+            yield from format.batches(request)
     except TableError:
         raise
     except FileNotFoundError as error:
