@@ -28,3 +28,10 @@ def data_dir():
     if not folder or not (Path(folder) / "mnist").is_dir():
         pytest.skip("set GREVILLE_DATA to a folder with mnist/ to run this")
     return Path(folder)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of its own, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

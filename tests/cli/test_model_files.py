@@ -8,19 +8,9 @@ import pytest
 import greville
 from greville.persistence import api
 
-from ..runner import invoke
+from ..runner import run
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*arguments, stdin=None):
-    done = invoke(arguments, stdin)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def write_rows(path, n, every=1):

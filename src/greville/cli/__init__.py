@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any
 
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 
 
 def _interrupt_again(unraisable: Any) -> None:
@@ -19,8 +19,8 @@ def _interrupt_again(unraisable: Any) -> None:
         sys.__unraisablehook__(unraisable)
 
 
-def _output() -> Any:
-    """What standard output is: another where somebody has put something in its place."""
+def _identify_stdout() -> Any:
+    """What standard output is; it changes where something is put in its place."""
     try:
         found = os.fstat(1)
     except OSError:  # it is closed
@@ -28,14 +28,14 @@ def _output() -> Any:
     return found.st_dev, found.st_ino, type(sys.stdout).__name__
 
 
-def _nobody_reads(before: Any) -> bool:
-    """Whether standard output is a pipe that somebody has closed, as head does: that is no error.
+def _is_closed_pipe(before: Any) -> bool:
+    """Whether standard output is a pipe whose other end is closed, as head does: that is no error.
 
     rich and typer then put something in its place, and exit with 1.
     """
     if before is None:
         return False
-    closed = _output() != before
+    closed = _identify_stdout() != before
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -46,16 +46,16 @@ def _nobody_reads(before: Any) -> bool:
 
 
 def main() -> None:
-    """Run the command line; say what to install where something is missing."""
+    """Run the command line; if a package is missing, say how to install it."""
     unraisable, sys.unraisablehook = sys.unraisablehook, _interrupt_again
-    output = _output()
+    output = _identify_stdout()
     try:
         from ._app import app
 
         app()
     except SystemExit as ended:
-        unread = _nobody_reads(output) and ended.code == 1
-        sys.exit(0 if unread else ended.code)
+        closed = _is_closed_pipe(output) and ended.code == 1
+        sys.exit(0 if closed else ended.code)
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise
@@ -65,6 +65,6 @@ def main() -> None:
         )
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
     finally:
         sys.unraisablehook = unraisable

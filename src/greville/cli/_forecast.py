@@ -10,42 +10,31 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ._common import (
-    check_apart,
-    check_picture,
-    check_writable,
-    report_troubles,
-    reported,
-    save_picture,
-    say,
-    show_json,
-)
+from ._errors import UserError, reported
+from ._files import check_apart, check_picture, check_writable, save_picture
 from ._options import (
-    DelimiterOption,
-    EncodingOption,
-    FormatOption,
     JsonOption,
-    NoHeaderOption,
-    OnError,
-    OnErrorOption,
     QuietOption,
+    ReadingOptions,
+    expand_options,
     names,
     number_or_auto,
-    reading,
     units,
 )
 from ._progress import rows_bar
-from ._terminal import add_row, console, in_picture, table
+from ._terminal import add_row, console, in_picture, say, say_skipped, show_json, table
 
 _COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
 
 
 @reported
+@expand_options
 def forecast(
     data: Annotated[
         list[str],
         typer.Argument(help="A file (or several, one after the other), or -.", show_default=False),
     ],
+    *,
     column: Annotated[str, typer.Option("--column", "-c", help="The series to forecast.")],
     lags: Annotated[int, typer.Option(min=1, max=10_000, help="Past values to predict from.")] = 10,
     horizon: Annotated[int, typer.Option(min=1, max=100_000, help="Samples ahead.")] = 1,
@@ -70,11 +59,7 @@ def forecast(
         Path | None, typer.Option(help="Where the picture goes (FILE-forecast.png).")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0,
-    on_error: OnErrorOption = OnError.stop,
-    format: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    encoding: EncodingOption = "utf8",
+    reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -94,9 +79,9 @@ def forecast(
         greville forecast ecg.npz --column signal --plot ecg.png --json
     """
     from ..forecasting import Forecaster
-    from ..tables import TableError, Troubles, find_sources
+    from ..tables import TableError, find_sources
 
-    how = reading(format, delimiter, no_header, encoding)
+    how, troubles = reading.reading(), reading.troubles()
     sources = find_sources(data)
     name = sources[0].path.name.split(".")[0] + "-" if sources[0].path is not None else ""
     output, plot = output or Path(f"{name}forecast.csv"), plot or Path(f"{name}forecast.png")
@@ -104,13 +89,13 @@ def forecast(
     check_picture(plot)
     check_apart(output, sources)
     if time is not None and time in ("sample", *_COLUMNS):
-        raise TableError(f"--time {time}: the output has a column of that name; rename yours.")
-    others, troubles = names(inputs), Troubles(skip=on_error == OnError.skip)
+        raise UserError(f"--time {time}: the output has a column of that name; rename yours.")
+    others = names(inputs)
     series, labels = _read(sources, how, troubles, column, others, time, quiet)
     if not np.isfinite(series[:, 0]).any():
-        raise TableError(f"{sources[0].name}: there is no number in column {column!r}.")
+        raise UserError(f"{sources[0].name}: there is no number in column {column!r}.")
     if len(series) < lags + horizon + 1:
-        raise TableError(
+        raise UserError(
             f"{sources[0].name}: {len(series):,} samples are too few for {lags} lags and a horizon "
             f"of {horizon}; at least {lags + horizon + 1} are needed."
         )
@@ -127,7 +112,7 @@ def forecast(
     except TableError:
         raise
     except ValueError as error:
-        raise TableError(f"{sources[0].name}: {error}") from error
+        raise UserError(f"{sources[0].name}: {error}") from error
     _write(found, output, time, labels)
     summary = {
         "column": column,
@@ -142,7 +127,7 @@ def forecast(
     elif not quiet:
         _show(column, summary, found)
     if not quiet:
-        report_troubles(troubles)
+        say_skipped(troubles)
         say(f"Predictions are in {output}, the picture is in {plot}.")
 
 
@@ -156,7 +141,7 @@ def _read(
     quiet: bool,
 ) -> tuple[Any, list[Any]]:
     """The series and the other columns as one array, and what the time column says."""
-    from ..tables import TableError, numbers, read
+    from ..tables import numbers, read
 
     wanted = list(dict.fromkeys([column, *others]))
     parts, labels, rows = [], [], 0
@@ -166,9 +151,7 @@ def _read(
             for name in [*wanted, *([] if time is None else [time])]:
                 if name not in batch.table.schema.names:
                     known = ", ".join(map(repr, batch.table.schema.names[:8]))
-                    raise TableError(
-                        f"{batch.source}: there is no column {name!r}; it has {known}."
-                    )
+                    raise UserError(f"{batch.source}: there is no column {name!r}; it has {known}.")
             troubles.count_skipped(batch)
             block = np.empty((len(batch), len(wanted)))
             for i, name in enumerate(wanted):

@@ -8,29 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ._common import (
-    check_writable,
-    load_table_model,
-    report_troubles,
-    reported,
-    say,
-    show_json,
-)
-from ._options import (
-    Data,
-    DelimiterOption,
-    EncodingOption,
-    FormatOption,
-    JsonOption,
-    Model,
-    NoHeaderOption,
-    OnError,
-    OnErrorOption,
-    QuietOption,
-    reading,
-)
+from ._errors import UserError, reported, with_options
+from ._files import check_writable, load_table_model
+from ._options import Data, JsonOption, Model, QuietOption, ReadingOptions, expand_options
 from ._progress import rows_bar
-from ._terminal import add_row, console, table
+from ._terminal import add_row, console, say, say_skipped, show_json, table
 
 
 @reported
@@ -53,7 +35,7 @@ def info(model: Model, as_json: JsonOption = False) -> None:
         summary |= {"lines": found.lines, "rows_waiting_for_targets": len(found.waiting)}
         found = found.settled()
     if isinstance(found, TableModel):
-        columns = found.encoding.columns if found.columns is not None else []
+        columns = found.schema.columns if found.has_schema else []
         summary |= _about(found)
         summary["columns"] = [column.as_dict() for column in columns]
     elif hasattr(found, "get_params"):
@@ -93,12 +75,12 @@ def _about(model: Any) -> dict[str, Any]:
         "classes": ", ".join(map(str, model.classes[:20])) or None,
         "rows": model.n_rows,
         "rows_without_target": model.n_without_target,
-        "columns_may_still_change": model.first is not None,
+        "columns_may_still_change": model.schema_may_change,
         "solver": model.settings["solver"],
         "seed": model.settings["seed"],
     }
     if estimator is not None:
-        about["inputs"] = len(model.encoding.inputs)
+        about["inputs"] = len(model.schema.inputs)
         about["units"] = int(estimator.solver_.n_features_in_)
         epsilon = getattr(estimator, "epsilon_", None)
         about["epsilon"] = None if epsilon is None else float(f"{epsilon:.4g}")
@@ -127,17 +109,16 @@ def merge(
         greville merge one.greville two.greville -o both.greville
     """
     from ..persistence import save
-    from ..tables import TableError
 
     if len(models) < 2:
-        raise TableError("merge: name at least two models.")
+        raise UserError("merge: name at least two models.")
     check_writable(output)
     first, *others = (load_table_model(path) for path in models)
     for path, other in zip(models[1:], others, strict=True):
         try:
             first.merge(other)
         except ValueError as error:
-            raise TableError(f"{path}: it cannot be merged with {models[0]}: {error}") from error
+            raise _not_mergeable(path, models[0], error) from error
     save(first, output)
     if as_json:
         show_json({"model": str(output), "rows": first.n_rows})
@@ -145,18 +126,25 @@ def merge(
         say(f"{output} has learned {first.n_rows:,} rows.")
 
 
+def _not_mergeable(path: Path, first: Path, error: ValueError) -> UserError:
+    from ..tables import TableError
+
+    why = with_options(error)
+    if isinstance(error, TableError):
+        why = f"{error.message}; train it with --like {first}, then they go together."
+    return UserError(f"{path}: it cannot be merged with {first}: {why}")
+
+
 @reported
+@expand_options
 def unlearn(
     model: Model,
     data: Data,
+    *,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Another file than the model's own.")
     ] = None,
-    on_error: OnErrorOption = OnError.stop,
-    format: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    encoding: EncodingOption = "utf8",
+    reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -170,26 +158,24 @@ def unlearn(
 
     output = output or model
     check_writable(output)
-    how = reading(format, delimiter, no_header, encoding)
     with locked(model if output == model else None):
-        _unlearn(model, data, output, on_error, how, as_json, quiet)
+        _unlearn(model, data, output, reading, as_json, quiet)
 
 
 def _unlearn(
     model: Path,
     data: list[str],
     output: Path,
-    on_error: OnError,
-    how: Any,
+    reading: ReadingOptions,
     as_json: bool,
     quiet: bool,
 ) -> None:
     from ..persistence import save
-    from ..tables import Troubles, find_sources, read
+    from ..tables import find_sources, read
 
+    how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
     sources = find_sources(data)
-    troubles = Troubles(skip=on_error == OnError.skip)
     removed = rows = 0
     batches = read(sources, how, troubles, known.needed)
     with closing(batches), rows_bar(quiet, "unlearning", sources) as advance:
@@ -201,5 +187,5 @@ def _unlearn(
     if as_json:
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
     if not quiet:
-        report_troubles(troubles)
+        say_skipped(troubles)
         say(f"Removed {removed:,} rows; {output} now knows {known.n_rows:,}.")

@@ -1,14 +1,20 @@
-"""What can be said on a command line: options that several commands have, and what they mean."""
+"""The options that several commands have, and what they mean for the library."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from ..tables.readers import registry
+from ._errors import UserError
 
 
 class OnError(StrEnum):
@@ -26,18 +32,6 @@ class Task(StrEnum):
     classification = "classification"
 
 
-class Format(StrEnum):
-    """Formats, where the name of a file does not say it."""
-
-    csv = "csv"
-    tsv = "tsv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    arrow = "arrow"
-    npy = "npy"
-    npz = "npz"
-
-
 class SolverName(StrEnum):
     """How the output weights are learned."""
 
@@ -48,75 +42,159 @@ class SolverName(StrEnum):
     greville = "greville"
 
 
+def _format_names() -> list[str]:
+    return [format.name for format in registry.formats()]
+
+
+def _known_format(name: str) -> str:
+    if name not in _format_names():
+        choices = ", ".join(map(repr, _format_names()))
+        raise typer.BadParameter(f"{name!r} is not one of {choices}.")
+    return name
+
+
 Data = Annotated[
     list[str],
     typer.Argument(help="Files, folders, patterns, or - for standard input.", show_default=False),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file.", show_default=False)]
+TargetOption = Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")]
 OnErrorOption = Annotated[
     OnError,
     typer.Option(
         "--on-error", help="Stop at a row that cannot be used, or skip and count such rows."
     ),
 ]
-FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="The format, where names do not say it.")
-]
 DelimiterOption = Annotated[
     str | None, typer.Option("--delimiter", help="Between the fields of a CSV; found by itself.")
-]
-NoHeaderOption = Annotated[
-    bool, typer.Option("--no-header", help="The CSV has no line of names; columns are 0, 1, 2, ...")
-]
-EncodingOption = Annotated[
-    str, typer.Option("--encoding", help="The encoding of a CSV, such as latin-1.")
-]
-TargetOption = Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")]
-HiddenOption = Annotated[
-    str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
-]
-SolverOption = Annotated[
-    SolverName,
-    typer.Option(help="dynamic and sliding forget old rows; light is fast and approximate."),
-]
-AlphaOption = Annotated[str | None, typer.Option(help="How fast dynamic forgets: 1.003, or auto.")]
-EpsilonOption = Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")]
-WindowOption = Annotated[int | None, typer.Option(help="How many rows count, for sliding.")]
-SeedOption = Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")]
-FeaturesOption = Annotated[
-    list[str] | None, typer.Option(help="Columns to learn from; all others by default.")
-]
-IgnoreOption = Annotated[list[str] | None, typer.Option(help="Columns not to use.")]
-CategoricalOption = Annotated[
-    list[str] | None, typer.Option(help="Columns of numbers that are names, such as codes.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 
 
-def one_delimiter(delimiter: str | None) -> str | None:
-    from ..tables import TableError
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How data are read."""
 
+    on_error: OnErrorOption = OnError.stop
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="The format, where names do not say it.",
+            parser=_known_format,
+            metavar=f"<{'|'.join(_format_names())}>",
+            autocompletion=_format_names,
+        ),
+    ] = None
+    delimiter: DelimiterOption = None
+    no_header: Annotated[
+        bool,
+        typer.Option("--no-header", help="The CSV has no line of names; columns are 0, 1, 2, ..."),
+    ] = False
+    encoding: Annotated[
+        str, typer.Option("--encoding", help="The encoding of a CSV, such as latin-1.")
+    ] = "utf8"
+
+    def reading(self) -> Any:
+        """The same for the library's readers."""
+        from ..tables import Reading
+
+        try:
+            "".encode(self.encoding)
+            codecs.getincrementaldecoder(self.encoding)
+        except (LookupError, ValueError) as error:
+            raise UserError(f"--encoding {self.encoding}: there is no such encoding.") from error
+        delimiter = one_delimiter(self.delimiter)
+        return Reading(self.format, delimiter, not self.no_header, self.encoding)
+
+    def troubles(self) -> Any:
+        """What counts the rows that cannot be used."""
+        from ..tables import Troubles
+
+        return Troubles(skip=self.on_error == OnError.skip)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What a new model is."""
+
+    hidden: Annotated[
+        str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
+    ] = "auto"
+    solver: Annotated[
+        SolverName,
+        typer.Option(help="dynamic and sliding forget old rows; light is fast and approximate."),
+    ] = SolverName.opium
+    alpha: Annotated[str | None, typer.Option(help="How fast dynamic forgets: 1.003, or auto.")] = (
+        None
+    )
+    epsilon: Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")] = None
+    window: Annotated[int | None, typer.Option(help="How many rows count, for sliding.")] = None
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0
+    features: Annotated[
+        list[str] | None, typer.Option(help="Columns to learn from; all others by default.")
+    ] = None
+    ignore: Annotated[list[str] | None, typer.Option(help="Columns not to use.")] = None
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Columns of numbers that are names, such as codes.")
+    ] = None
+
+    def settings(self, task: str) -> dict[str, Any]:
+        """The same as the parameters of a `TableModel`."""
+        return {
+            "task": str(task),
+            "hidden": units(self.hidden),
+            "solver": str(self.solver),
+            "alpha": number_or_auto("alpha", self.alpha),
+            "epsilon": number_or_auto("epsilon", self.epsilon),
+            "window": self.window,
+            "seed": self.seed,
+            "features": names(self.features) or None,
+            "ignore": names(self.ignore),
+            "categorical": names(self.categorical),
+        }
+
+
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with an option for each field of those parameters that are groups of options."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in parameters if is_dataclass(p.annotation)
+    }
+    expanded: list[inspect.Parameter] = []
+    for parameter in parameters:
+        if parameter.name not in groups:
+            expanded.append(parameter)
+            continue
+        hints = get_type_hints(groups[parameter.name], include_extras=True)
+        for field in fields(groups[parameter.name]):
+            option = parameter.replace(
+                name=field.name, default=field.default, annotation=hints[field.name]
+            )
+            expanded.append(option)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{f.name: values.pop(f.name) for f in fields(group)})
+        command(**values)
+
+    run.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in expanded}
+    return run
+
+
+def one_delimiter(delimiter: str | None) -> str | None:
+    """The delimiter that was asked for, if it can be one."""
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
     if not usable or delimiter in ('"', "\r", "\n"):
-        raise TableError(
+        raise UserError(
             f"--delimiter {delimiter!r}: pass one character of ASCII, or tab; no quote, and no end "
             "of a line."
         )
     return delimiter
-
-
-def reading(format: Any, delimiter: str | None, no_header: bool, encoding: str) -> Any:
-    from ..tables import Reading, TableError
-
-    try:
-        "".encode(encoding)
-        codecs.getincrementaldecoder(encoding)
-    except (LookupError, ValueError) as error:
-        raise TableError(f"--encoding {encoding}: there is no such encoding.") from error
-    form = None if format is None else str(format)
-    return Reading(form, one_delimiter(delimiter), not no_header, encoding)
 
 
 def names(values: Sequence[str] | None) -> list[str]:
@@ -125,57 +203,24 @@ def names(values: Sequence[str] | None) -> list[str]:
 
 
 def number_or_auto(option: str, value: str | None) -> Any:
-    from ..tables import TableError
-
     if value is None or value == "auto":
         return value
     try:
         return float(value)
     except ValueError as error:
-        raise TableError(f"--{option} {value}: pass a number or auto.") from error
+        raise UserError(f"--{option} {value}: pass a number or auto.") from error
 
 
 def units(hidden: str) -> Any:
-    from ..tables import TableError
-
     if hidden == "auto":
         return hidden
     if not hidden.isdigit() or not 1 <= int(hidden) <= 100_000:
-        raise TableError(f"--hidden {hidden}: pass auto or a number of units from 1 to 100000.")
+        raise UserError(f"--hidden {hidden}: pass auto or a number of units from 1 to 100000.")
     return int(hidden)
-
-
-def settings_of_a_model(
-    task: str,
-    hidden: str,
-    solver: str,
-    alpha: str | None,
-    epsilon: str | None,
-    window: int | None,
-    seed: int,
-    features: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    categorical: Sequence[str] | None,
-) -> dict[str, Any]:
-    """The options of train and stream as the parameters of a `TableModel`."""
-    return {
-        "task": str(task),
-        "hidden": units(hidden),
-        "solver": str(solver),
-        "alpha": number_or_auto("alpha", alpha),
-        "epsilon": number_or_auto("epsilon", epsilon),
-        "window": window,
-        "seed": seed,
-        "features": names(features) or None,
-        "ignore": names(ignore),
-        "categorical": names(categorical),
-    }
 
 
 def check_left_out(settings: dict[str, Any], base: Path) -> None:
     """A model that is there has its own settings: say so instead of passing over others."""
-    from ..tables import TableError
-
     usual = {
         "task": ("auto", "numbers"),
         "hidden": ("auto", "inputs"),
@@ -184,4 +229,4 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
     }
     for name, value in settings.items():
         if value and value not in usual.get(name, ()):
-            raise TableError(f"--{name}: {base} has settings of its own; leave it out.")
+            raise UserError(f"--{name}: {base} has settings of its own; leave it out.")

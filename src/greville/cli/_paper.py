@@ -17,10 +17,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ..progress import Progress
-from . import INTERRUPTED
+from . import EXIT_INTERRUPTED
+from ._errors import fail
 from ._progress import progress_bars
 
-FAILED, NO_DATA = 1, 2
+EXIT_FAILED, EXIT_NO_DATA = 1, 2
 
 
 class Experiment(StrEnum):
@@ -80,21 +81,23 @@ def paper(
         greville paper mnist --data ~/data --out report
     """
     if find_spec("matplotlib") is None:
-        _fail("The report needs matplotlib; install it with: pip install 'greville[cli]'", FAILED)
+        fail(
+            "The report needs matplotlib; install it with: pip install 'greville[cli]'", EXIT_FAILED
+        )
     chosen = list(dict.fromkeys(experiments or Experiment))
     try:
         with _folder(out):
             results, code = _run(chosen, runs, seed, out, data, quick, quiet)
     except KeyboardInterrupt:
-        _fail("Interrupted; no report was written.", INTERRUPTED)
+        fail("Interrupted; no report was written.", EXIT_INTERRUPTED)
     except OSError as error:
-        _fail(f"The report could not be written: {error}", FAILED)
+        fail(f"The report could not be written: {error}", EXIT_FAILED)
     if results and not quiet:
         try:
             _show(results)
             typer.echo(f"The report is in {out / 'report.html'}")
-        except OSError:  # nobody reads it, or the disk is full; the report is there
-            code = code or FAILED
+        except OSError:  # a closed pipe, or a full disk; the report is there
+            code = code or EXIT_FAILED
     raise typer.Exit(code)
 
 
@@ -129,7 +132,7 @@ def _run(
             except (DataError, experiments.WorkerError) as error:
                 left_out[name] = str(error)
                 say(f"{name} is left out: {error}")
-                code = code or (NO_DATA if isinstance(error, DataError) else FAILED)
+                code = code or (EXIT_NO_DATA if isinstance(error, DataError) else EXIT_FAILED)
             else:
                 results += [] if result is None else [result]
         if results:
@@ -197,9 +200,3 @@ def _show(results: list[Any]) -> None:
                 if block.note:
                     console.print(block.note)
                 console.print()
-
-
-def _fail(message: str, code: int) -> None:
-    with suppress(BrokenPipeError):
-        typer.echo(message, err=True)
-    raise typer.Exit(code)

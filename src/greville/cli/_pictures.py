@@ -1,4 +1,4 @@
-"""Pictures of scores: what people would rather look at than read."""
+"""Pictures of scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._common import save_picture
+from ._files import save_picture
 from ._terminal import in_picture
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#9aa3ad"

@@ -9,39 +9,28 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ._common import (
-    check_apart,
-    check_picture,
-    check_writable,
-    counted,
-    load_table_model,
-    quiet_when_nobody_reads,
-    report_troubles,
-    reported,
-    say,
-    show_json,
-)
-from ._options import (
-    Data,
-    DelimiterOption,
-    EncodingOption,
-    FormatOption,
-    JsonOption,
-    Model,
-    NoHeaderOption,
-    OnError,
-    OnErrorOption,
-    QuietOption,
-    reading,
-)
+from ._errors import UserError, ignoring_closed_output, reported
+from ._files import check_apart, check_picture, check_writable, load_table_model
+from ._options import Data, JsonOption, Model, QuietOption, ReadingOptions, expand_options
 from ._progress import rows_bar
-from ._terminal import add_row, console, printable_lines, table
+from ._terminal import (
+    add_row,
+    console,
+    counted,
+    printable_lines,
+    say,
+    say_skipped,
+    show_json,
+    table,
+)
 
 
 @reported
+@expand_options
 def predict(
     model: Model,
     data: Data,
+    *,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -57,11 +46,7 @@ def predict(
     name: Annotated[
         str, typer.Option("--as", help="The name of the column of predictions.")
     ] = "prediction",
-    on_error: OnErrorOption = OnError.stop,
-    format: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    encoding: EncodingOption = "utf8",
+    reading: ReadingOptions,
     quiet: QuietOption = False,
 ) -> None:
     """Predict the target for every row, beside all columns that were there.
@@ -76,24 +61,23 @@ def predict(
 
         cat new.jsonl | greville predict model.greville - --proba -o out.jsonl
     """
-    from ..tables import TableError, Troubles, find_sources, read, written
+    from ..tables import find_sources, read, written
 
-    how = reading(format, delimiter, no_header, encoding)
+    how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
     if std and known.task != "regression":
-        raise TableError("--std: the model predicts classes; pass --proba for their probabilities.")
+        raise UserError("--std: the model predicts classes; pass --proba for their probabilities.")
     if std and not known.says_how_sure:
-        raise TableError("--std: the solver light does not know how sure it is; train another.")
+        raise UserError("--std: the solver light does not know how sure it is; train another.")
     if proba and known.task != "classification":
-        raise TableError(
+        raise UserError(
             "--proba: the model predicts a number; pass --std to see how far off it may be."
         )
     if output is not None:
         check_writable(output)
     sources = find_sources(data)
     check_apart(output, sources)
-    troubles = Troubles(skip=on_error == OnError.skip)
-    with quiet_when_nobody_reads(), rows_bar(quiet, "predicting", sources) as advance:
+    with ignoring_closed_output(), rows_bar(quiet, "predicting", sources) as advance:
         rows = 0
         batches = read(sources, how, troubles)
         with closing(batches), written(output, printable_lines) as writer:
@@ -102,7 +86,7 @@ def predict(
                 rows += len(batch)
                 advance(batch, rows)
     if not quiet:
-        report_troubles(troubles)
+        say_skipped(troubles)
         if output is not None:
             say(f"{counted(rows, 'row')} with predictions: see {output}.")
 
@@ -111,8 +95,6 @@ def _with_predictions(
     model: Any, batch: Any, troubles: Any, name: str, std: bool, proba: bool
 ) -> Any:
     import pyarrow as pa
-
-    from ..tables import TableError
 
     answers = model.answers(batch, std=std, proba=proba)
     troubles.count_skipped(batch)
@@ -127,7 +109,7 @@ def _with_predictions(
     table = batch.table
     for column, values in new.items():
         if column in table.schema.names:
-            raise TableError(
+            raise UserError(
                 f"{batch.source}: it has a column {column!r} already; rename it, or name that of "
                 "predictions with --as."
             )
@@ -136,9 +118,11 @@ def _with_predictions(
 
 
 @reported
+@expand_options
 def score(
     model: Model,
     data: Data,
+    *,
     prequential: Annotated[
         bool,
         typer.Option(
@@ -146,11 +130,7 @@ def score(
         ),
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .svg or .pdf.")] = None,
-    on_error: OnErrorOption = OnError.stop,
-    format: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    encoding: EncodingOption = "utf8",
+    reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -167,20 +147,12 @@ def score(
 
         greville score model.greville stream.csv --prequential --json
     """
-    from ..tables import (
-        ClassificationScore,
-        RegressionScore,
-        TableError,
-        Troubles,
-        find_sources,
-        read,
-    )
+    from ..tables import ClassificationScore, RegressionScore, find_sources, read
 
-    how = reading(format, delimiter, no_header, encoding)
+    how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
     check_picture(plot)
     sources = find_sources(data)
-    troubles = Troubles(skip=on_error == OnError.skip)
     classes = known.task == "classification"
     found: Any = ClassificationScore(known.classes) if classes else RegressionScore()
     rows = left_out = 0
@@ -197,7 +169,7 @@ def score(
             rows += len(batch)
             advance(batch, rows)
     if not found.n:
-        raise TableError(
+        raise UserError(
             f"no row has a value of {known.target!r}; there is nothing to compare with."
         )
     summary = {"model": str(model), "target": known.target, "task": known.task, **found.summary()}
@@ -215,7 +187,7 @@ def score(
     elif not quiet:
         _show(summary)
     if not quiet:
-        report_troubles(troubles)
+        say_skipped(troubles)
         if plot is not None:
             say(f"The picture is in {plot}.")
 
@@ -242,7 +214,7 @@ def _add(found: Any, model: Any, batch: Any, troubles: Any, classes: bool) -> in
     return int((~there).sum())
 
 
-_NAMES = {
+_MEASURES = {
     "rows": "rows",
     "rmse": "RMSE",
     "mae": "mean absolute error",
@@ -267,7 +239,7 @@ def _show(summary: dict[str, Any]) -> None:
     measures = table(title=title, show_header=False)
     measures.add_column()
     measures.add_column(justify="right")
-    for key, name in _NAMES.items():
+    for key, name in _MEASURES.items():
         if summary.get(key) is not None:
             value = summary[key]
             add_row(measures, name, f"{value:,}" if isinstance(value, int) else f"{value:.5g}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,40 +13,30 @@ from typing import Annotated, Any
 
 import typer
 
-from ._common import (
-    check_writable,
-    load_table_model,
-    quiet_when_nobody_reads,
-    report_troubles,
-    reported,
-    say,
-)
-from ._lines import BYTES, Talk
+from ._errors import UserError, ignoring_closed_output, reported
+from ._files import check_writable, load_table_model
 from ._options import (
-    AlphaOption,
-    CategoricalOption,
     DelimiterOption,
-    EpsilonOption,
-    FeaturesOption,
-    HiddenOption,
-    IgnoreOption,
+    ModelOptions,
     OnError,
     OnErrorOption,
     QuietOption,
-    SeedOption,
-    SolverName,
-    SolverOption,
     TargetOption,
     Task,
-    WindowOption,
     check_left_out,
+    expand_options,
     one_delimiter,
-    settings_of_a_model,
 )
+from ._terminal import printable_lines, say, say_skipped
+
+# Bytes read at once, and lines answered at once.
+_BYTES_AT_ONCE, _LINES_AT_ONCE = 1 << 18, 4096
 
 
 @reported
+@expand_options
 def stream(
+    *,
     target: TargetOption = None,
     model: Annotated[
         Path | None, typer.Option(help="A model to start from, made by greville train.")
@@ -69,15 +61,7 @@ def stream(
     task: Annotated[
         Task, typer.Option(help="auto: numbers are regression, all else is classification.")
     ] = Task.auto,
-    hidden: HiddenOption = "auto",
-    solver: SolverOption = SolverName.opium,
-    alpha: AlphaOption = None,
-    epsilon: EpsilonOption = None,
-    window: WindowOption = None,
-    seed: SeedOption = 0,
-    features: FeaturesOption = None,
-    ignore: IgnoreOption = None,
-    categorical: CategoricalOption = None,
+    options: ModelOptions,
     delimiter: DelimiterOption = None,
     on_error: OnErrorOption = OnError.stop,
     quiet: QuietOption = False,
@@ -99,16 +83,13 @@ def stream(
     """
     from ..persistence import locked
 
-    settings = settings_of_a_model(
-        "numbers" if task == Task.auto else task,
-        *(hidden, solver, alpha, epsilon, window, seed, features, ignore, categorical),
-    )
+    settings = options.settings("numbers" if task == Task.auto else task)
     if settings["hidden"] == "auto":
-        settings["hidden"] = "inputs"  # how many rows will come, nobody knows
+        settings["hidden"] = "inputs"  # how many rows will come is not known
     if checkpoint is not None:
         check_writable(checkpoint)
     with locked(checkpoint):
-        state = _opened(checkpoint, model, target, id, settings)
+        state = _open_stream(checkpoint, model, target, id, settings)
         skip = on_error == OnError.skip
         _answer(state, checkpoint, every, replay, watch, one_delimiter(delimiter), skip, quiet)
 
@@ -127,6 +108,7 @@ def _answer(
     from ..monitor import DriftMonitor
     from ..persistence import save
     from ..tables import Troubles
+    from ..tables.lines import StreamLines
 
     if watch and state.monitor is None:
         state.monitor = DriftMonitor()
@@ -145,22 +127,22 @@ def _answer(
             saved = state.lines
 
     code = 0
-    with _stopping() as stop, quiet_when_nobody_reads(), _watching(watch, state) as look:
-        talk = Talk(delimiter, state.lines if replay else 0, state.lines)
+    with _stopping() as stop, ignoring_closed_output(), _watching(watch, state) as look:
+        lines = StreamLines(delimiter, state.lines if replay else 0, state.lines)
         try:
-            for lines, first in talk.bursts(stop):
-                for answers in state.answers(lines, first, troubles):
-                    talk.say(answers)
-                    look(answers, [lines[answer["line"] - first] for answer in answers])
-                talk.flush()
+            for rows, first in _bursts(lines, stop):
+                for answers in state.answers(rows, first, troubles):
+                    _write(lines, answers)
+                    look(answers, [rows[answer["line"] - first] for answer in answers])
+                sys.stdout.flush()
                 if state.lines - saved >= every:
                     keep()
         finally:
-            talk.flush()
+            sys.stdout.flush()
             keep()
         code = stop.code
     if not quiet:
-        report_troubles(troubles)
+        say_skipped(troubles)
         if state.forgotten:
             say(f"{state.forgotten:,} rows never got a target and were forgotten.")
         if checkpoint is not None:
@@ -168,7 +150,40 @@ def _answer(
     raise typer.Exit(code)
 
 
-def _opened(
+def _bursts(lines: Any, stop: _Stop) -> Iterator[tuple[list[Any], int]]:
+    """Rows of standard input, and the number of the first; as many together as are there."""
+    from ..tables.lines import LineSplitter
+
+    ready: list[bytes | None] = []
+    splitter, source = LineSplitter(), 0
+    try:
+        os.fstat(source)
+    except OSError as error:
+        raise UserError("standard input: it is closed; pipe lines into it.") from error
+    while True:
+        data = stop.read(source)
+        if stop.asked:
+            return
+        ready += splitter.add(data) if data else splitter.end()
+        more = data and select.select([source], [], [], 0)[0]
+        while len(ready) >= _LINES_AT_ONCE or (ready and not more):
+            some, ready = ready[:_LINES_AT_ONCE], ready[_LINES_AT_ONCE:]
+            rows, first = lines.rows(some)
+            if rows:
+                yield rows, first
+            if stop.asked:
+                return
+        if not data:
+            return
+
+
+def _write(lines: Any, answers: list[dict[str, Any]]) -> None:
+    """Write answers; on a terminal, labels in CSV are shown as printable text."""
+    text = lines.text_of(answers)
+    sys.stdout.write(printable_lines(text) if lines.is_csv and sys.stdout.isatty() else text)
+
+
+def _open_stream(
     checkpoint: Path | None,
     model: Path | None,
     target: str | None,
@@ -177,16 +192,16 @@ def _opened(
 ) -> Any:
     """The stream to go on with, or a new one."""
     from ..persistence import load
-    from ..tables import Stream, TableError, TableModel
+    from ..tables import Stream, TableModel
 
     if checkpoint is not None and checkpoint.exists():
         state = load(checkpoint)
         if not isinstance(state, Stream):
-            raise TableError(
+            raise UserError(
                 f"{checkpoint}: it was not written by greville stream; name another file."
             )
         if target not in (None, state.model.target) or id != state.id:
-            raise TableError(
+            raise UserError(
                 f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
                 "the same, or name another file."
             )
@@ -195,22 +210,22 @@ def _opened(
         known = load_table_model(model)
         check_left_out(settings, model)
         if target not in (None, known.target):
-            raise TableError(f"--target {target}: {model} learns {known.target!r}.")
+            raise UserError(f"--target {target}: {model} learns {known.target!r}.")
         return Stream(known, id)
     if target is None:
-        raise TableError("--target is missing: name the field to predict.")
+        raise UserError("--target is missing: name the field to predict.")
     return Stream(TableModel(target, **settings), id)
 
 
 class _Stop:
-    """SIGTERM and SIGINT end the stream between two lines, and waiting for a line at once."""
+    """SIGTERM and SIGINT end the stream between two lines, or at once while it waits for one."""
 
     def __init__(self) -> None:
         self.code = 0
         self.asked = False
         self._waiting = False
 
-    def hear(self, number: int, frame: Any) -> None:
+    def handle(self, number: int, frame: Any) -> None:
         self.asked = True
         self.code = 128 + number if number == signal.SIGINT else 0
         if self._waiting:
@@ -220,7 +235,7 @@ class _Stop:
         """What has come, when something has; nothing at the end, or when asked to stop."""
         try:
             self._waiting = True
-            return b"" if self.asked else os.read(source, BYTES)
+            return b"" if self.asked else os.read(source, _BYTES_AT_ONCE)
         except InterruptedError:
             return b""
         finally:
@@ -231,7 +246,7 @@ class _Stop:
 def _stopping() -> Iterator[_Stop]:
     stop = _Stop()
     heard = [n for n in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(n) != signal.SIG_IGN]
-    before = {n: signal.signal(n, stop.hear) for n in heard}  # what a shell has ignored stays so
+    before = {n: signal.signal(n, stop.handle) for n in heard}  # what a shell has ignored stays so
     try:
         yield stop
     finally:

@@ -1,10 +1,13 @@
-"""Text that comes from files, on a terminal: it is shown, never obeyed."""
+"""What commands print. Text from files never reaches a terminal as control characters."""
 
 from __future__ import annotations
 
+import json
 import re
+from math import isfinite
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -15,8 +18,8 @@ _UNSAFE = re.compile(
 )
 _UNSAFE_BUT_LINES = re.compile(_UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
-# Characters of a message. A name in it may be longer than anybody reads.
-_LONGEST = 2000
+# Characters of a message. A name in it may be very long.
+_LONGEST_MESSAGE = 2000
 
 
 def printable(text: Any) -> str:
@@ -32,14 +35,47 @@ def printable_lines(text: str) -> str:
 def sentence(text: Any) -> str:
     """The text, printable and not longer than a message can be."""
     shown = printable(text)
-    if len(shown) <= _LONGEST:
+    if len(shown) <= _LONGEST_MESSAGE:
         return shown
-    return f"{shown[: _LONGEST * 2 // 3]} ... {shown[-_LONGEST // 3 :]}"
+    return f"{shown[: _LONGEST_MESSAGE * 2 // 3]} ... {shown[-_LONGEST_MESSAGE // 3 :]}"
 
 
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def say(message: str) -> None:
+    """A line for the user on stderr, apart from what a program reads."""
+    typer.echo(sentence(message), err=True)
+
+
+def counted(n: int, what: str) -> str:
+    """So many of something, in words."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def say_skipped(troubles: Any) -> None:
+    """Say how many rows were skipped, and why the first of them were."""
+    if troubles.count:
+        were = "was" if troubles.count == 1 else "were"
+        say(f"{counted(troubles.count, 'row')} {were} skipped, for instance:")
+        for reason in troubles.first:
+            say(f"  {reason}")
+
+
+def show_json(tree: Any) -> None:
+    """Print a result for a program."""
+    typer.echo(json.dumps(_without_nan(tree), indent=2, default=str))
+
+
+def _without_nan(tree: Any) -> Any:
+    """JSON knows no nan and no infinity."""
+    if isinstance(tree, dict):
+        return {key: _without_nan(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_without_nan(value) for value in tree]
+    return None if isinstance(tree, float) and not isfinite(tree) else tree
 
 
 def console() -> Console:

@@ -9,59 +9,40 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ._common import (
-    check_apart,
-    check_writable,
-    counted,
-    read_table_model,
-    report_troubles,
-    reported,
-    say,
-    show_json,
-)
+from ._errors import UserError, reported
+from ._files import check_apart, check_writable, read_table_model
 from ._options import (
-    AlphaOption,
-    CategoricalOption,
     Data,
-    DelimiterOption,
-    EncodingOption,
-    EpsilonOption,
-    FeaturesOption,
-    FormatOption,
-    HiddenOption,
-    IgnoreOption,
     JsonOption,
-    NoHeaderOption,
-    OnError,
-    OnErrorOption,
+    ModelOptions,
     QuietOption,
-    SeedOption,
-    SolverName,
-    SolverOption,
+    ReadingOptions,
     TargetOption,
     Task,
-    WindowOption,
     check_left_out,
-    reading,
-    settings_of_a_model,
+    expand_options,
 )
 from ._progress import rows_bar
+from ._terminal import counted, say, say_skipped, show_json
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
 _CHUNK = 16_384
 
-STOPPED = 143  # as a process that SIGTERM has ended
+EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 
 
 @reported
+@expand_options
 def train(
     data: Data,
+    *,
     target: TargetOption = None,
     output: Annotated[
         Path | None,
@@ -70,15 +51,7 @@ def train(
     task: Annotated[
         Task, typer.Option(help="auto: labels are text, true or false, or a few whole numbers.")
     ] = Task.auto,
-    hidden: HiddenOption = "auto",
-    solver: SolverOption = SolverName.opium,
-    alpha: AlphaOption = None,
-    epsilon: EpsilonOption = None,
-    window: WindowOption = None,
-    seed: SeedOption = 0,
-    features: FeaturesOption = None,
-    ignore: IgnoreOption = None,
-    categorical: CategoricalOption = None,
+    options: ModelOptions,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with this model, as if all had been one run.")
     ] = None,
@@ -93,11 +66,7 @@ def train(
     every: Annotated[
         int, typer.Option(min=1, help="Rows between two checkpoints, at least.")
     ] = 1_000_000,
-    on_error: OnErrorOption = OnError.stop,
-    format: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    encoding: EncodingOption = "utf8",
+    reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -119,119 +88,147 @@ def train(
     """
     from ..persistence import locked
 
-    how = reading(format, delimiter, no_header, encoding)
-    settings = settings_of_a_model(
-        task, hidden, solver, alpha, epsilon, window, seed, features, ignore, categorical
-    )
+    settings = options.settings(task)
     output = output or resume or Path("model.greville")
     _check_paths(output, checkpoint)
     with locked(checkpoint), locked(resume if output == resume else None):
-        _learn_files(
-            data, target, output, settings, resume, like, checkpoint, every, on_error, how,
-            as_json, quiet,
-        )  # fmt: skip
+        base = _base(target, resume, like, settings)
+        run = _start(data, reading, settings, base, output, checkpoint)
+        if run is not None:
+            before, seconds = run.rows, _learn(run, every, quiet)
+            _report(run, run.rows - before, seconds, as_json, quiet)
 
 
-def _learn_files(
+@dataclass
+class _Base:
+    """The model to start from, what tells it from others, and its file with what is in it."""
+
+    model: Any
+    identity: str
+    path: Path | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class _Run:
+    """What is read and learned, and how far that is."""
+
+    sources: Any
+    how: Any
+    model: Any
+    troubles: Any
+    output: Path
+    checkpoint: Path | None
+    fingerprint: str
+    rows: int = 0
+    saved: int = 0
+
+    def save_checkpoint(self) -> None:
+        """Save what was learned since the last time, if anything was."""
+        from ..persistence import save
+
+        if self.checkpoint is not None and self.rows > self.saved:
+            state = {"run": self.fingerprint, "rows": self.rows}
+            state |= {"skipped": self.troubles.count, "reasons": self.troubles.first}
+            save(self.model, self.checkpoint, extra=state)
+            self.saved = self.rows
+
+    def finish(self) -> None:
+        """Save the model, and remove the checkpoint."""
+        from ..persistence import save
+
+        _check_learned(self.model)
+        save(self.model, self.output, extra={"finished": self.fingerprint})
+        if self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
+
+
+def _start(
     data: list[str],
-    target: str | None,
-    output: Path,
+    reading: ReadingOptions,
     settings: dict[str, Any],
-    resume: Path | None,
-    like: Path | None,
+    base: _Base,
+    output: Path,
     checkpoint: Path | None,
-    every: int,
-    on_error: OnError,
-    how: Any,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from ..fields import compact
-    from ..persistence import save
-    from ..tables import Stopped, Troubles, find_sources, in_chunks, read
+) -> _Run | None:
+    """A run from its beginning, or from its checkpoint; None if it has ended before."""
+    from ..tables import find_sources
 
-    model, base = _model_to_train(target, resume, like, settings)
+    how, troubles = reading.reading(), reading.troubles()
     sources = find_sources(data)
     check_apart(output, sources)
-    troubles = Troubles(skip=on_error == OnError.skip)
-    run = _fingerprint(sources, how, base, settings, str(on_error))
-    done = 0
-    if checkpoint is not None and checkpoint.exists():
-        found = _restored(checkpoint, run, troubles, output)
-        if found is None:
-            return
-        model, done = found
-        say(f"Going on after row {done:,}, where {checkpoint} was written.")
-    start, before = time.perf_counter(), done
-    saved = done
+    fingerprint = _fingerprint(sources, how, base.identity, settings, str(reading.on_error))
+    run = _Run(sources, how, base.model, troubles, output, checkpoint, fingerprint)
+    if checkpoint is None or not checkpoint.exists():
+        return run
+    if not _restore(run, checkpoint, base):
+        return None
+    say(f"Going on after row {run.rows:,}, where {checkpoint} was written.")
+    return run
 
-    def keep() -> None:
-        nonlocal saved
-        if checkpoint is not None and done > saved:
-            kept = {"run": run, "rows": done, "skipped": troubles.count, "reasons": troubles.first}
-            save(model, checkpoint, extra=kept)
-            saved = done
 
-    with _stopping() as stop, rows_bar(quiet, "training", sources) as advance:
+def _learn(run: _Run, every: int, quiet: bool) -> float:
+    """Learn all rows; how many seconds it took."""
+    from ..fields import compact
+    from ..tables import Stopped, in_chunks, read
+
+    start = time.perf_counter()
+    with _stopping() as stop, rows_bar(quiet, "training", run.sources) as advance:
         try:
-            batches = read(sources, how, troubles, model.needed, lambda: stop.asked)
+            batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)
             with closing(batches):
-                for chunk in in_chunks(batches, _CHUNK, skip=done):
+                for chunk in in_chunks(batches, _CHUNK, skip=run.rows):
                     with stop.at_once():
-                        learned, met = model.twin(), troubles.copy()
+                        learned, met = run.model.twin(), run.troubles.copy()
                         learned.learn(chunk, met)
                         compact(learned)  # as a checkpoint does: it changes no bit then
-                    model, troubles, done = learned, met, done + sum(map(len, chunk))
-                    advance(chunk[-1], done)
-                    if done - saved >= every:
-                        keep()
+                    run.model, run.troubles = learned, met
+                    run.rows += sum(map(len, chunk))
+                    advance(chunk[-1], run.rows)
+                    if run.rows - run.saved >= every:
+                        run.save_checkpoint()
             with stop.at_once():
-                settled, met = model.twin(), troubles.copy()
+                settled, met = run.model.twin(), run.troubles.copy()
                 settled.settle(met)
-            model, troubles = settled, met
+            run.model, run.troubles = settled, met
         except Stopped:
-            keep()
-            then = f" The same command goes on from {checkpoint}." if checkpoint else ""
-            say(f"Stopped after row {done:,}.{then}")
-            raise typer.Exit(STOPPED) from None
+            run.save_checkpoint()
+            then = f" The same command goes on from {run.checkpoint}." if run.checkpoint else ""
+            say(f"Stopped after row {run.rows:,}.{then}")
+            raise typer.Exit(EXIT_STOPPED) from None
     seconds = time.perf_counter() - start
-    _check_learned(model)
-    save(model, output, extra={"finished": run})
-    if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
-    _report(model, output, done - before, seconds, troubles, as_json, quiet)
+    run.finish()
+    return seconds
 
 
 def _check_paths(output: Path, checkpoint: Path | None) -> None:
-    from ..tables import TableError
-
     check_writable(output)
     if checkpoint is not None:
         check_writable(checkpoint)
         if os.path.realpath(checkpoint) == os.path.realpath(output):
-            raise TableError(
+            raise UserError(
                 "--checkpoint and --output: name two files; the first goes when all is done."
             )
 
 
-def _model_to_train(
+def _base(
     target: str | None, resume: Path | None, like: Path | None, settings: dict[str, Any]
-) -> tuple[Any, str]:
-    """The model to go on with, and what tells it from others."""
-    from ..tables import TableError, TableModel
+) -> _Base:
+    """The model to go on with, or a new one."""
+    from ..tables import TableModel
 
     if resume is not None and like is not None:
-        raise TableError("--resume and --like: pass one of them.")
-    base = resume or like
-    if base is None:
+        raise UserError("--resume and --like: pass one of them.")
+    path = resume or like
+    if path is None:
         if target is None:
-            raise TableError("--target is missing: name the column to predict.")
-        return TableModel(target, **settings), target
-    model, checksum = read_table_model(base)
-    check_left_out(settings, base)
+            raise UserError("--target is missing: name the column to predict.")
+        return _Base(TableModel(target, **settings), target)
+    model, extra, checksum = read_table_model(path)
+    check_left_out(settings, path)
     if target not in (None, model.target):
-        raise TableError(f"--target {target}: {base} learns {model.target!r}; leave --target out.")
-    return model if like is None else model.forgotten(), checksum
+        raise UserError(f"--target {target}: {path} learns {model.target!r}; leave --target out.")
+    return _Base(model if like is None else model.forgotten(), checksum, path, extra)
 
 
 def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str) -> str:
@@ -241,25 +238,24 @@ def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str
     return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
 
 
-def _restored(checkpoint: Path, run: str, troubles: Any, output: Path) -> tuple[Any, int] | None:
-    """The model of a checkpoint and the rows it has seen; None if its run has ended since."""
+def _restore(run: _Run, checkpoint: Path, base: _Base) -> bool:
+    """Take the model and the rows it has seen from a checkpoint; False if its run has ended."""
     from ..persistence import open_file
-    from ..tables import TableError, TableModel
+    from ..tables import TableModel
 
     file = open_file(checkpoint)
-    model, extra = file.model, file.extra
-    if isinstance(model, TableModel) and extra and extra.get("run") == run:
-        troubles.count, troubles.first = int(extra["skipped"]), list(extra["reasons"])
-        return model, int(extra["rows"])
-    if (
-        extra
-        and output.exists()
-        and (open_file(output).extra or {}).get("finished") == extra.get("run")
-    ):
-        checkpoint.unlink()
-        say(f"That run has ended, and {output} is complete; {checkpoint} was removed.")
-        return None
-    raise TableError(
+    extra = file.extra or {}
+    if extra.get("run") == run.fingerprint and isinstance(file.model, TableModel):
+        run.model, run.rows, run.saved = file.model, int(extra["rows"]), int(extra["rows"])
+        run.troubles.count, run.troubles.first = int(extra["skipped"]), list(extra["reasons"])
+        return True
+    if extra and run.output.exists():
+        finished = base.extra if run.output == base.path else open_file(run.output).extra or {}
+        if finished.get("finished") == extra.get("run"):
+            checkpoint.unlink()
+            say(f"That run has ended, and {run.output} is complete; {checkpoint} was removed.")
+            return False
+    raise UserError(
         f"{checkpoint}: it was not written by this command with these data and settings; "
         "remove it to start again, or name another."
     )
@@ -272,7 +268,7 @@ class _Stop:
         self.asked = False
         self._at_once = False
 
-    def hear(self, number: int, frame: Any) -> None:
+    def handle(self, number: int, frame: Any) -> None:
         self.asked = True
         if self._at_once:
             self._stop()
@@ -297,7 +293,7 @@ class _Stop:
 @contextmanager
 def _stopping() -> Iterator[_Stop]:
     stop = _Stop()
-    before = signal.signal(signal.SIGTERM, stop.hear)
+    before = signal.signal(signal.SIGTERM, stop.handle)
     try:
         yield stop
     finally:
@@ -305,20 +301,17 @@ def _stopping() -> Iterator[_Stop]:
 
 
 def _check_learned(model: Any) -> None:
-    from ..tables import TableError
-
     if model.n_rows == 0:
-        raise TableError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
+        raise UserError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
     if model.classes and len(model.classes) < 2:
-        raise TableError(
+        raise UserError(
             f"the target {model.target!r} is {model.classes[0]!r} in every row; there is nothing "
             "to tell apart. Is it the right column? For numbers pass --task regression."
         )
 
 
-def _report(
-    model: Any, output: Path, rows: int, seconds: float, troubles: Any, as_json: bool, quiet: bool
-) -> None:
+def _report(run: _Run, rows: int, seconds: float, as_json: bool, quiet: bool) -> None:
+    model, output, troubles = run.model, run.output, run.troubles
     summary = {
         "model": str(output),
         "task": model.task,
@@ -327,8 +320,8 @@ def _report(
         "rows": model.n_rows,
         "rows_without_target": model.n_without_target,
         "rows_skipped": troubles.count,
-        "inputs": len(model.encoding.inputs),
-        "columns": [column.as_dict() for column in model.encoding.columns],
+        "inputs": len(model.schema.inputs),
+        "columns": [column.as_dict() for column in model.schema.columns],
         "units": int(model.estimator.solver_.n_features_in_),
         "solver": model.settings["solver"],
         "seconds": round(seconds, 3),
@@ -338,10 +331,10 @@ def _report(
         show_json(summary)
     if quiet:
         return
-    report_troubles(troubles)
+    say_skipped(troubles)
     if model.n_without_target:
         say(f"{model.n_without_target:,} rows without a target were left out.")
-    for column in model.encoding.columns:
+    for column in model.schema.columns:
         if not column.inputs:
             say(f"Column {column.name!r} is {column.description()}.")
     what = (
@@ -349,10 +342,10 @@ def _report(
         if model.classes
         else f"{model.target!r}, a number"
     )
-    if model.kept == "integer" and model.settings["task"] == "auto":
+    if model.target_kind == "integer" and model.settings["task"] == "auto":
         what += " (for a number pass --task regression)"
     say(
-        f"Learned {what}, from {counted(len(model.encoding.used), 'column')} and "
+        f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
         f"{counted(model.n_rows, 'row')} with "
         f"{summary['units']} hidden units in {seconds:.1f} s "
         f"({summary['rows_per_second']:,} rows/s)."

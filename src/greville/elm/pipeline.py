@@ -365,7 +365,7 @@ def stored_estimator(targets: type[Targets]) -> Callable[[type[Any]], type[Any]]
         },
         fitted={"n_features_in_": count, "fitted_": known(FittedELM)},
         optional={"feature_names_in_": words},
-        derived=("_last_one",),
+        derived=_CACHES,
         whole=True,
         check=check,
         compact=lambda estimator: estimator._compact(),

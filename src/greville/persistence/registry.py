@@ -41,8 +41,8 @@ _MODULES = {
     "ELMClassifier": "greville.elm.classifier",
     "DriftMonitor": "greville.monitor",
     "FirstRows": "greville.tables._first",
-    "TableModel": "greville.tables._model",
-    "Stream": "greville.tables._stream",
+    "TableModel": "greville.tables.model",
+    "Stream": "greville.tables.stream",
 }
 
 _REGISTERED: dict[str, type] = {}

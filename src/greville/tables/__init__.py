@@ -2,36 +2,75 @@
 
 from __future__ import annotations
 
-from ._batch import Batch, TableError, Troubles, in_chunks
-from ._encoding import numbers
-from ._json import LONGEST_LINE, TOO_LONG, parsed_line
-from ._metrics import ClassificationScore, RegressionScore
-from ._model import Answers, TableModel
-from ._reading import Stopped, find_sources, read
-from ._settings import SOLVERS
-from ._source import Reading, check_column_names
-from ._stream import Stream
-from ._writing import written
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._learner import Answers
+    from ._settings import SOLVERS
+    from .batch import Batch, TableError, Troubles, check_column_names, in_chunks
+    from .metrics import ClassificationScore, RegressionScore
+    from .model import TableModel
+    from .readers.reading import Stopped, find_sources, read
+    from .readers.registry import TableFormat, register
+    from .readers.source import Content, Reading, ReadRequest
+    from .schema import numbers
+    from .stream import Stream
+    from .writers import written
+
+# What is used is imported: the command lists the formats without waiting for Arrow.
+_MODULES = {
+    "Answers": "_learner",
+    "Batch": "batch",
+    "ClassificationScore": "metrics",
+    "Content": "readers.source",
+    "ReadRequest": "readers.source",
+    "Reading": "readers.source",
+    "RegressionScore": "metrics",
+    "SOLVERS": "_settings",
+    "Stopped": "readers.reading",
+    "Stream": "stream",
+    "TableError": "batch",
+    "TableFormat": "readers.registry",
+    "TableModel": "model",
+    "Troubles": "batch",
+    "check_column_names": "batch",
+    "find_sources": "readers.reading",
+    "in_chunks": "batch",
+    "numbers": "schema",
+    "read": "readers.reading",
+    "register": "readers.registry",
+    "written": "writers",
+}
 
 __all__ = [
-    "LONGEST_LINE",
     "SOLVERS",
-    "TOO_LONG",
     "Answers",
     "Batch",
     "ClassificationScore",
+    "Content",
+    "ReadRequest",
     "Reading",
     "RegressionScore",
     "Stopped",
     "Stream",
     "TableError",
+    "TableFormat",
     "TableModel",
     "Troubles",
     "check_column_names",
     "find_sources",
     "in_chunks",
     "numbers",
-    "parsed_line",
     "read",
+    "register",
     "written",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    globals()[name] = value
+    return value

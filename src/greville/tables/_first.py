@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..fields import array, count, each, nothing, row, stored, text
-from ._batch import Batch
-from ._columns import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType, joined, plain
-from ._source import check_count
+from ._values import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType, joined
+from .batch import Batch, check_count, record_batch
 
 # A column in a file: its name and type, and one or two arrays.
 Stored = tuple[str, str, NDArray[Any], NDArray[Any] | None]
@@ -53,7 +52,7 @@ class FirstRows:
             if fixed and name not in columns:
                 continue
             try:
-                column = plain(batch.table.column(name))
+                column = batch.values(name).plain
             except UnknownType:  # nothing of it can be used
                 column = pa.nulls(n, TEXT)
             before = columns.get(name)
@@ -86,8 +85,8 @@ class FirstRows:
         return f"row {row + 1:,} of an earlier run"
 
     def batch(self) -> Batch:
-        table = pa.RecordBatch.from_arrays(list(self.columns.values()), names=list(self.columns))
-        return Batch(table, "the first rows", np.arange(1, self.n + 1), 0.0)
+        """All of them as one batch."""
+        return Batch(record_batch(self.columns), "the first rows", np.arange(1, self.n + 1), 0.0)
 
     # Files
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..elm import ELMClassifier, ELMRegressor, hidden_size
 from ..solvers import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
 from ..validation import check_number
-from ._batch import TableError
-from ._target import CLASSIFICATION, REGRESSION
+from .batch import TableError
+from .target import CLASSIFICATION, REGRESSION
 
 # The most units of hidden="auto", which are for the inputs and the first rows, and of "inputs".
 _MOST_UNITS = 1000
@@ -28,13 +28,13 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, if there is nothing wrong with them."""
     _check_text("target", settings["target"])
     if settings["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
-        raise TableError(f"--task {settings['task']}: choose auto, regression or classification.")
-    try:
-        if settings["hidden"] not in ("auto", "inputs"):
-            check_number("--hidden", settings["hidden"], low=1, high=100_001, whole=True)
-        check_number("--seed", settings["seed"], low=0, high=2**32, whole=True)
-    except ValueError as error:
-        raise TableError(str(error)) from error
+        raise _wrong("task", settings["task"], "choose auto, regression or classification.")
+    for key, low, high in (("hidden", 1, 100_001), ("seed", 0, 2**32)):
+        if key != "hidden" or settings[key] not in ("auto", "inputs"):
+            try:
+                check_number(key, settings[key], low=low, high=high, whole=True)
+            except ValueError as error:
+                raise TableError(str(error), argument=key) from error
     for key in ("features", "ignore", "categorical"):
         for name in settings[key] or ():
             _check_text(key, name)
@@ -45,20 +45,20 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
 def make_solver(settings: dict[str, Any]) -> Any:
     name = settings["solver"]
     if name not in SOLVERS:
-        raise TableError(f"--solver {name}: choose one of {', '.join(SOLVERS)}.")
+        raise _wrong("solver", name, f"choose one of {', '.join(SOLVERS)}.")
     given = {k: settings[k] for k in ("alpha", "epsilon", "window") if settings[k] is not None}
-    for option in given:
-        if option not in _TAKES[name]:
-            raise TableError(f"--{option}: the solver {name} has no such setting.")
+    for key, value in given.items():
+        if key not in _TAKES[name]:
+            raise _wrong(key, value, f"the solver {name} has no such setting.")
     if name == "opium":
         solver: Any = Opium(given.get("epsilon", "auto"), intercept=True)
     else:
         kinds = {"dynamic": DynamicOpium, "sliding": SlidingOpium, "light": OpiumLight}
         solver = kinds.get(name, Greville)(**given)
     try:
-        solver.algorithm()
+        solver.algorithm()  # checks the parameters
     except ValueError as error:
-        raise TableError(f"--{error}") from error
+        raise TableError(str(error), argument=str(error).split("=")[0]) from error
     return solver
 
 
@@ -70,12 +70,17 @@ def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_
     return kind(hidden, make_solver(settings), random_state=settings["seed"])
 
 
-def is_feature(settings: dict[str, Any], name: str) -> bool:
+def is_used(settings: dict[str, Any], name: str) -> bool:
+    """Whether a column is the target, or one to learn from."""
     features: Sequence[str] | None = settings["features"]
     chosen = features is None or name in features
-    return chosen and name != settings["target"] and name not in settings["ignore"]
+    return name == settings["target"] or (chosen and name not in settings["ignore"])
 
 
-def _check_text(name: str, value: Any) -> None:
+def _check_text(key: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise TableError(f"--{name} {value!r}: pass the name of a column.")
+        raise _wrong(key, value, "pass the name of a column.")
+
+
+def _wrong(key: str, value: Any, advice: str) -> TableError:
+    return TableError(f"{key}={value!r}: {advice}", argument=key)

@@ -1,4 +1,4 @@
-"""Where the bytes of a table come from."""
+"""Where the bytes of a table come from, and how they are asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import os
 import selectors
 import stat
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,31 +14,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from ._batch import TableError
+from ..batch import Batch, TableError, row_numbers
+from .registry import TableFormat, by_name, by_path, formats
 
-# Columns of a table. More would fit into no model file, and take hours.
-MOST_COLUMNS = 50_000
+# Bytes of text, and rows of other formats, that are read at a time.
+TEXT_BLOCK, ROWS_AT_ONCE = 1 << 22, 1 << 14
 
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "npy",
-    ".npz": "npz",
-}
+_COMPRESSED_STARTS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+
+
+class Unreadable(Exception):
+    """The content of a source is not what its format says."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +36,41 @@ class Reading:
     delimiter: str | None = None
     header: bool = True
     encoding: str = "utf8"
+
+
+@dataclass(frozen=True)
+class Content:
+    """The uncompressed bytes of a source: the first ones, and a stream of the rest.
+
+    `share_read` says how much of the source was read.
+    """
+
+    head: bytes
+    stream: Any
+    share_read: Callable[[], float]
+
+    def blocks(self) -> Iterator[bytes]:
+        """All bytes, from the first."""
+        block = self.head
+        while block:
+            yield block
+            block = self.stream.read(TEXT_BLOCK)
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """What a reader is asked for.
+
+    `skip` says whether rows that cannot be used are left out, `columns` which columns are needed
+    (None for all), and `over` when no more batches are. Formats of text get an opened `content`.
+    """
+
+    source: Source
+    reading: Reading
+    skip: bool
+    columns: Sequence[str] | None
+    over: Callable[[], bool]
+    content: Content | None = None
 
 
 class Source:
@@ -64,17 +85,18 @@ class Source:
     def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
         """The bytes, uncompressed, and a function that says how much of the file was read.
 
-        A pipe ends when `over` says so, whoever still holds its other end.
+        A pipe ends when `over` says so, whatever still holds its other end.
         """
         with ExitStack() as closing:
             raw: Any = closing.enter_context(_opened(self._descriptor(), over))
             head = raw.peek(4)[:4]
-            kind = next((k for magic, k in _MAGIC.items() if head.startswith(magic)), None)
-            if kind is None and self.path is not None:
-                kind = format_of(self.path)[1]  # and it is damaged
+            starts = _COMPRESSED_STARTS.items()
+            codec = next((codec for start, codec in starts if head.startswith(start)), None)
+            if codec is None and self.path is not None:
+                codec = by_path(self.path)[1]  # and it is damaged
             stream = raw
-            if kind is not None:
-                stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), kind)
+            if codec is not None:
+                stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
             size = self.size if raw.seekable() else 0
             yield stream, lambda: min(1.0, raw.tell() / size) if size else 0.0
 
@@ -84,14 +106,22 @@ class Source:
                 return os.dup(0)
             except OSError as error:
                 raise TableError("standard input: it is closed.") from error
-        # Without O_NONBLOCK, opening a named pipe would wait for somebody to write.
+        # Without O_NONBLOCK, opening a named pipe would wait until something opens its other end.
         wait = getattr(os, "O_NONBLOCK", 0) if self.path.is_fifo() else 0
         return os.open(self.path, os.O_RDONLY | wait | getattr(os, "O_BINARY", 0))
 
-    def format(self, reading: Reading) -> str | None:
+    def format(self, reading: Reading) -> TableFormat | None:
+        """The format that was named, or that the name of the file says."""
         if reading.format is not None:
-            return reading.format
-        return None if self.path is None else format_of(self.path)[0]
+            return _named(reading.format)
+        return None if self.path is None else by_path(self.path)[0]
+
+
+def _named(name: str) -> TableFormat:
+    known = [format.name for format in formats()]
+    if name not in known:
+        raise TableError(f"format={name!r}: choose one of {', '.join(known)}.", argument="format")
+    return by_name(name)
 
 
 def _opened(descriptor: int, over: Callable[[], bool]) -> Any:
@@ -132,44 +162,25 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def own_memory(content: bytes) -> Any:
+def arrow_input(content: bytes) -> Any:
     """A copy in Arrow's memory: what its threads still hold then needs no interpreter."""
     buffer = pa.allocate_buffer(len(content))
     np.frombuffer(buffer, np.uint8)[:] = np.frombuffer(content, np.uint8)
-    return buffer
+    return pa.BufferReader(buffer)
 
 
-def numbers_from(before: int, n_rows: int, left_out: Sequence[int] = ()) -> NDArray[np.int64]:
-    """The numbers of so many rows after `before` others, where some were left out."""
-    numbers = np.arange(before + 1, before + 1 + n_rows + len(left_out), dtype=np.int64)
-    return np.delete(numbers, np.array(left_out, np.int64) - before - 1)
+def numbered(
+    source: Source, tables: Iterator[Any], share_read: Callable[[int], float]
+) -> Iterator[Batch]:
+    """Record batches with the numbers of their rows, in pieces that are not too long.
 
-
-def format_of(path: Path) -> tuple[str | None, str | None]:
-    """The format and the compression that the name of a file says."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    codec = _COMPRESSED.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSED else None
-    return _FORMATS.get(suffixes[-1]) if suffixes else None, codec
-
-
-def is_known(path: Path) -> bool:
-    """Whether a file in a folder is one to read."""
-    return format_of(path)[0] is not None and not path.name.startswith((".", "_"))
-
-
-def check_column_names(source: str, names: Sequence[str]) -> None:
-    """Raise a TableError for too many names, or for one that comes twice."""
-    check_count(source, len(names))
-    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise TableError(
-            f"{source}: several columns are called {name!r}; give each a name of its own."
-        )
-
-
-def check_count(source: str, n_columns: int) -> None:
-    if n_columns > MOST_COLUMNS:
-        raise TableError(
-            f"{source}: it has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be used; "
-            "is this the right format or delimiter? Else make a file with fewer."
-        )
+    `share_read` takes the number of rows so far.
+    """
+    number = 0
+    for table in tables:
+        table.validate(full=True)  # a damaged file may claim any lengths, and any bytes to be text
+        for start in range(0, table.num_rows, ROWS_AT_ONCE):
+            piece = table.slice(start, ROWS_AT_ONCE)
+            numbers = row_numbers(number, piece.num_rows)
+            number += piece.num_rows
+            yield Batch(piece, source.name, numbers, share_read(number))

@@ -14,7 +14,7 @@ _QUOTE = ord('"')
 _NEWLINES = re.compile(rb"[\r\n]")
 
 
-def whole_records(blocks: Iterable[bytes], mark: bytes) -> Iterator[bytes | None]:
+def whole_rows(blocks: Iterable[bytes], mark: bytes) -> Iterator[bytes | None]:
     """The same bytes, cut behind the last row that is whole; None where a row is too long.
 
     `mark` is the delimiter.

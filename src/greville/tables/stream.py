@@ -11,18 +11,18 @@ import numpy as np
 from ..fields import compact, count, each, flag, known, nothing, stored, text
 from ..fields import number as any_number
 from ..monitor import DriftMonitor
-from ._batch import Batch, Troubles
-from ._encoding import listed
 from ._first import FirstRows
-from ._json import array_of, record_batch
-from ._model import TableModel
+from .batch import Batch, Troubles, listed, record_batch
+from .model import TableModel
+from .readers.json import array_of
+from .target import REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
 # model: whatever answered them meanwhile, it is made of whole blocks.
 BLOCK = 256
 
-# Rows that may wait for their target. The oldest are forgotten.
-MOST_WAITING = 100_000
+# Rows that may be without their target. The oldest are forgotten.
+MOST_PENDING = 100_000
 
 Row = dict[str, Any]
 Answer = dict[str, Any]
@@ -52,7 +52,7 @@ class Stream:
     Parameters
     ----------
     model : TableModel
-        What has been learned before. It changes.
+        What has been learned before; it goes on learning.
     id : str, optional
         The column under which a target may come later than its row.
     monitor : DriftMonitor, optional
@@ -68,7 +68,7 @@ class Stream:
         self.lines = 0  # that were answered
         self.rows: list[Row] = []  # of the block that is not whole
         # Rows without a target, and their predictions.
-        self.waiting: dict[Any, tuple[Row | _Restored, Any]] = {}
+        self.waiting: dict[Any, tuple[Row | _StoredRow, Any]] = {}
         self.forgotten = 0
         self._live: TableModel | None = None  # the model and the rows
 
@@ -102,7 +102,7 @@ class Stream:
             if kind == "learn" and isinstance(row, dict):
                 run.append(row)
                 continue
-            yield from self._learned(run, number - len(run), troubles)
+            yield from self._learn(run, number - len(run), troubles)
             run = []
             if row is None:
                 self.lines += 1
@@ -112,32 +112,32 @@ class Stream:
                 answers = [{"line": number, "error": reason}]
                 self.lines += 1
             elif kind == "late":
-                answers = self._learned_late(row, number, troubles)
+                answers = self._learn_late(row, number, troubles)
             else:
-                answers = [self._asked(row, number, troubles)]
+                answers = [self._predict(row, number, troubles)]
             yield answers
-        yield from self._learned(run, first + len(rows) - len(run), troubles)
+        yield from self._learn(run, first + len(rows) - len(run), troubles)
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
-        """What to do with a row: learn it, answer it, learn an earlier one; or what is wrong."""
+        """What to do with a row: learn it, predict it, learn an earlier one; or what is wrong."""
         if row is None or isinstance(row, str):
             return "wrong", row or ""
         target = row.get(self.model.target)
         key = None if self.id is None else row.get(self.id)
         if isinstance(key, (list, dict)):
             return "wrong", f"the id {self.id!r} should be text or a number, got {key!r}"
-        asks = target is None or target == "" or target != target  # noqa: PLR0124 - nan
-        if key is not None and not asks:
+        has_target = not (target is None or target == "" or target != target)  # noqa: PLR0124 - nan
+        if key is not None and has_target:
             if key in self.waiting:
                 return "late", ""
             if set(row) <= {self.id, self.model.target}:
                 return "wrong", f"no row with the {self.id} {key!r} waits for its target"
         model = self._live or self.model
-        if model.columns is not None and not any(c.name in row for c in model.encoding.used):
-            return "wrong", f"it has none of the columns {listed(model.encoding.names)}"
-        return "ask" if asks else "learn", ""
+        if model.has_schema and not any(name in row for name in model.schema.names):
+            return "wrong", f"it has none of the columns {listed(model.schema.names)}"
+        return "learn" if has_target else "predict", ""
 
-    def _learned(self, rows: list[Row], first: int, troubles: Troubles) -> Iterator[list[Answer]]:
+    def _learn(self, rows: list[Row], first: int, troubles: Troubles) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
             room = BLOCK - len(self.rows)
@@ -158,9 +158,9 @@ class Stream:
                     self.rows, self._live = block, live
             self.lines += len(some)
             first += len(some)
-            yield self._worded(some, numbers, found)
+            yield self._answers_to(some, numbers, found)
 
-    def _worded(self, rows: list[Row], numbers: range, found: Sequence[Any]) -> list[Answer]:
+    def _answers_to(self, rows: list[Row], numbers: range, found: Sequence[Any]) -> list[Answer]:
         answers: list[Answer] = []
         for part in found:
             for k, value in enumerate(part.prediction.tolist()):
@@ -171,13 +171,13 @@ class Stream:
                 if k in part.wrong:
                     answer["error"] = part.wrong[k]
                 else:
-                    answer["prediction"] = _said(value)
+                    answer["prediction"] = _as_json(value)
                     if part.target is not None and part.known[k]:
-                        self._watch(value, part.target[k])
+                        self._update_monitor(value, part.target[k])
                 answers.append(answer)
         return answers
 
-    def _asked(self, row: Row, number: int, troubles: Troubles) -> Answer:
+    def _predict(self, row: Row, number: int, troubles: Troubles) -> Answer:
         """Answer a row that has no target."""
         answer: Answer = {"line": number}
         if self.id is not None:
@@ -192,33 +192,33 @@ class Stream:
                 troubles.meet(f"standard input, line {number:,}: {found.wrong[0]}")
                 answer["error"] = found.wrong[0]
             else:
-                answer["prediction"] = _said(found.prediction.tolist()[0])
+                answer["prediction"] = _as_json(found.prediction.tolist()[0])
         key = answer.get("id")
         if key is not None and "error" not in answer:
             self.waiting[key] = row, answer["prediction"]
-            if len(self.waiting) > MOST_WAITING:
+            if len(self.waiting) > MOST_PENDING:
                 del self.waiting[next(iter(self.waiting))]  # the oldest
                 self.forgotten += 1
         self.lines += 1
         return answer
 
-    def _learned_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
+    def _learn_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
         """Learn a row whose target has come."""
         assert self.id is not None
         key = row[self.id]
         asked, prediction = self.waiting[key]
         whole = {**_as_row(asked), self.id: key, self.model.target: row[self.model.target]}
-        (answers,) = self._learned([whole], number, troubles)
+        (answers,) = self._learn([whole], number, troubles)
         del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
             answers[0]["learned"] = True
         return answers
 
-    def _watch(self, predicted: Any, target: Any) -> None:
+    def _update_monitor(self, predicted: Any, target: Any) -> None:
         if self.monitor is None or predicted is None or predicted != predicted:  # noqa: PLR0124
             return
-        error = predicted - target if self.model.task == "regression" else predicted != target
+        error = predicted - target if self.model.task == REGRESSION else predicted != target
         self.monitor.update(float(error))
 
     def _batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
@@ -259,7 +259,7 @@ class Stream:
         ids = [json.loads(key) for key in fields["ids"]]
         block, waiting = fields["rows"], fields["waiting"]
         usable = all(isinstance(key, (str, int, float)) for key in ids)
-        fits = block.n < BLOCK and waiting.n <= MOST_WAITING and len(set(ids)) == waiting.n
+        fits = block.n < BLOCK and waiting.n <= MOST_PENDING and len(set(ids)) == waiting.n
         if not usable or not fits:
             raise ValueError("rows: not those of a part of a block, or that wait for a target.")
         stream.rows = [_as_row((block, i)) for i in range(block.n)]
@@ -269,16 +269,16 @@ class Stream:
 
 
 # A row that a file has brought: a dict is made of it when it is wanted.
-_Restored = tuple[FirstRows, int]
+_StoredRow = tuple[FirstRows, int]
 
 
-def _as_row(row: Row | _Restored) -> Row:
+def _as_row(row: Row | _StoredRow) -> Row:
     if isinstance(row, dict):
         return row
     kept, i = row
     return {name: column[i].as_py() for name, column in kept.columns.items()}
 
 
-def _said(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """A prediction as JSON has it: there is no nan."""
     return None if isinstance(value, float) and value != value else value  # noqa: PLR0124

@@ -1,22 +1,31 @@
-"""Lines of JSON: an object for each row, in which what is missing may be left out."""
+"""JSON lines: an object for each row, in which what is missing may be left out."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._batch import ADVICE, Batch, TableError
-from ._columns import text_of
-from ._source import MOST_COLUMNS, Source, check_column_names, own_memory
+from .._values import text_of
+from ..batch import (
+    MOST_COLUMNS,
+    Batch,
+    TableError,
+    check_column_names,
+    record_batch,
+    unusable_row,
+)
+from .source import ReadRequest, Source, arrow_input
 
-# Bytes that are parsed at a time, and those that one line may have.
-_BLOCK, LONGEST_LINE = 1 << 22, 1 << 24
+# Bytes that one line may have.
+LONGEST_LINE = 1 << 24
 
 # How deep lists and objects may lie in each other. Arrow takes a stack frame for each level.
 _DEEPEST = 100
@@ -30,31 +39,43 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 
 
-def read_json(
-    source: Source, head: bytes, stream: Any, skip: bool, done: Callable[[], float]
-) -> Iterator[Batch]:
-    number, rest, more = 0, head, True
+def read(request: ReadRequest) -> Iterator[Batch]:
+    """The batches of lines of JSON."""
+    source, content = request.source, request.content
+    assert content is not None
+    if content.head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+        raise TableError(
+            f"{source.name}: it is one JSON list; one object a line is wanted, which "
+            "jq -c '.[]' makes of it."
+        )
+    number = 0
     texts: dict[str, Any] = {}  # columns that Arrow would take for dates
     order: dict[str, None] = {}
-    while more:
-        block = stream.read(_BLOCK)
-        more = bool(block)
-        whole, end, rest = (rest + block).rpartition(b"\n") if more else (rest, b"\n", b"")
-        if len(rest) > LONGEST_LINE:
-            row = number + 1 + (whole.count(b"\n") + 1 if end else 0)
-            raise TableError(f"{source.name}, row {row:,}: {TOO_LONG}.")
-        for lines in _pieces(whole.split(b"\n") if end else []):
+    for block in _whole_lines(source, content.blocks()):
+        for lines in _pieces(block):
             numbers = number + 1 + np.flatnonzero([bool(line.strip()) for line in lines])
             skipped: list[tuple[int, str]] = []
             table = _parsed_at_once(lines, len(numbers), texts, order) if len(numbers) else None
             if table is None:
-                table, numbers, skipped = _parsed_one_by_one(source, lines, number, skip)
+                table, numbers, skipped = _parsed_one_by_one(source, lines, number, request.skip)
             number += len(lines)
             if table is not None and table.num_rows:
                 check_column_names(source.name, table.schema.names)
-                yield Batch(
-                    table, source.name, numbers, done(), sparse=True, skipped=tuple(skipped)
-                )
+                done = content.share_read()
+                yield Batch(table, source.name, numbers, done, sparse=True, skipped=tuple(skipped))
+
+
+def _whole_lines(source: Source, blocks: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """The lines of each block that are whole; a TableError for one that is too long."""
+    rest, number = next(blocks, b"").removeprefix(codecs.BOM_UTF8), 1
+    for block in blocks:
+        whole, end, rest = (rest + block).rpartition(b"\n")
+        lines = whole.split(b"\n") if end else []
+        number += len(lines)
+        if len(rest) > LONGEST_LINE:
+            raise TableError(f"{source.name}, row {number:,}: {TOO_LONG}.")
+        yield lines
+    yield rest.split(b"\n")
 
 
 def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
@@ -70,7 +91,7 @@ def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
 
 
 def _trouble_with(line: bytes) -> str | None:
-    """What is wrong with a line before anybody parses it."""
+    """What is wrong with a line before it is parsed."""
     if len(line) > LONGEST_LINE:
         return TOO_LONG
     if line.count(b"[") + line.count(b"{") > _DEEPEST:
@@ -104,7 +125,7 @@ def _parsed_at_once(
         schema = pa.schema(list(texts.items())) if texts else None
         parse = arrow_json.ParseOptions(explicit_schema=schema)
         try:
-            table = arrow_json.read_json(pa.BufferReader(own_memory(block)), read, parse)
+            table = arrow_json.read_json(arrow_input(block), read, parse)
         except pa.ArrowException:
             return None
         if not texts:
@@ -136,7 +157,7 @@ def _parsed_one_by_one(
         elif skip:
             skipped.append((number, f"{source.name}, row {number:,}: {row}"))
         else:
-            raise TableError(f"{source.name}, row {number:,}: {row}; {ADVICE}")
+            raise unusable_row(f"{source.name}, row {number:,}: {row}")
     return from_rows(rows), np.array(numbers, np.int64), skipped
 
 
@@ -173,13 +194,29 @@ def from_rows(rows: Sequence[dict[str, Any]]) -> Any:
     return record_batch(columns) if columns else None
 
 
-def record_batch(columns: dict[str, Any]) -> Any:
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-
-
 def array_of(values: list[Any]) -> Any:
     """JSON values as a column; as text if they are not of one kind."""
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeError):
         return pa.array([text_of(value) for value in values], pa.string())
+
+
+class Writer:
+    """Writes lines of JSON."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, batch: Any) -> None:
+        columns = [
+            pc.if_else(pc.is_finite(c), c, None) if pa.types.is_floating(c.type) else c
+            for c in batch.columns
+        ]  # there is no nan in JSON
+        names = batch.schema.names
+        rows = zip(*(c.to_pylist() for c in columns), strict=True)
+        lines = [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
+        self._stream.write(("\n".join(lines) + "\n").encode())
+
+    def close(self) -> None:
+        """Every line is written already."""

@@ -1,0 +1,229 @@
+"""Rows of a table whose schema is known, and the estimator that learns them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._first import FirstRows
+from ._settings import make_estimator
+from .batch import Batch, TableError, Troubles
+from .schema import Schema
+from .target import CLASSIFICATION, REGRESSION, Target, check_target
+
+# Classes of a target. Time and memory grow with their number.
+MOST_CLASSES = 10_000
+
+NOTHING_LEARNED = "the model has learned nothing yet; give it rows with a target first."
+
+
+@dataclass
+class Answers:
+    """Predictions for the rows of a batch; those in `wrong` have none, for the reason given."""
+
+    prediction: NDArray[Any]
+    wrong: dict[int, str]
+    std: NDArray[Any] | None = None
+    proba: NDArray[Any] | None = None
+    target: NDArray[Any] | None = None
+    known: NDArray[np.bool_] | None = None  # rows that have a target
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Inputs, targets, which rows have a target, and what is wrong with rows."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    known: NDArray[np.bool_]
+    wrong: dict[int, str]
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Rows that can be learned."""
+        usable = self.known.copy()
+        usable[list(self.wrong)] = False
+        return usable
+
+    def until_wrong(self) -> EncodedRows:
+        """The rows before the first wrong one."""
+        stop = min(self.wrong, default=len(self.X))
+        return EncodedRows(self.X[:stop], self.y[:stop], self.known[:stop], {})
+
+
+class Learner:
+    """A schema, a target, and an estimator, which is made when there are rows to learn.
+
+    Parameters
+    ----------
+    settings : dict
+        Those of the `TableModel`.
+    schema : Schema
+    target : Target
+    n_first : int
+        The number of rows that the schema is from; a hidden layer of size "auto" depends on it.
+    """
+
+    def __init__(
+        self, settings: dict[str, Any], schema: Schema, target: Target, n_first: int
+    ) -> None:
+        self.settings = settings
+        self.schema = schema
+        self.target = target
+        self.n_first = n_first
+        self.estimator: Any = None
+        self.n_rows = 0  # learned
+        self.n_without_target = 0
+
+    @classmethod
+    def fit_schema(cls, settings: dict[str, Any], first: FirstRows) -> tuple[Self, Batch]:
+        """One that knows what the columns of the first rows are; and these rows as a batch."""
+        batch, name = first.batch(), settings["target"]
+        check_target(batch, name)
+        columns = {other: batch.values(other) for other in first.columns if other != name}
+        schema = Schema.fit(columns, settings["categorical"])
+        if not schema.inputs:
+            what = "; ".join(f"{c.name!r} is {c.description()}" for c in schema.columns)
+            raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
+        target = Target.fit(name, batch.values(name), settings["task"])
+        return cls(settings, schema, target, first.n), batch
+
+    def copy(self) -> Self:
+        """One that learns on its own."""
+        other = copy(self)
+        if self.estimator is not None:
+            other.estimator = copy(self.estimator)
+        return other
+
+    def emptied(self) -> Self:
+        """The same schema, units and hidden layer, and nothing learned."""
+        other = copy(self)
+        other.estimator = copy(self.estimator)
+        other.estimator.fitted_ = self.estimator.fitted_.emptied()
+        other.n_rows = other.n_without_target = 0
+        return other
+
+    @property
+    def classes(self) -> list[Any]:
+        known = self.target.task == CLASSIFICATION and self.estimator is not None
+        return self.estimator.classes_.tolist() if known else []
+
+    def read(self, batch: Batch) -> EncodedRows:
+        """The rows of a batch as the estimator takes them."""
+        X, wrong = self.schema.encode(batch)
+        y, known, wrong_targets = self.target.read(batch)
+        return EncodedRows(X, y, known, wrong_targets | wrong)
+
+    def learn(
+        self, batches: Sequence[Batch], troubles: Troubles, rows: Sequence[EncodedRows] = ()
+    ) -> None:
+        """Learn the rows of batches together; `rows` are the same if they are encoded already."""
+        rows = rows or [self._checked(batch, troubles) for batch in batches]
+        parts = [(r.X, r.y) if (u := r.usable).all() else (r.X[u], r.y[u]) for r in rows]
+        X, y = (
+            np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
+        )
+        self.n_without_target += sum(int((~r.known).sum()) for r in rows)
+        if len(X):
+            self._check_classes(y)
+            with _naming_rows(batches):
+                self._started().partial_fit(X, y)
+            self.n_rows += len(X)
+
+    def record(self, batch: Batch, troubles: Troubles, rows: EncodedRows | None = None) -> Answers:
+        """Predict every row before it is learned, and learn those that have a target."""
+        rows = rows or self._checked(batch, troubles)
+        X, y, use = rows.X, rows.y, rows.usable
+        answers = Answers(self.no_predictions(len(batch)), rows.wrong, target=y, known=use)
+        self.n_without_target += int((~rows.known).sum())
+        self._check_classes(y[use])
+        with _naming_rows([batch]):
+            runs = np.flatnonzero(np.diff(use)) + 1  # those without a target are only predicted
+            for run in np.split(np.arange(len(use)), runs):
+                if use[run[0]]:
+                    answers.prediction[run] = self._started().prequential(X[run], y[run])
+                    self.n_rows += len(run)
+                elif self.estimator is not None:
+                    answers.prediction[run] = self.estimator.predict(X[run])
+        return answers
+
+    def predict(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
+        """Predictions for a batch, and what goes with them."""
+        X, wrong = self.schema.encode(batch)
+        if self.estimator is None:
+            raise TableError(NOTHING_LEARNED)
+        X[list(wrong)] = 0
+        if proba:
+            probabilities = self.estimator.predict_proba(X)
+            labels = self.estimator.classes_[probabilities.argmax(axis=1)]
+            return Answers(labels, wrong, proba=probabilities)
+        if std:
+            predicted, spread = self.estimator.predict(X, return_std=True)
+            return Answers(predicted, wrong, std=spread)
+        return Answers(self.estimator.predict(X), wrong)
+
+    def unlearn(self, batch: Batch, troubles: Troubles) -> int:
+        """Remove rows learned earlier; how many."""
+        rows = self._checked(batch, troubles)
+        use = rows.usable
+        if use.any():
+            with _naming_rows([batch]):
+                self.estimator.unlearn(rows.X[use], rows.y[use])
+        self.n_rows -= int(use.sum())
+        return int(use.sum())
+
+    def merge(self, other: Learner) -> None:
+        """Learn all that another has learned."""
+        same = self.target == other.target and self.schema.as_list() == other.schema.as_list()
+        if not same or other.estimator is None:
+            raise TableError(
+                "the models have learned different things about their columns",
+                "; start the second from first.forgotten(), then they go together.",
+            )
+        self.estimator.merge(other.estimator)
+        self.n_rows += other.n_rows
+
+    def no_predictions(self, n: int) -> NDArray[Any]:
+        """What stands for so many predictions where there are none."""
+        return np.full(n, np.nan if self.target.task == REGRESSION else None)
+
+    def _checked(self, batch: Batch, troubles: Troubles) -> EncodedRows:
+        rows = self.read(batch)
+        troubles.meet_rows(batch, rows.wrong)
+        return rows
+
+    def _started(self) -> Any:
+        """The estimator."""
+        if self.estimator is None:
+            task, n_inputs = self.target.task, len(self.schema.inputs)
+            self.estimator = make_estimator(self.settings, task, n_inputs, self.n_first)
+        return self.estimator
+
+    def _check_classes(self, y: NDArray[Any]) -> None:
+        """Raise a TableError for more classes than can be learned in reasonable time."""
+        if self.target.task == CLASSIFICATION:
+            n = len(set(self.classes).union(y.tolist()))
+            if n > MOST_CLASSES:
+                raise TableError(
+                    f"the target {self.target.name!r} has {n:,} different values, and at most "
+                    f"{MOST_CLASSES:,} classes can be learned; is it the right column?",
+                    " For numbers pass {task}.",
+                    task=REGRESSION,
+                )
+
+
+@contextmanager
+def _naming_rows(batches: Sequence[Batch]) -> Iterator[None]:
+    """Say which rows an estimator has refused."""
+    try:
+        yield
+    except ValueError as error:
+        first, last = batches[0], batches[-1]
+        where = f"{first.where(0)} to {last.where(len(last) - 1)}"
+        raise TableError(f"{where}: {error}") from error

@@ -1,0 +1,287 @@
+"""Columns of any type as numbers, times or text, and which of their values cannot be.
+
+Files do not agree on types: what is a float in Parquet is text in CSV. So every column first
+becomes one of five plain types, and is then parsed as the kind that the schema says it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NUMBER, FLAG, TEXT, TIME, VECTOR = (
+    pa.float64(),
+    pa.bool_(),
+    pa.string(),
+    pa.timestamp("us"),
+    pa.list_(pa.float64()),
+)
+# A column of text with at most this share of slips among so many values is what the others are.
+_SHARE_OF_SLIPS, _VALUES_WITH_SLIPS = 0.05, 20
+
+_FLAGS = {"true": 1.0, "false": 0.0}
+_MICROSECONDS_A_DAY = 86_400e6
+
+# Up to here every whole number is a float; beyond there numbers are too large to be squared.
+EXACT, LARGEST = 2**53, 1e100
+
+# What stands for a missing value among numbers, dates, true and false.
+_MISSING = ["NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?"]
+
+
+class UnknownType(ValueError):
+    """A column of a type that no model can use."""
+
+
+def plain(column: Any) -> Any:
+    """The column in one of the five plain types; an `UnknownType` if it is none of them."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return plain(column.dictionary_decode())
+    if pa.types.is_integer(kind) and _has_large(column):
+        return pc.cast(column, TEXT)  # as a float it would be another number, and another name
+    for is_kind, wanted in (
+        (pa.types.is_floating, NUMBER),
+        (pa.types.is_integer, NUMBER),
+        (pa.types.is_decimal, NUMBER),
+        (pa.types.is_boolean, FLAG),
+        (pa.types.is_string, TEXT),
+        (pa.types.is_large_string, TEXT),
+        (pa.types.is_string_view, TEXT),
+        (pa.types.is_null, TEXT),
+        (pa.types.is_date, TIME),
+        (pa.types.is_timestamp, TIME),
+    ):
+        if is_kind(kind):
+            return column if kind == wanted else pc.cast(column, wanted, safe=False)
+    if pa.types.is_duration(kind):
+        lengths = pc.cast(pc.cast(column, pa.duration("us"), safe=False), pa.int64())
+        return pc.divide(pc.cast(lengths, NUMBER, safe=False), 1e6)
+    if pa.types.is_time(kind):
+        return pc.cast(pc.cast(pc.cast(column, pa.time64("us")), pa.int64()), NUMBER)
+    lists = (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+    if lists and (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
+        return pc.cast(column, VECTOR, safe=False)
+    raise UnknownType(f"its type, {kind}, is none that can be learned from")
+
+
+def _has_large(column: Any) -> bool:
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return most is not None and max(most, -least) > EXACT
+
+
+def joined(first: Any, more: Any) -> Any:
+    """Two plain columns as one; as text if they are of different types."""
+    if first.type != more.type:
+        first, more = Values(first).text, Values(more).text
+    return pa.concat_arrays([first, more])
+
+
+class Values:
+    """The values of a column, parsed as whatever is asked for, and each at most once.
+
+    What is parsed are the values, nan where one is missing, and which of them are wrong.
+
+    Parameters
+    ----------
+    column : Arrow array
+        An `UnknownType` is raised if it is of none of the types that can be used.
+    """
+
+    def __init__(self, column: Any) -> None:
+        self.plain = plain(column)
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    @cached_property
+    def kind(self) -> str:
+        """What the column is: number, flag, time, vector, text, or empty."""
+        type_ = self.plain.type
+        if type_ == NUMBER:
+            return "empty" if np.isnan(self.numbers[0]).all() else "number"
+        if type_ != TEXT:
+            kind = {FLAG: "flag", TIME: "time"}.get(type_, "vector")
+            return "empty" if self.plain.null_count == len(self) else kind
+        n = len(self) - self._trimmed.null_count
+        if not n:
+            return "empty"
+        slips = _SHARE_OF_SLIPS * n if n >= _VALUES_WITH_SLIPS else 0.0
+        for kind in ("number", "flag", "time"):
+            if self.parsed(kind)[1].sum() <= slips:
+                return kind
+        return "text"
+
+    def parsed(self, kind: str) -> tuple[Floats, Mask]:
+        """The values as numbers, flags or times."""
+        if kind == "number":
+            return self.numbers
+        return self.flags if kind == "flag" else self.days
+
+    @cached_property
+    def numbers(self) -> tuple[Floats, Mask]:
+        if self.plain.type == TEXT:
+            values, wrong = self._parsed_text()
+        elif self.plain.type in (NUMBER, FLAG):
+            values, wrong = _with_nan(pc.cast(self.plain, NUMBER)), self._none_wrong()
+        else:
+            return self._all_wrong()
+        large = np.abs(values) > LARGEST  # infinite ones too
+        if large.any():
+            return np.where(large, math.nan, values), wrong | large
+        return values, wrong
+
+    @cached_property
+    def flags(self) -> tuple[Floats, Mask]:
+        """1 for true, 0 for false."""
+        column = self.plain
+        if column.type == FLAG:
+            return _with_nan(pc.cast(column, NUMBER)), self._none_wrong()
+        if column.type == NUMBER:
+            values = _with_nan(column)
+            return values, ~(np.isnan(values) | (values == 0) | (values == 1))
+        if column.type == TEXT:
+            known = pc.utf8_lower(self._trimmed)
+            values = np.array(
+                [math.nan if v is None else _FLAGS.get(v, math.inf) for v in known.to_pylist()]
+            )
+            wrong = np.isinf(values)
+            return np.where(wrong, math.nan, values), wrong
+        return self._all_wrong()
+
+    @cached_property
+    def days(self) -> tuple[Floats, Mask]:
+        """Days since 1970, in UTC."""
+        if self.plain.type == TEXT:
+            column, wrong = self._parsed_times()
+        elif self.plain.type == TIME:
+            column, wrong = self.plain, self._none_wrong()
+        else:
+            return self._all_wrong()
+        microseconds = _with_nan(pc.cast(pc.cast(column, pa.int64()), NUMBER, safe=False))
+        return microseconds / _MICROSECONDS_A_DAY, wrong
+
+    @cached_property
+    def text(self) -> Any:
+        """Whole numbers without a point, so that 3 in a CSV and 3.0 in Parquet are the same."""
+        column = self.plain
+        if column.type == NUMBER:
+            column = pc.if_else(pc.is_nan(column), None, column)
+            short = pc.and_(
+                pc.equal(pc.round(column), column), pc.less(pc.abs(column), float(EXACT))
+            )
+            whole = pc.cast(pc.cast(pc.if_else(short, column, 0.0), pa.int64()), TEXT)
+            return pc.if_else(short, whole, pc.cast(column, TEXT))
+        if column.type == VECTOR:
+            return pa.array([None if v is None else str(v) for v in column.to_pylist()], TEXT)
+        text = column if column.type == TEXT else pc.cast(column, TEXT)
+        return pc.if_else(pc.equal(text, ""), None, text)
+
+    @cached_property
+    def names_of_numbers(self) -> Any:
+        """The same text for 3, 3.0 and "3"."""
+        if self.plain.type != TEXT:
+            return self.text
+        values, _ = self.numbers
+        exact = pa.array(np.abs(values) < float(EXACT))  # not what is too large, or no number
+        return pc.if_else(exact, Values(pa.array(values, from_pandas=True)).text, self.text)
+
+    def vectors(self, width: int) -> tuple[Floats, Mask]:
+        """Rows of so many numbers; missing ones are wrong."""
+        values = np.zeros((len(self), width))
+        if self.plain.type != VECTOR:
+            return values, np.ones(len(self), bool)
+        lengths = pc.fill_null(pc.list_value_length(self.plain), -1)
+        wrong = lengths.to_numpy(zero_copy_only=False) != width
+        if not wrong.all():
+            flat = _with_nan(pc.list_flatten(self.plain.filter(pa.array(~wrong))))
+            values[~wrong] = flat.reshape(-1, width)
+        wrong = wrong | ~np.isfinite(values).all(axis=1)
+        return np.where(wrong[:, None], 0.0, values), wrong
+
+    @cached_property
+    def _trimmed(self) -> Any:
+        """Text without spaces around it, and null where it stands for a missing value."""
+        trimmed = pc.utf8_trim_whitespace(self.plain)
+        return pc.if_else(pc.is_in(trimmed, value_set=pa.array(["", *_MISSING])), None, trimmed)
+
+    def _none_wrong(self) -> Mask:
+        return np.zeros(len(self), bool)
+
+    def _all_wrong(self) -> tuple[Floats, Mask]:
+        wrong = ~self.plain.is_null().to_numpy(zero_copy_only=False)
+        return np.full(len(self), math.nan), wrong
+
+    def _parsed_text(self) -> tuple[Floats, Mask]:
+        """Text as numbers, all at once if all are; else one by one, to know which are not."""
+        for trim in (False, True):
+            try:
+                column = self._trimmed if trim else self.plain
+                return _with_nan(pc.cast(column, NUMBER)), self._none_wrong()
+            except pa.ArrowInvalid:
+                continue
+        values = [_number(value) for value in self._trimmed.to_pylist()]
+        wrong = np.array([value is None for value in values], bool)
+        return np.array([math.nan if value is None else value for value in values]), wrong
+
+    def _parsed_times(self) -> tuple[Any, Mask]:
+        for wanted in (TIME, pa.timestamp("us", "UTC")):
+            try:
+                return pc.cast(pc.cast(self._trimmed, wanted), TIME), self._none_wrong()
+            except pa.ArrowInvalid:
+                continue
+        values = [_time(value) for value in self._trimmed.to_pylist()]
+        wrong = np.array([value is False for value in values], bool)
+        return pa.array([value or None for value in values], TIME), wrong
+
+
+def text_of(value: Any) -> str | None:
+    """One value of JSON as text, in the same way."""
+    if isinstance(value, str):
+        return value.encode("utf8", "replace").decode() or None
+    if isinstance(value, float):
+        if value != value:  # noqa: PLR0124
+            return None
+        return str(int(value)) if value == round(value) and abs(value) < EXACT else repr(value)
+    return None if value is None else json.dumps(value)
+
+
+def _with_nan(column: Any) -> Floats:
+    values = column.to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _number(text: str | None) -> float | None:
+    if text is None or not text.strip():
+        return math.nan
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None
+
+
+def _time(text: str | None) -> datetime | bool | None:
+    """False for what is no time."""
+    if not text:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return False

@@ -1,0 +1,218 @@
+"""Rows that were read together, where they come from, and those that cannot be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ._values import Values
+
+# Columns of a table. More would fit into no model file, and take hours.
+MOST_COLUMNS = 50_000
+
+# How many of the rows that cannot be used are described.
+_MOST_REASONS = 5
+
+# Characters of a value in a message.
+_LONGEST_SHOWN = 60
+
+
+def _as_argument(name: str, value: Any) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+class TableError(ValueError):
+    """Something is wrong with the data, or with what was asked of them: for the user to fix.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and where.
+    advice : str
+        What to do, as a template in which ``{task}`` stands for the argument `task`.
+    argument : str, optional
+        The argument that is wrong, if the message begins with it, as in ``hidden=0: ...``.
+    **recommended
+        Values of the arguments in `advice`; None where only the name is meant.
+    """
+
+    def __init__(
+        self, message: str, advice: str = "", *, argument: str | None = None, **recommended: Any
+    ) -> None:
+        self.message, self.argument = message, argument
+        self._advice, self._recommended = advice, recommended
+        super().__init__(message + self.advice())
+
+    def advice(self, name: Callable[[str, Any], str] = _as_argument) -> str:
+        """What to do; `name` says how an argument and its value are written."""
+        named = {key: name(key, value) for key, value in self._recommended.items()}
+        return self._advice.format(**named)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of one source, as an Arrow record batch.
+
+    `numbers` are those of the rows in the source, from 1; `done` is the share of the source that
+    was read by the end of them. In a `sparse` one, a column that is not there is missing.
+    `skipped` are the rows that were left out before or among these, and why.
+    """
+
+    table: Any
+    source: str
+    numbers: NDArray[np.int64]
+    done: float
+    sparse: bool = False
+    skipped: tuple[tuple[int, str], ...] = ()
+    _values: dict[str, Values] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def values(self, name: str) -> Values:
+        """The values of a column, so that they are parsed once; an `UnknownType` if none can be.
+
+        In a sparse batch, the values of a column that is not there are missing.
+        """
+        if name not in self._values:
+            missing = self.sparse and name not in self.table.schema.names
+            column = pa.nulls(len(self), pa.string()) if missing else self.table.column(name)
+            self._values[name] = Values(column)
+        return self._values[name]
+
+    def shown(self, name: str, row: int) -> str:
+        """A value, for a message."""
+        known = name in self.table.schema.names
+        text = repr(self.table.column(name)[row].as_py() if known else None)
+        return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+    def part(self, start: int, stop: int) -> Self:
+        """The rows from `start` to before `stop`."""
+        rows, numbers = self.table.slice(start, stop - start), self.numbers[start:stop]
+        first = self.numbers[start - 1] if start else -1
+        last = np.inf if stop == len(self) else self.numbers[stop - 1] if stop else -1
+        skipped = tuple(each for each in self.skipped if first < each[0] < last)
+        return replace(self, table=rows, numbers=numbers, skipped=skipped)
+
+    def where(self, row: int) -> str:
+        """The name of a row in a message."""
+        return f"{self.source}, row {self.numbers[row]:,}"
+
+
+@dataclass
+class Troubles:
+    """What to do with rows that cannot be used: stop at the first, or skip and count them."""
+
+    skip: bool = False
+    count: int = field(default=0, repr=False)
+    first: list[str] = field(default_factory=list, repr=False)
+
+    def copy(self) -> Self:
+        return replace(self, first=list(self.first))
+
+    def meet(self, reason: str) -> None:
+        """One row that cannot be used."""
+        if not self.skip:
+            raise unusable_row(reason)
+        self._count(reason)
+
+    def _count(self, reason: str) -> None:
+        self.count += 1
+        if len(self.first) < _MOST_REASONS:
+            self.first.append(reason)
+
+    def count_skipped(self, batch: Batch) -> None:
+        """Rows that a reader has left out already."""
+        for _, reason in batch.skipped:
+            self._count(reason)
+
+    def meet_rows(self, batch: Batch, wrong: dict[int, str]) -> None:
+        """Rows of a batch that cannot be used, and why."""
+        for row, reason in sorted(wrong.items()):
+            self.meet(f"{batch.where(row)}: {reason}")
+
+
+def unusable_row(reason: str) -> TableError:
+    """The error for a row that cannot be used, where such rows are not skipped."""
+    advice = "; fix it, or pass {troubles} to go on without such rows."
+    return TableError(reason, advice, troubles=Troubles(skip=True))
+
+
+def batches_of(table: Any) -> Iterator[Batch]:
+    """The batches of a batch, a list of batches, an Arrow table or a data frame."""
+    if isinstance(table, Batch):
+        yield table
+        return
+    if isinstance(table, list) and all(isinstance(batch, Batch) for batch in table):
+        yield from table
+        return
+    table = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else pa.table(table)
+    number = 0
+    for piece in table.combine_chunks().to_batches():
+        yield Batch(piece, "the table", row_numbers(number, piece.num_rows), 1.0)
+        number += piece.num_rows
+
+
+def in_chunks(batches: Iterable[Batch], size: int, skip: int = 0) -> Iterator[list[Batch]]:
+    """The same rows in pieces of exactly `size` but for the last, whatever files they are from.
+
+    What is done with them then depends on nothing but the rows, and can go on after the first
+    `skip` of them as if it had never stopped.
+    """
+    chunk: list[Batch] = []
+    room = size
+    for batch in batches:
+        start = min(skip, len(batch))
+        skip -= start
+        while start < len(batch):
+            stop = min(len(batch), start + room)
+            chunk.append(batch.part(start, stop))
+            room -= stop - start
+            start = stop
+            if room == 0:
+                yield chunk
+                chunk, room = [], size
+    if chunk:
+        yield chunk
+
+
+def record_batch(columns: dict[str, Any]) -> Any:
+    """Arrow arrays by name as a record batch."""
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def row_numbers(before: int, n_rows: int, left_out: Sequence[int] = ()) -> NDArray[np.int64]:
+    """The numbers of so many rows after `before` others, where some were left out."""
+    numbers = np.arange(before + 1, before + 1 + n_rows + len(left_out), dtype=np.int64)
+    return np.delete(numbers, np.array(left_out, np.int64) - before - 1) if left_out else numbers
+
+
+def check_column_names(source: str, names: Sequence[str]) -> None:
+    """Raise a TableError for too many names, or for one that comes twice."""
+    check_count(source, len(names))
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise TableError(
+            f"{source}: several columns are called {name!r}; give each a name of its own."
+        )
+
+
+def check_count(source: str, n_columns: int) -> None:
+    """Raise a TableError for more columns than can be used."""
+    if n_columns > MOST_COLUMNS:
+        raise TableError(
+            f"{source}: it has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be used; "
+            "is this the right format or delimiter? Else make a file with fewer."
+        )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, for a message."""
+    shown = ", ".join(repr(name) for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,0 +1,272 @@
+"""A model of tables: learns a column from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fields import compact, stored
+from ._fields import FIELDS, check_state, from_fields, to_fields
+from ._learner import NOTHING_LEARNED, Answers, Learner
+from ._settings import checked, make_solver
+from ._state import State
+from .batch import Batch, TableError, Troubles, batches_of
+from .schema import Schema
+from .target import REGRESSION
+
+
+@stored(
+    parameters=FIELDS,
+    whole=True,
+    to_fields=lambda model: to_fields(model._state),
+    from_fields=lambda cls, fields: cls._from_fields(fields),
+    try_out=lambda model: check_state(model._state),
+    compact=lambda model: compact(model.estimator),
+)
+class TableModel:
+    """Learns a column of a table from the others, batch by batch.
+
+    What the columns are (numbers, true or false, text, times) is learned from the first 4096 rows
+    and then frozen. Until so many have come they are kept as they came, and all of them are looked
+    at and learned when the model is used: how rows are cut into batches, files or runs changes
+    nothing.
+
+    Parameters
+    ----------
+    target : str
+        The column to predict.
+    task : {"auto", "regression", "classification"}
+        "auto" is classification for text, true or false, and a few whole numbers.
+    hidden : "auto", "inputs" or int
+        "auto" is ten units for each input, or 15 times the root of the number of the first rows, if
+        that is more; from 100 to 1000. "inputs" depends on those only.
+    solver : {"opium", "dynamic", "sliding", "light", "greville"}
+    alpha, epsilon, window : float, "auto" or None
+        Parameters of the solver; None for its default.
+    seed : int
+        The same seed gives the same hidden layer.
+    features : list of str, optional
+        The columns to learn from; all others by default.
+    ignore, categorical : list of str
+        Columns not to use, and columns of numbers that are names.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from greville.tables import TableModel
+    >>> table = pa.table({"x": range(100), "kind": ["a", "b"] * 50, "y": range(0, 200, 2)})
+    >>> model = TableModel("y", task="regression").learn(table)
+    >>> model.predict(pa.table({"x": [10], "kind": ["a"]})).round(1)
+    array([20.])
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        task: str = "auto",
+        hidden: Any = "auto",
+        solver: str = "opium",
+        alpha: Any = None,
+        epsilon: Any = None,
+        window: int | None = None,
+        seed: int = 0,
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+    ) -> None:
+        self.settings: dict[str, Any] = checked(
+            {
+                "target": target,
+                "task": task,
+                "hidden": hidden,
+                "solver": solver,
+                "alpha": alpha,
+                "epsilon": epsilon,
+                "window": window,
+                "seed": seed,
+                "features": None if features is None else list(features),
+                "ignore": list(ignore),
+                "categorical": list(categorical),
+            }
+        )
+        self._state = State.started(self.settings)
+
+    # What is known
+
+    @property
+    def target(self) -> str:
+        return str(self.settings["target"])
+
+    @property
+    def task(self) -> str | None:
+        """Regression or classification, once it is known."""
+        return None if self._state.learner is None else self._state.learner.target.task
+
+    @property
+    def target_kind(self) -> str | None:
+        """What targets are: number, text, integer or flag."""
+        return None if self._state.learner is None else self._state.learner.target.kind
+
+    @property
+    def has_schema(self) -> bool:
+        return self._state.learner is not None
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+        if self._state.learner is None:
+            raise TableError(NOTHING_LEARNED)
+        return self._state.learner.schema
+
+    @property
+    def schema_may_change(self) -> bool:
+        """Whether more of the first rows are to come."""
+        return self._state.warmup is not None
+
+    @property
+    def estimator(self) -> Any:
+        """What learns; None before there was a row to learn."""
+        return None if self._state.learner is None else self._state.learner.estimator
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were learned."""
+        return 0 if self._state.learner is None else self._state.learner.n_rows
+
+    @property
+    def n_without_target(self) -> int:
+        return 0 if self._state.learner is None else self._state.learner.n_without_target
+
+    @property
+    def needed(self) -> list[str] | None:
+        """The columns that must be read; None for all."""
+        if self._state.warmup is None:
+            return [*self.schema.names, self.target]
+        features = self.settings["features"]
+        return None if features is None else [*features, self.target]
+
+    @property
+    def classes(self) -> list[Any]:
+        return [] if self._state.learner is None else self._state.learner.classes
+
+    @property
+    def says_how_sure(self) -> bool:
+        """Whether predictions come with standard deviations."""
+        return self.task == REGRESSION and make_solver(self.settings).capabilities.tells_spread
+
+    # Learning
+
+    def learn(self, table: Any, troubles: Troubles | None = None) -> Self:
+        """Learn all rows of a table, or of a batch or a list of batches, that have a target.
+
+        All of them or, if an exception comes out, none. What is wrong with one of the first rows
+        is said when they are looked at: by `settle`, or when there are enough of them.
+        """
+        self._state = self._state.learned(batches_of(table), troubles or Troubles())
+        return self
+
+    def settle(self, troubles: Troubles | None = None) -> Self:
+        """Look at all of the first rows, and learn them, if that is still to be done."""
+        self._state = self._state.settled(troubles or Troubles())
+        return self
+
+    def freeze(self) -> None:
+        """Let what was learned about the columns stand as it is."""
+        self._state = replace(self.settle()._state, warmup=None)
+
+    def record(self, table: Any, troubles: Troubles | None = None) -> list[Answers]:
+        """Predict every row before it is learned, and learn them all.
+
+        As long as the first rows come, what the columns are is learned afresh from 1, 2, 4, ... of
+        them, and when one does not fit.
+        """
+        self._state, answers = self._state.recorded(batches_of(table), troubles or Troubles())
+        return answers
+
+    # Predicting
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """The predictions for all rows of a batch or a table."""
+        parts = []
+        for batch in batches_of(table):
+            answers = self.answers(batch)
+            for row, reason in answers.wrong.items():
+                raise TableError(f"{batch.where(row)}: {reason}.")
+            parts.append(answers.prediction)
+        return np.concatenate(parts)
+
+    def answers(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
+        """Predictions for a batch, and what goes with them."""
+        return self._settled_learner().predict(batch, std=std, proba=proba)
+
+    def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
+        """The targets of a batch, which are there, and what is wrong with the others."""
+        return self._settled_learner().target.read(batch)
+
+    def _settled_learner(self) -> Learner:
+        learner = self.settle()._state.learner
+        if learner is None:
+            raise TableError(NOTHING_LEARNED)
+        return learner
+
+    # Models as sums over rows
+
+    def unlearn(self, table: Any, troubles: Troubles | None = None) -> int:
+        """Remove rows learned earlier, all of them or none; how many."""
+        learner = self._additive_learner("unlearn rows")
+        removed = sum(learner.unlearn(b, troubles or Troubles()) for b in batches_of(table))
+        self._state = State(self.settings, None, False, learner)
+        return removed
+
+    def merge(self, *others: TableModel) -> Self:
+        """Learn all that other models have learned."""
+        learner = self._additive_learner("merge models")
+        for other in others:
+            learner.merge(other._settled_learner())
+        self._state = State(self.settings, None, False, learner)
+        return self
+
+    def forgotten(self) -> Self:
+        """The same columns, units and hidden layer, and nothing learned."""
+        learner = self.settle()._state.learner
+        if learner is None or learner.estimator is None:
+            raise TableError("the model has learned nothing yet that another could be like.")
+        other = self.twin()
+        other._state = State(self.settings, None, False, learner.emptied())
+        return other
+
+    def _additive_learner(self, what: str) -> Learner:
+        """A copy of the learner, if rows can be added to it and removed from it."""
+        learner = self.settle()._state.learner
+        if learner is None or not hasattr(learner.estimator, "unlearn"):
+            raise TableError(
+                f"this model cannot {what}; only those with the solver opium or greville can."
+            )
+        return learner.copy()
+
+    def twin(self) -> Self:
+        """A copy that learns on its own."""
+        other = copy(self)
+        if self._state.learner is not None:
+            other._state = replace(self._state, learner=self._state.learner.copy())
+        return other
+
+    # Files
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> Self:
+        settings = cls(**fields["settings"]).settings  # checks them, and that there are no others
+        return cls.of(from_fields(settings, fields))
+
+    @classmethod
+    def of(cls, state: State) -> Self:
+        """The model of a state."""
+        model = cls(**state.settings)
+        model._state = state
+        return model

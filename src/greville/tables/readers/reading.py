@@ -1,0 +1,213 @@
+"""Files, folders, patterns and pipes as one sequence of batches."""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import queue
+import threading
+import zipfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..batch import Batch, TableError, Troubles
+from .registry import TableFormat, by_name, by_path, by_start
+from .source import Content, Reading, ReadRequest, Source, Unreadable
+
+# Batches that may be read before they are wanted.
+_READ_AHEAD = 2
+
+# Bytes by which a format is recognised.
+_HEAD = 1 << 16
+
+
+def find_sources(names: Sequence[str]) -> list[Source]:
+    """What the arguments of a command name: files, folders, patterns, or - for standard input."""
+    sources: list[Source] = []
+    for name in names:
+        if name == "-":
+            sources.append(Source(None))
+            continue
+        path = Path(name)
+        try:
+            if path.is_dir():
+                found = sorted(
+                    file for file in path.rglob("*") if file.is_file() and _is_table(file)
+                )
+            elif path.exists():
+                found = [path]
+            else:
+                found = sorted(map(Path, glob.glob(name, recursive=True)))
+        except OSError as error:
+            raise TableError(f"{name}: it cannot be read ({error.strerror}).") from error
+        if not found:
+            what = "a folder without any table in it" if path.is_dir() else "there is no such file"
+            raise TableError(f"{name}: {what}; pass files, folders, patterns, or - for a pipe.")
+        sources += [Source(file) for file in found]
+    return sources
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file in a folder is one to read."""
+    return by_path(path)[0] is not None and not path.name.startswith((".", "_"))
+
+
+class Stopped(Exception):
+    """It was asked to stop while no row had come yet."""
+
+
+def read(
+    sources: Sequence[Source],
+    reading: Reading,
+    troubles: Troubles,
+    columns: Sequence[str] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Generator[Batch, None, None]:
+    """All batches of all sources; the next ones are read while these are worked on.
+
+    Raises `Stopped` as soon as `stopped` says so. Close it when no more are wanted: then the thread
+    that reads has ended.
+    """
+    over, main = threading.Event(), threading.main_thread()
+    batches = _read(
+        sources, reading, troubles.skip, columns, lambda: over.is_set() or not main.is_alive()
+    )
+    return _ahead(batches, stopped, over)
+
+
+def _read(
+    sources: Sequence[Source],
+    reading: Reading,
+    skip: bool,
+    columns: Sequence[str] | None,
+    over: Callable[[], bool],
+) -> Generator[Batch, None, None]:
+    for source in sources:
+        empty = True
+        for batch in _read_source(ReadRequest(source, reading, skip, columns, over)):
+            empty = False
+            yield batch
+        if empty:
+            raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
+
+
+def _read_source(request: ReadRequest) -> Iterator[Batch]:
+    """The batches of one source, whose errors say what is wrong with it."""
+    source = request.source
+    format = source.format(request.reading)
+    try:
+        if format is not None and source.path is None and not format.from_pipe:
+            raise TableError(
+                f"{source.name}: {format.name} cannot be read from a pipe; write it to a file "
+                "first."
+            )
+        if format is None or format.text:
+            yield from _read_text(request, format)
+        else:
+            yield from format.batches(request)
+    except TableError:
+        raise
+    except FileNotFoundError as error:
+        raise TableError(f"{source.name}: there is no such file.") from error
+    except PermissionError as error:
+        raise TableError(f"{source.name}: it may not be read; look at its permissions.") from error
+    except UnicodeError as error:
+        encoding = request.reading.encoding
+        raise TableError(f"{source.name}: it is not in {encoding} ({error}).") from error
+    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, Unreadable) as error:
+        raise _unreadable(source, error) from error
+
+
+def _read_text(request: ReadRequest, format: TableFormat | None) -> Iterator[Batch]:
+    """The batches of text, whose format is recognised where its name does not say it."""
+    source = request.source
+    with source.open(request.over) as (stream, share_read):
+        head = stream.read(_HEAD)
+        start = head.removeprefix(codecs.BOM_UTF8).lstrip()
+        if not start:
+            raise TableError(f"{source.name}: it is empty; there is nothing to read.")
+        other = by_start(start, text=False)
+        if other is not None:
+            what = f"{source.name}: it looks like {other.name}"
+            raise TableError(what, "; pass {format}.", format=other.name)
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")) and request.reading.encoding == "utf8":
+            what = f"{source.name}: it is in UTF-16"
+            raise TableError(what, "; pass {encoding}.", encoding="utf-16")
+        if format is None:
+            format = by_start(start, text=True) or by_name("csv")
+        yield from format.batches(replace(request, content=Content(head, stream, share_read)))
+
+
+def _unreadable(source: Source, error: Exception) -> TableError:
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    compressed = source.path is None or by_path(source.path)[1] is not None
+    if compressed and any(
+        word in text.lower() for word in ("truncated", "zlib", "zstd", "bz2", "inflate")
+    ):
+        return TableError(
+            f"{source.name}: the compressed data are damaged or cut off ({text}); get the file "
+            "again."
+        )
+    if "UTF8" in text:
+        advice = "; pass its encoding, for instance {encoding}."
+        return TableError(f"{source.name}: it is not in UTF-8", advice, encoding="latin-1")
+    return TableError(
+        f"{source.name}: it cannot be read ({text}); is it whole, and what its name says?"
+    )
+
+
+def _ahead(
+    batches: Generator[Batch, None, None], stopped: Callable[[], bool], over: threading.Event
+) -> Generator[Batch, None, None]:
+    """The same from a thread of its own, which has ended when this has.
+
+    It must never be there when the interpreter ends: a thread that then comes back from Arrow is
+    ended in the middle of it, and the process with it. So it is no daemon; and if nobody closes
+    this, it ends with the main thread.
+    """
+    ready: queue.Queue[Any] = queue.Queue(_READ_AHEAD)
+    main = threading.main_thread()
+
+    def put(item: Any) -> None:
+        while not over.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+                return
+            except queue.Full:
+                if not main.is_alive():
+                    over.set()
+
+    def work() -> None:
+        with closing(batches):
+            try:
+                for batch in batches:
+                    put((batch, None))
+                    if over.is_set():
+                        return
+                put((None, None))
+            except BaseException as error:
+                put((None, error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while True:
+            try:
+                batch, error = ready.get(timeout=0.2)
+            except queue.Empty:
+                if stopped():
+                    raise Stopped from None
+                continue
+            if error is not None:
+                raise error
+            if batch is None:
+                return
+            yield batch
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,134 @@
+"""The formats of tables: by which names they are known, and what reads and writes them.
+
+Nothing is imported for a format before it is used, so that the command can list them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..batch import Batch
+    from .source import ReadRequest
+
+_HERE = __package__
+
+_CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """One format.
+
+    Parameters
+    ----------
+    name : str
+        What `Reading.format` and ``--format`` call it.
+    suffixes : tuple of str
+        How names of its files end, such as ``".csv"``.
+    read : function, or str
+        It takes a `ReadRequest` and yields batches; as "module:function" it is imported when it is
+        first used.
+    write : function or class, or str, optional
+        It takes a binary stream and returns an object with the methods ``write(record_batch)`` and
+        ``close()``.
+    text : bool
+        Whether files are lines of text. Then the request has an opened `content`, and compressed
+        files can be written too.
+    from_pipe : bool
+        Whether it can be read from standard input.
+    magic : tuple of bytes
+        With what contents begin. Files of text whose names say nothing are recognised by it; other
+        contents in a file that should be text are refused.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[ReadRequest], Iterator[Batch]] | str
+    write: Callable[[Any], Any] | str | None = None
+    text: bool = False
+    from_pipe: bool = True
+    magic: tuple[bytes, ...] = ()
+
+    def batches(self, request: ReadRequest) -> Iterator[Batch]:
+        """The batches of one source."""
+        return _imported(self.read)(request)
+
+    def writer(self, stream: Any) -> Any:
+        """A writer of record batches to a stream."""
+        return _imported(self.write)(stream)
+
+
+def _imported(function: Any) -> Any:
+    if isinstance(function, str):
+        module, name = function.split(":")
+        return getattr(import_module(module), name)
+    return function
+
+
+_formats: dict[str, TableFormat] = {}
+
+
+def register(format: TableFormat) -> None:
+    """Add a format, or replace the one of its name."""
+    _formats[format.name] = format
+
+
+def unregister(name: str) -> None:
+    """Remove a format."""
+    del _formats[name]
+
+
+def formats() -> tuple[TableFormat, ...]:
+    """All formats, in the order in which they were registered."""
+    return tuple(_formats.values())
+
+
+def by_name(name: str) -> TableFormat:
+    """The format of this name; a KeyError if there is none."""
+    return _formats[name]
+
+
+def by_path(path: Path) -> tuple[TableFormat | None, str | None]:
+    """The format and the compression that the name of a file says."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    codec = _CODECS.get(suffixes.pop()) if suffixes and suffixes[-1] in _CODECS else None
+    found = [f for f in formats() if suffixes and suffixes[-1] in f.suffixes]
+    return found[0] if found else None, codec
+
+
+def by_start(start: bytes, *, text: bool) -> TableFormat | None:
+    """The format of text, or the other one, whose contents begin like this."""
+    found = [f for f in formats() if f.text == text and f.magic and start.startswith(f.magic)]
+    return found[0] if found else None
+
+
+_CSV, _JSON, _NUMPY = f"{_HERE}.csv", f"{_HERE}.json", f"{_HERE}.numpy"
+_PARQUET, _ARROW = f"{_HERE}.parquet", f"{_HERE}.arrow"
+
+register(TableFormat("csv", (".csv",), f"{_CSV}:read", f"{_CSV}:Writer", text=True))
+register(TableFormat("tsv", (".tsv", ".tab"), f"{_CSV}:read_tsv", f"{_CSV}:TsvWriter", text=True))
+register(
+    TableFormat(
+        "jsonl", (".jsonl", ".ndjson", ".json"), f"{_JSON}:read", f"{_JSON}:Writer",
+        text=True, magic=(b"{", b"["),
+    )
+)  # fmt: skip
+register(
+    TableFormat(
+        "parquet", (".parquet", ".pq"), f"{_PARQUET}:read", f"{_PARQUET}:Writer",
+        from_pipe=False, magic=(b"PAR1",),
+    )
+)  # fmt: skip
+register(
+    TableFormat(
+        "arrow", (".arrow", ".arrows", ".feather", ".ipc"), f"{_ARROW}:read", f"{_ARROW}:Writer",
+        magic=(b"ARROW1", b"\xff\xff\xff\xff"),
+    )
+)  # fmt: skip
+register(TableFormat("npy", (".npy",), f"{_NUMPY}:read_npy", from_pipe=False))
+register(TableFormat("npz", (".npz",), f"{_NUMPY}:read_npz", from_pipe=False))

@@ -1,0 +1,92 @@
+"""From the columns of a table to the numbers a hidden layer takes, as the first rows show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._values import Floats, UnknownType, Values
+from .batch import Batch, TableError, listed
+from .kinds import KINDS, Column, fit_column
+
+
+class Schema:
+    """What each column of a table is, and which inputs it becomes; it never changes.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        In the order of their inputs.
+    """
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.columns = list(columns)
+        self.used = [column for column in self.columns if column.inputs]
+        self.names = [column.name for column in self.used]
+        self.inputs = [name for column in self.used for name in column.inputs]
+
+    @classmethod
+    def fit(cls, columns: Mapping[str, Values], categorical: Sequence[str] = ()) -> Schema:
+        """From the first rows of the columns; `categorical` ones are text."""
+        return cls([fit_column(name, v, name in categorical) for name, v in columns.items()])
+
+    def as_list(self) -> list[dict[str, Any]]:
+        return [column.as_dict() for column in self.columns]
+
+    @classmethod
+    def from_list(cls, columns: Any) -> Schema:
+        """What `as_list` gave; an exception for anything else."""
+        found = []
+        for entry in columns:
+            settings = dict(entry)
+            found.append(KINDS[settings.pop("kind")].from_dict(settings))
+        return cls(found)
+
+    def check_columns(self, batch: Batch) -> None:
+        """Raise a TableError for columns that a table does not have.
+
+        Lines of JSON may leave out what is missing, but not everything.
+        """
+        names = batch.table.schema.names
+        missing = [name for name in self.names if name not in set(names)]
+        if missing and (not batch.sparse or len(missing) == len(self.used)):
+            raise TableError(
+                f"{batch.source}: it has no column {listed(missing)}, which the model was trained "
+                f"with; it has {listed(names)}."
+            )
+
+    def encode(self, batch: Batch) -> tuple[Floats, dict[int, str]]:
+        """The inputs of all rows, and for rows that have none, what is wrong with them."""
+        self.check_columns(batch)
+        out = np.empty((len(batch), len(self.inputs)))
+        wrong: dict[int, str] = {}
+        start = 0
+        for column in self.used:
+            stop = start + len(column.inputs)
+            bad = column.fill(_values(batch, column.name), out[:, start:stop])
+            for row, reason in _reasons(batch, column.name, column.wanted, bad).items():
+                wrong.setdefault(row, reason)
+            start = stop
+        return out, wrong
+
+
+def numbers(batch: Batch, name: str) -> tuple[Floats, dict[int, str]]:
+    """A column as numbers, nan where one is missing, and what is wrong with rows."""
+    values, wrong = _values(batch, name).numbers
+    return values, _reasons(batch, name, "a number", wrong)
+
+
+def _values(batch: Batch, name: str) -> Values:
+    try:
+        return batch.values(name)
+    except UnknownType as error:
+        raise TableError(f"{batch.source}: column {name!r}: {error}.") from error
+
+
+def _reasons(batch: Batch, name: str, wanted: str, wrong: Any) -> dict[int, str]:
+    return {
+        int(row): f"column {name!r} should be {wanted}, got {batch.shown(name, int(row))}"
+        for row in np.flatnonzero(wrong)
+    }

@@ -1,0 +1,115 @@
+"""What is to be predicted: numbers, or labels of one kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ._values import EXACT, UnknownType, Values
+from .batch import Batch, TableError, listed
+
+# Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
+# two, and three rows for each.
+_MOST_LABELS = 20
+
+# Characters of a label: every one of them takes as much memory as the longest.
+_LONGEST_LABEL = 1000
+
+# Text that is different in more than half of so many rows is taken for numbers that cannot be read.
+_ROWS_OF_LABELS = 20
+
+REGRESSION, CLASSIFICATION = "regression", "classification"
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to predict, the task, and what its values are: number, text, integer or flag."""
+
+    name: str
+    task: str
+    kind: str
+
+    @classmethod
+    def fit(cls, name: str, values: Values, task: str) -> Target:
+        """From the first rows.
+
+        The task "numbers" is "auto" where no number is a label: a stream's first rows tell too
+        little.
+        """
+        if values.kind == "number":
+            numbers, wrong = values.numbers
+            numbers = numbers[~wrong & ~np.isnan(numbers)]
+            whole = bool((numbers == np.round(numbers)).all())
+            if not (task == CLASSIFICATION or (task == "auto" and whole and _few(numbers))):
+                return cls(name, REGRESSION, "number")
+            return cls(name, CLASSIFICATION, "integer" if whole else "text")
+        if task == REGRESSION:
+            return cls(name, REGRESSION, "number")
+        if values.kind == "flag":
+            return cls(name, CLASSIFICATION, "flag")
+        if task == "auto":
+            _check_labels(values.text.drop_null())
+        return cls(name, CLASSIFICATION, "text")
+
+    def read(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
+        """The targets of some rows, which of them are there, and what is wrong with others."""
+        check_target(batch, self.name)
+        try:
+            y, missing, wrong = self._parsed(batch.values(self.name))
+        except UnknownType as error:
+            raise TableError(f"{batch.source}: the target {self.name!r}: {error}.") from error
+        reason = f"the target {self.name!r} should be {self._wanted}, got "
+        reasons = {int(i): reason + batch.shown(self.name, int(i)) for i in np.flatnonzero(wrong)}
+        return y, ~missing, reasons
+
+    def _parsed(self, values: Values) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Targets, which of them are missing, and which are of the wrong kind."""
+        if self.kind == "text":
+            text = values.text
+            missing = text.is_null().to_numpy(zero_copy_only=False)
+            long = pc.fill_null(pc.greater(pc.utf8_length(text), _LONGEST_LABEL), False)
+            labels = pc.fill_null(pc.if_else(long, "", text), "").to_pylist()
+            return np.array(labels, dtype=str), missing, long.to_numpy(zero_copy_only=False)
+        parsed, wrong = values.parsed(self.kind if self.kind == "flag" else "number")
+        gaps = np.isnan(parsed)
+        missing, numbers = gaps & ~wrong, np.where(gaps, 0.0, parsed)
+        if self.kind == "number":
+            return numbers, missing, wrong
+        wrong = wrong | (numbers != np.round(numbers)) | (np.abs(numbers) > float(EXACT))
+        numbers = np.where(wrong, 0.0, numbers)
+        return numbers.astype(bool if self.kind == "flag" else np.int64), missing, wrong
+
+    @property
+    def _wanted(self) -> str:
+        wanted = {"number": "a number", "integer": "a whole number", "flag": "true or false"}
+        return wanted.get(self.kind, f"text of at most {_LONGEST_LABEL:,} characters")
+
+
+def check_target(batch: Batch, name: str) -> None:
+    """Raise a TableError if there is no column of this name where one must be."""
+    names = batch.table.schema.names
+    if name not in names and not batch.sparse:
+        raise TableError(
+            f"{batch.source}: there is no column {name!r}, the target; it has {listed(names)}."
+        )
+
+
+def _few(numbers: NDArray[Any]) -> bool:
+    """Whether whole numbers are so few that they are labels."""
+    n, distinct = len(numbers), len(np.unique(numbers))
+    return distinct <= min(_MOST_LABELS, n // 10) or (distinct == 2 and n >= 6)
+
+
+def _check_labels(labels: Any) -> None:
+    n, distinct = len(labels), len(labels.unique())
+    if n >= _ROWS_OF_LABELS and distinct > n / 2:
+        raise TableError(
+            f"the target has {distinct:,} different values in {n:,} rows, such as "
+            f"{labels[0].as_py()!r}, which are no numbers; write numbers with a point",
+            ", or pass {task}.",
+            task=CLASSIFICATION,
+        )

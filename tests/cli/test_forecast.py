@@ -1,0 +1,82 @@
+"""The command that forecasts a series."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import greville
+
+from ..houses import table_of, write
+from ..runner import run
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_forecasting_the_ecg(here):
+    data = Path(greville.__file__).parent / "datasets" / "ecg.npz"
+    out, said = run("forecast", data, "--column", "ecg", "--json")
+    summary = json.loads(out)
+    assert summary["ratio"]["persistence"] < 0.5
+    assert summary["rms"]["greville"] < summary["rms"]["linear"]
+    assert abs(summary["coverage"] - 0.9) < 0.03
+    found = table_of("ecg-forecast.csv")
+    assert found.num_rows == 21_600 - 10 + 1
+    assert found["target"].to_pylist()[-1] is None
+    assert found["prediction"].to_pylist()[-1] is not None
+    error = found["prediction"].to_numpy() - found["target"].to_numpy(zero_copy_only=False)
+    counted = found["sample"].to_numpy() > summary["burn_in"]
+    rms = np.sqrt(np.nanmean(error[counted] ** 2))
+    assert summary["rms"]["greville"] == pytest.approx(rms)
+    assert Path("ecg-forecast.png").stat().st_size > 20_000
+    assert "the picture is in ecg-forecast.png" in said
+
+
+def test_forecasts_with_inputs_times_and_gaps(here):
+    rng = np.random.default_rng(0)
+    n = 400
+    temperature = np.sin(np.arange(n) / 12) + 0.1 * rng.normal(size=n)
+    load = 100 + 10 * np.roll(temperature, 3)
+    load[100] = np.nan
+    days = np.datetime64("2024-01-01") + np.arange(n)
+    table = pa.table(
+        {"day": days, "load": pa.array(load, from_pandas=True), "temperature": temperature}
+    )
+    write(table, "load.csv")
+    options = ["--column", "load", "--horizon", "3", "--lags", "5", "--alpha", "1"]
+    alone = json.loads(run("forecast", "load.csv", *options, "--json", "-q")[0])
+    options += ["--inputs", "temperature", "--time", "day", "-o", "out.csv", "--plot", "out.png"]
+    both = json.loads(run("forecast", "load.csv", *options, "--json", "-q")[0])
+    assert both["rms"]["greville"] < 0.7 * alone["rms"]["greville"]
+    found = table_of("out.csv")
+    assert found["day"].to_pylist()[-4:-3] == [days[-1].astype(object)]
+    assert found["prediction"].null_count >= 5
+    shown = run("forecast", "load.csv", *options)[0]
+    assert "persistence" in shown
+    assert "What comes next" in shown
+
+
+def test_no_forecast_sees_its_future(here):
+    """Change the end of the file: nothing that was predicted before it was known may change."""
+    rng = np.random.default_rng(0)
+    x = np.cumsum(rng.normal(size=300))
+    y = x.copy()
+    y[200:] = rng.normal(size=100) * 50
+    for name, values in (("x.csv", x), ("y.csv", y)):
+        write(pa.table({"v": values}), name)
+        run("forecast", name, "--column", "v", "--horizon", "4", "-q")
+    one, two = (table_of(f"{name}-forecast.csv") for name in "xy")
+    known = one["sample"].to_numpy() <= 200 + 4 - 1  # made at sample 199 or before, counted from 0
+    for column in ("prediction", "lower", "upper", "linear", "persistence"):
+        a, b = (t[column].to_numpy(zero_copy_only=False)[known] for t in (one, two))
+        assert np.array_equal(a, b, equal_nan=True)
+
+
+def test_json_has_no_nan(here):
+    write(pa.table({"v": np.arange(14.0)}), "v.csv")
+    out = run("forecast", "v.csv", "-c", "v", "--json", "-q")[0]
+    assert "NaN" not in out
+    json.loads(out)
+    assert Path("v-forecast.csv").exists()

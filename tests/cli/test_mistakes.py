@@ -1,0 +1,201 @@
+"""What users can fix is said in one sentence, with exit code 2."""
+
+import os
+import random
+import re
+import resource
+import signal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import greville
+from greville.cli._options import SolverName
+from greville.tables import SOLVERS, TableModel
+
+from .. import children
+from ..children import GREVILLE
+from ..houses import csv_bytes, houses, number_rows, table_of, write
+from ..runner import refused, run
+from ._outside import outside, refused_stream, refused_train
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "houses.csv"], "--target is missing"),
+        (["train", "houses.csv", "-t", "prise"], "there is no column 'prise'.*it has 'area'"),
+        (["train", "nothing.csv", "-t", "price"], "nothing.csv: there is no such file"),
+        (["train", "*.parquet", "-t", "price"], r"\*.parquet: there is no such file"),
+        (["train", "empty", "-t", "price"], "empty: a folder without any table"),
+        (["train", "houses.csv", "-t", "price", "--hidden", "many"], "--hidden many"),
+        (["train", "houses.csv", "-t", "price", "--hidden", "0"], "--hidden 0"),
+        (["train", "houses.csv", "-t", "price", "--epsilon", "x"], "--epsilon x: pass a number"),
+        (["train", "houses.csv", "-t", "price", "--window", "3"], "no such setting"),
+        (["train", "houses.csv", "-t", "price", "--ignore", "nose"], "no column 'nose'"),
+        (["train", "houses.csv", "-t", "price", "--features", "nose"], "no column 'nose'"),
+        (["train", "houses.csv", "-t", "one"], "is 'only' in every row"),
+        (["train", "houses.csv", "-t", "none"], "no row has a value of 'none'"),
+        (["train", "houses.csv", "-t", "price", "-o", "no/where"], "the folder .* is not there"),
+        (["train", "houses.csv", "-t", "price", "-o", "empty"], "it is a folder"),
+        (["train", "houses.csv", "--resume", "houses.csv"], "houses.csv"),
+        (["train", "houses.csv", "--resume", "gone.greville"], "gone.greville"),
+        (["train", "houses.csv", "-t", "price", "--delimiter", "ab"], "one character"),
+        (["train", "houses.csv", "-t", "price", "--encoding", "martian"], "no such encoding"),
+        (["predict", "gone.greville", "houses.csv"], "gone.greville"),
+        (["predict", "good.greville", "other.csv"], "other.csv: it has no column 'area'"),
+        (["predict", "good.greville", "houses.csv", "-o", "x.doc"], "x.doc: its name does not say"),
+        (
+            ["predict", "good.greville", "houses.csv", "--proba"],
+            "--proba: the model predicts a number",
+        ),
+        (["predict", "good.greville", "houses.csv", "--as", "area"], "has a column 'area' already"),
+        (["predict", "layer.greville", "houses.csv"], "holds a RandomLayer saved from Python"),
+        (["score", "good.greville", "other.csv"], "other.csv"),
+        (["score", "good.greville", "unknown.csv"], "no row has a value of 'price'"),
+        (["merge", "good.greville", "-o", "x"], "at least two"),
+        (["forecast", "houses.csv", "--column", "nose"], "no column 'nose'"),
+        (["forecast", "houses.csv", "--column", "city"], "row 1: column 'city' should be a number"),
+        (["forecast", "few.csv", "--column", "x"], "2 samples are too few"),
+        (["stream"], "--target is missing"),
+        (["stream", "-t", "y", "--checkpoint", "good.greville"], "not written by greville stream"),
+        (["info", "houses.csv"], "houses.csv"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(here, arguments, message):
+    table = houses(40).append_column("one", pa.array(["only"] * 40))
+    table = table.append_column("none", pa.nulls(40, pa.string()))
+    write(table)
+    (here / "empty").mkdir()
+    Path("other.csv").write_text("x,price\n1,2\n")
+    Path("few.csv").write_text("x\n1\n2\n")
+    write(houses(40).set_column(5, "price", pa.nulls(40, pa.float64())), "unknown.csv")
+    greville.save(TableModel("price", task="regression").learn(houses(40)), "good.greville")
+    greville.save(greville.RandomLayer(3).fit(np.zeros((1, 2))), "layer.greville")
+    before = set(os.listdir())
+    said = refused(*arguments, "-q") if arguments[0] not in ("info",) else refused(*arguments)
+    assert re.search(message, said)
+    assert set(os.listdir()) == before
+
+
+def test_rows_that_are_skipped_are_counted(here):
+    lines = csv_bytes(houses(300)).decode().splitlines()
+    area, _, *rest = lines[101].split(",")
+    lines[101] = ",".join([area, "several", *rest])
+    lines[150] += ",more"
+    Path("houses.csv").write_text("\n".join(lines))
+    assert "houses.csv, row 150 has 7 fields" in refused("train", "houses.csv", "-t", "price")
+    said = run("train", "houses.csv", "-t", "price", "--on-error", "skip")[1]
+    assert "2 rows were skipped" in said
+    assert "houses.csv, row 101: column 'rooms' should be a number, got 'several'" in said
+    said = run("predict", "model.greville", "houses.csv", "--on-error", "skip", "-o", "o.csv")[1]
+    assert table_of("o.csv")["prediction"].null_count == 1
+    assert "299 rows with predictions" in said
+
+
+def test_a_full_disk(here):
+    """Nothing half-written, and the old model is still there."""
+    write(houses(300))
+    run("train", "houses.csv", "-t", "price", "-q", "--hidden", "50")
+    before, files = Path("model.greville").read_bytes(), set(os.listdir())
+
+    def no_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    for command in (
+        ["train", "houses.csv", "-t", "price", "--hidden", "200"],
+        ["predict", "model.greville", "houses.csv", "houses.csv", "houses.csv", "-o", "big.csv"],
+    ):
+        done = children.run(
+            [*GREVILLE, *command], capture_output=True, text=True, preexec_fn=no_room, check=False
+        )
+        assert done.returncode == 2, done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert Path("model.greville").read_bytes() == before
+        assert set(os.listdir()) == files
+
+
+def test_no_permission(here, monkeypatch):
+    write(houses(50))
+    (here / "locked").mkdir(mode=0o500)
+    if os.geteuid() == 0:  # who may write everywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("locked"))
+    assert "look at its permissions" in refused(
+        "train", "houses.csv", "-t", "price", "-o", "locked/model.greville"
+    )
+
+
+def test_our_own_mistakes_end_with_1(here, monkeypatch):
+    write(houses(50))
+    monkeypatch.setattr(TableModel, "learn", lambda *_: 1 / 0)
+    said = run("train", "houses.csv", "-t", "price", "-q", code=1)[1]
+    assert "a mistake in greville, not in your data: ZeroDivisionError" in said
+
+
+def test_a_binary_first_line_of_a_stream():
+    for first in (random.Random(0).randbytes(3000), b"\x00\x01a\rb,c", "a,y".encode("utf-16")):
+        done = outside("stream", "--target", "y", stdin=first + b"\n1,2\n")
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"standard input, line 1: it is n")
+
+
+def test_text_that_is_not_utf8():
+    Path("bad.jsonl").write_bytes(b'{"y": 1, "a": "x"}\n' * 30 + b'{"y": 2, "a": "\xff"}\n')
+    assert refused_train("bad.jsonl").startswith("bad.jsonl, row 31: it is not JSON ('utf-8' codec")
+    run("train", "bad.jsonl", "--target", "y", "--on-error", "skip", "--task", "regression")
+    assert greville.load("model.greville").n_rows == 30
+    done = outside("stream", "--target", "y", stdin=b"a,y\n1,2\n\xff,3\n")
+    assert (done.returncode, done.stderr[:38]) == (2, b"standard input, line 3: it is not CSV ")
+
+
+def test_names_with_half_of_a_character():
+    line = '{"y": 1, "a\\ud800": 2}\n'
+    Path("half.jsonl").write_text(line * 3)
+    want = "the name 'a\\ud800' has half of a character in it"
+    assert f"row 1: {want}" in refused_train("half.jsonl")
+    assert f"line 1: {want}" in refused_stream(line)
+
+
+def test_a_name_that_comes_twice():
+    Path("twice.csv").write_text("a,a,y\n1,2,3\n")
+    want = "several columns are called 'a'; give each a name of its own."
+    assert refused_train("twice.csv") == f"twice.csv: {want}"
+    assert refused_stream("a,a,y\n1,2,3\n") == f"standard input: {want}"
+
+
+@pytest.mark.parametrize("delimiter", ['"', "\n", "\r", "§", "::"])
+def test_delimiters_that_cannot_be(delimiter):
+    Path("ok.csv").write_text(number_rows())
+    for command in (["train", "ok.csv"], ["stream"]):
+        said = refused(*command, "--target", "y", "--delimiter", delimiter, stdin="a,y\n")
+        assert said.startswith("--delimiter ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--alpha", "1.1"], "--alpha=1.1: the solver opium has no such setting."),
+        (["--epsilon", "-1"], "--epsilon=-1.0: it must be"),
+        (["--features", "nose"], "Pass other names as --features."),
+        (["--target", "id"], "write numbers with a point, or pass --task classification."),
+        (["--encoding", "utf8"], "it is not in UTF-8; pass its encoding, for instance --encoding"),
+    ],
+)
+def test_errors_of_the_library_name_options(here, arguments, message):
+    table = houses(40).append_column("id", pa.array([f"{i},5" for i in range(40)]))
+    write(table)
+    if arguments[0] == "--encoding":
+        Path("houses.csv").write_bytes("straße,price\n1,2\n".encode("latin-1"))
+    said = refused("train", "houses.csv", "--target", "price", *arguments, "-q")
+    assert message in said
+    assert "task=" not in said
+
+
+def test_the_option_has_every_solver():
+    assert tuple(SolverName) == SOLVERS

@@ -1,0 +1,178 @@
+"""The command that answers lines."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greville
+from greville.tables import Stream
+
+from .. import children
+from ..children import GREVILLE, LIMIT
+from ..houses import as_rows, csv_bytes, houses, jsonl, number_rows, write
+from ..runner import refused, run
+from ._outside import outside, refused_stream, streamed
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_a_line_out_for_every_line_in(here):
+    lines = jsonl(houses(700))
+    answers, said = streamed(lines, "-t", "price", "--checkpoint", "s.greville", "--every", "100")
+    assert [json.loads(a)["line"] for a in answers] == list(range(1, 701))
+    assert json.loads(answers[0])["prediction"] is None
+    prices = houses(700)["price"].to_numpy()
+    errors = prices[300:] - [json.loads(a)["prediction"] for a in answers[300:]]
+    assert np.sqrt(np.mean(errors**2)) < 0.4 * prices.std()
+    assert "700 lines; the state is in s.greville" in said
+    stream = greville.load("s.greville")
+    assert isinstance(stream, Stream)
+    assert stream.settled().n_rows == 700
+    run("predict", "s.greville", write(houses(5)), "-o", "p.csv", "-q")
+    assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 700
+
+
+def test_a_stream_of_csv_with_late_targets_and_slips(here):
+    rows = as_rows(houses(200))
+    names = [*rows[0], "id"]
+    lines = [",".join(names)]
+    for i, row in enumerate(rows):
+        lines.append(
+            ",".join("" if v is None or k == "price" else str(v) for k, v in row.items()) + f",{i}"
+        )
+        if i >= 1:
+            lines.append(",,,,," + str(rows[i - 1]["price"]) + f",{i - 1}")
+    lines.insert(50, "too,few")
+    content = "\n".join(lines).encode()
+    _, said = streamed(content, "-t", "price", "--id", "id", code=2)
+    assert "line 51: it has 2 fields instead of 7" in said
+    answers, said = streamed(
+        content, "-t", "price", "--id", "id", "--on-error", "skip", "--checkpoint", "s"
+    )
+    assert answers[0] == "line,id,prediction,error"
+    assert len(answers) == len(lines)
+    assert "1 row was skipped" in said
+    stream = greville.load("s")
+    assert stream.settled().n_rows == 199
+    assert len(stream.waiting) == 1
+
+
+def test_answers_come_at_once(here):
+    """A line is answered before the next one is sent."""
+    with children.started(
+        [*GREVILLE, "stream", "-t", "y"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for i in range(20):
+            process.stdin.write(json.dumps({"x": i, "y": 2 * i}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["line"] == i + 1
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
+
+
+def test_a_csv_stream_goes_on(here):
+    """Lines are counted as a text editor counts them; the line of names is sent again."""
+    lines = csv_bytes(houses(120)).decode().splitlines(keepends=True)
+    lines.insert(50, "\n")
+    options = ["-t", "price", "--checkpoint", "s"]
+    streamed("".join(lines[:80]).encode(), *options)
+    assert greville.load("s").lines == 80
+    _, said = streamed("".join([lines[0], *lines[80:]]).encode(), *options)
+    assert "send line 81 next" in said
+    assert greville.load("s").lines == 122
+    streamed("".join(lines).encode(), *options[:2], "--checkpoint", "t")
+    one, two = greville.load("s"), greville.load("t")
+    assert one.settled().n_rows == two.settled().n_rows == 120
+    assert np.array_equal(one.settled().predict(houses(9)), two.settled().predict(houses(9)))
+
+
+def test_answers_before_a_broken_line_are_said(here):
+    lines = jsonl(houses(5)) + b"{broken\n"
+    answers, said = streamed(lines, "-t", "price", "--checkpoint", "s", code=2)
+    assert len(answers) == 5
+    assert "line 6: it is not JSON" in said
+    assert greville.load("s").lines == 5
+
+
+def test_a_stream_takes_the_fields_that_training_takes():
+    rows = "a,y\n" + "".join(f"{'x' * 200_000},{i}\n" for i in range(3))
+    Path("long.csv").write_text(rows)
+    run("train", "long.csv", "--target", "y")
+    done = outside("stream", "--target", "y", stdin=rows.encode())
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 4)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_asked_to_stop(here, number, code):
+    with children.started(
+        [*GREVILLE, "stream", "-t", "price", "--checkpoint", "s"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        process.stdin.write(jsonl(houses(37)))
+        process.stdin.flush()
+        for _ in range(37):
+            process.stdout.readline()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=LIMIT)
+    assert process.returncode == code, said
+    assert greville.load("s").lines == 37
+
+
+def test_watching(here):
+    lines = jsonl(houses(400))
+    _, said = streamed(lines, "-t", "price", "--watch", "-q")
+    assert "400" in said
+    assert "drift alarms: " in said
+    assert "mean error" in said
+
+
+# Two at once
+
+
+def test_two_streams_cannot_have_one_checkpoint():
+    command = [*GREVILLE, "stream", "--target", "y", "--checkpoint", "c.greville"]
+    with children.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write(b'{"a": 1, "y": 1}\n{"a": 2, "y": 2}\n')
+        first.stdin.flush()
+        first.stdout.readline()
+        said = refused_stream('{"a": 1}\n', "--checkpoint", "c.greville")
+        assert said.startswith("c.greville: another greville command is using it; wait until")
+        first.send_signal(signal.SIGKILL)  # the lock goes with the process, its file does not
+    assert Path(".c.greville.lock").exists()
+    lines = "".join(f'{{"a": {i}, "y": {i}}}\n' for i in range(5))
+    command = "stream", "--target", "y", "--checkpoint", "c.greville"
+    assert outside(*command, stdin=lines.encode()).returncode == 0
+    assert greville.load("c.greville").lines == 5
+    assert not Path(".c.greville.lock").exists()
+
+
+def test_nor_can_training_and_unlearning(tmp_path):
+    Path("a.csv").write_text(number_rows(300))
+    run("train", "a.csv", "--target", "y", "-o", "m.greville")
+    os.mkfifo("slow.csv")
+    held = {
+        "c.greville": ("train", "slow.csv", "--target", "y", "--checkpoint", "c.greville"),
+        "m.greville": ("unlearn", "m.greville", "slow.csv"),
+    }
+    for name, command in held.items():
+        with children.started([*GREVILLE, *command], stderr=subprocess.DEVNULL) as first:
+            wait_for(lambda name=name: Path(f".{name}.lock").exists())
+            others = [command, ("train", "a.csv", "--resume", "m.greville")][: 1 + (name[0] == "m")]
+            for other in others:
+                assert refused(*other).startswith(f"{name}: another greville command is using it")
+            first.kill()
+    run("train", "a.csv", "--resume", "m.greville")
+
+
+def wait_for(ready, seconds=60):
+    """Until something is there that another process makes."""
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)

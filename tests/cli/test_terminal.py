@@ -1,0 +1,101 @@
+"""Text from files reaches no terminal and no picture as control characters."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from greville.cli._app import app
+
+from .. import children
+from ..children import GREVILLE
+from ..houses import number_rows
+from ..runner import run
+from ._outside import EVIL, outside
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_nothing_from_a_file_reaches_the_terminal_as_it_is(tmp_path):
+    rng = np.random.default_rng(0)
+    values = enumerate(rng.normal(size=80))
+    rows = [f"{x:.3f},{['u', EVIL][i % 2]},{[EVIL, 'q'][int(x > 0)]}" for i, x in values]
+    here = EVIL.replace("/", "")
+    evil = Path(f"{here}.csv")
+    evil.write_text(f"{EVIL},b,{EVIL}y\n" + "\n".join(rows) + "\n")
+    model = f"{here}.greville"
+    commands = [
+        ("train", evil, "--target", EVIL + "y", "-o", model),
+        ("train", evil, "--target", EVIL + "nope"),
+        ("train", evil, "--target", EVIL),
+        ("train", here + "nope.csv", "--target", "y"),
+        ("info", model),
+        ("info", model, "--json"),
+        ("info", here + "nope.greville"),
+        ("score", model, evil),
+        ("score", model, evil, "--prequential", "--plot", f"{here}.png"),
+        ("forecast", evil, "--column", EVIL),
+        ("forecast", evil, "--column", EVIL + "y"),
+        ("merge", model, model, "-o", f"{here}2.greville"),
+        ("unlearn", model, evil, "-o", f"{here}3.greville"),
+        ("predict", model, evil, "-o", f"{here}out.csv"),
+        ("predict", model, evil, "-o", f"{here}out.doc"),
+        ("stream", "--target", EVIL + "y", "--checkpoint", f"{here}4.greville"),
+    ]
+    for command in commands:
+        if command[0] == "stream":  # its answers are data
+            done = outside(*command, stdin=evil.read_bytes())
+            code, shown = done.returncode, done.stderr.decode()
+        else:
+            result = CliRunner().invoke(app, list(map(str, command)))
+            code, shown = result.exit_code, result.output
+        assert code in (0, 2), (command, shown)
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", shown), command
+        assert "red" in shown, command  # it is there, and all of it is
+        assert re.search(r"\[bold\]b\[/?bold\]:smile:", re.sub(r"[\s│┃]", "", shown)), command
+
+
+def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
+    pty = pytest.importorskip("pty")
+    Path("e.csv").write_text(f"a,s,y\n1,{EVIL},2\n2,b,3\n3,c,5\n")
+    run("train", "e.csv", "--target", "y", "--features", "a")
+    for command, stdin in (
+        (("predict", "model.greville", "e.csv", "-q"), None),
+        (("stream", "--target", "s"), Path("e.csv").read_bytes()),
+    ):
+        master, slave = pty.openpty()
+        done = children.run(
+            [*GREVILLE, *command], stdout=slave, input=stdin or b"", stderr=subprocess.DEVNULL
+        )
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            shown += piece
+        os.close(master)
+        assert done.returncode == 0
+        assert b"\x1b" not in shown
+        assert b"a,s,y" in shown or b"line,prediction" in shown
+    assert EVIL.encode() in outside("predict", "model.greville", "e.csv", "-q").stdout
+
+
+@pytest.mark.parametrize("name", ["$\\frac{1$", "$", "a$b$c", "\\", "_^", "x" * 5000, EVIL])
+def test_pictures_have_names_as_they_are(name):
+    header = [name, "kind", "y"]
+    rng = np.random.default_rng(0)
+    Path("n.csv").write_text(number_rows(80, (name, "b", "y")))
+    run("train", "n.csv", "--target", name, "-o", "n.greville")
+    run("score", "n.greville", "n.csv", "--plot", "n.png")
+    run("forecast", "n.csv", "--column", name, "--plot", "f.svg")
+    rows = [f"{x:.3f},{name if x > 0 else 'b'},{x:.2f}" for x in rng.normal(size=80)]
+    Path("c.csv").write_text("\n".join([",".join(header), *rows]) + "\n")
+    if len(name) < 1000:
+        run("train", "c.csv", "--target", "kind", "-o", "c.greville")
+        run("score", "c.greville", "c.csv", "--plot", "c.pdf")

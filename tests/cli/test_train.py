@@ -1,0 +1,251 @@
+"""Commands that train, predict and score, from files to files."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import greville
+from greville.tables import TableModel, _state
+
+from .. import children
+from ..children import GREVILLE
+from ..houses import houses, jsonl, table_of, write
+from ..runner import refused, run
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_from_a_csv_to_predictions(here):
+    table = houses(600)
+    write(table.slice(0, 400), "train.csv")
+    write(table.slice(400), "test.csv")
+    _, said = run("train", "train.csv", "--target", "price")
+    assert re.search(r"Learned 'price', a number, from 5 columns and 400 rows", said)
+    out, said = run("predict", "model.greville", "test.csv", "-o", "out.csv", "--std")
+    assert out == ""
+    assert "200 rows with predictions: see out.csv" in said
+    found = table_of("out.csv")
+    assert found.column_names == [*table.column_names, "prediction", "std"]
+    model = greville.load("model.greville")
+    want = TableModel("price").learn(table.slice(0, 400)).predict(table.slice(400))
+    np.testing.assert_allclose(found["prediction"], want, rtol=1e-9)
+    np.testing.assert_allclose(found["area"].to_numpy(), table["area"].slice(400).to_numpy())
+    summary = json.loads(run("score", "model.greville", "test.csv", "--json")[0])
+    error = found["prediction"].to_numpy() - found["price"].to_numpy()
+    assert summary["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert summary["r2"] > 0.8
+    shown = run("info", "model.greville")[0]
+    for text in ("price", "regression", "400", "where it is missing", "Bonn, Kiel, Ulm", "date"):
+        assert text in shown
+    about = json.loads(run("info", "model.greville", "--json")[0])
+    assert about["rows"] == model.n_rows == 400
+    assert [column["kind"] for column in about["columns"]] == [
+        "number", "number", "text", "time", "flag",
+    ]  # fmt: skip
+
+
+def test_classes(here):
+    table = houses(500)
+    labels = ["dear" if p > 120_000 else "fair" for p in table["price"].to_pylist()]
+    table = table.set_column(5, "price", pa.array(labels))
+    write(table)
+    summary = json.loads(run("train", "houses.csv", "-t", "price", "--json", "-q")[0])
+    assert summary["task"] == "classification"
+    run("predict", "model.greville", "houses.csv", "-o", "out.parquet", "--proba")
+    found = parquet.read_table("out.parquet")
+    sums = found["p(dear)"].to_numpy() + found["p(fair)"].to_numpy()
+    np.testing.assert_allclose(sums, 1)
+    summary = json.loads(run("score", "model.greville", "houses.csv", "--json")[0])
+    agree = np.mean(np.array(found["prediction"].to_pylist()) == np.array(labels))
+    assert summary["accuracy"] == pytest.approx(agree)
+    assert summary["accuracy"] > 0.9
+    assert summary["roc_auc"] > 0.95
+    shown = run("score", "model.greville", "houses.csv")[0]
+    assert "balanced accuracy" in shown
+    assert "most often taken for" in shown
+    assert "--std: the model predicts classes" in refused(
+        "predict", "model.greville", "houses.csv", "--std"
+    )
+
+
+@pytest.mark.parametrize("more", [[], ["--prequential"]])
+@pytest.mark.parametrize("target", ["price", "city"])
+def test_pictures_of_scores(here, target, more):
+    write(houses(400))
+    run("train", "houses.csv", "--target", target, "-q")
+    for name in ("score.png", "score.svg"):
+        run("score", "model.greville", "houses.csv", "--plot", name, "-q", *more)
+        assert Path(name).stat().st_size > 5_000
+    assert ".png, .svg or .pdf" in refused(
+        "score", "model.greville", "houses.csv", "--plot", "x.gif", "-q"
+    )
+    assert not Path("x.gif").exists()
+
+
+def test_prequential_scores_learn_and_keep_the_file(here):
+    table = houses(500)
+    write(table.slice(0, 50), "first.csv")
+    write(table.slice(50), "rest.csv")
+    run("train", "first.csv", "--target", "price", "-q")
+    before = Path("model.greville").read_bytes()
+    plain = json.loads(run("score", "model.greville", "rest.csv", "--json")[0])
+    live = json.loads(run("score", "model.greville", "rest.csv", "--json", "--prequential")[0])
+    assert live["rmse"] < 0.95 * plain["rmse"]
+    assert live["rows"] == 450
+    assert Path("model.greville").read_bytes() == before
+
+
+def test_scoring_files_without_targets(here):
+    table = houses(100)
+    write(table, "a.csv")
+    write(table.set_column(2, "city", pa.nulls(100, pa.string())), "b.csv")
+    run("train", "a.csv", "-t", "city", "-q")
+    summary = json.loads(run("score", "model.greville", "a.csv", "b.csv", "--json", "-q")[0])
+    assert (summary["rows"], summary["rows_without_target"]) == (100, 100)
+
+
+@pytest.mark.parametrize("cut", [3, 100, 577])
+def test_resuming_is_one_run(here, monkeypatch, cut):
+    monkeypatch.setattr(_state, "FIRST_ROWS", 128)
+    table = houses(600)
+    for name, part in (
+        ("a.csv", table.slice(0, cut)),
+        ("b.parquet", table.slice(cut)),
+        ("all.csv", table),
+    ):
+        write(part, name)
+    run("train", "all.csv", "--target", "price", "-o", "one.greville", "-q", "--task", "regression")
+    run("train", "a.csv", "--target", "price", "-o", "two.greville", "-q", "--task", "regression")
+    run("train", "b.parquet", "--resume", "two.greville", "-q")
+    one, two = greville.load("one.greville"), greville.load("two.greville")
+    assert one.schema.as_list() == two.schema.as_list()
+    assert one.n_rows == two.n_rows == 600
+    np.testing.assert_allclose(two.predict(table), one.predict(table), rtol=1e-8)
+
+
+def test_settings_that_a_model_has_already(here):
+    write(houses(100))
+    run("train", "houses.csv", "-t", "price", "-q")
+    for option in (["--hidden", "7"], ["--solver", "light"], ["--ignore", "area"]):
+        message = refused("train", "houses.csv", "--resume", "model.greville", *option, "-q")
+        assert "has settings of its own" in message
+
+
+def test_merge_and_unlearn(here):
+    table = houses(9_000)
+    write(table.slice(0, 5000), "a.csv")
+    write(table.slice(5000), "b.csv")
+    write(table, "all.csv")
+    run("train", "a.csv", "-t", "price", "-o", "a.greville", "-q", "--epsilon", "0.1")
+    run("train", "b.csv", "--like", "a.greville", "-o", "b.greville", "-q")
+    run("train", "all.csv", "-t", "price", "-o", "all.greville", "-q", "--epsilon", "0.1")
+    said = run("merge", "a.greville", "b.greville", "-o", "both.greville")[1]
+    assert "has learned 9,000 rows" in said
+    want, got = greville.load("all.greville"), greville.load("both.greville")
+    np.testing.assert_allclose(got.predict(table), want.predict(table), rtol=1e-7)
+    summary = json.loads(run("unlearn", "both.greville", "b.csv", "--json", "-q")[0])
+    assert (summary["removed"], summary["rows"]) == (4000, 5000)
+    first = greville.load("a.greville")
+    got = greville.load("both.greville")
+    np.testing.assert_allclose(got.predict(table), first.predict(table), rtol=1e-6)
+    before = Path("both.greville").read_bytes()
+    message = refused("unlearn", "both.greville", "b.csv", "-q")
+    assert "b.csv, row 1" in message
+    assert Path("both.greville").read_bytes() == before
+    run("train", "b.csv", "-t", "price", "-o", "other.greville", "-q", "--hidden", "7")
+    assert "cannot be merged" in refused(
+        "merge", "a.greville", "other.greville", "-o", "x.greville"
+    )
+
+
+# Output
+
+
+def test_pipes_in_and_out(here):
+    write(houses(200))
+    content = Path("houses.csv").read_bytes()
+
+    def piped(*arguments, stdin):
+        return children.run([*GREVILLE, *arguments], input=stdin, capture_output=True)
+
+    piped("train", "-", "--target", "price", "-q", stdin=content)
+    out = piped("predict", "model.greville", "-", "-q", stdin=content).stdout.decode()
+    assert out.splitlines()[0] == "area,rooms,city,built,garden,price,prediction"
+    assert len(out.splitlines()) == 201
+    lines = jsonl(houses(5))
+    piped("predict", "model.greville", "-", "-o", "out.jsonl", stdin=lines)
+    assert len([json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]) == 5
+
+
+def test_nobody_reads_the_predictions(here):
+    write(houses(30_000))
+    run("train", "houses.csv", "--target", "price", "-q", "--hidden", "10")
+    command = " ".join(GREVILLE) + " predict model.greville houses.csv | head -1"
+    done = children.run(command, shell=True, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_output_with_commas_and_quotes(here):
+    Path("x.csv").write_text("name,x,y\n" + '"a, b",1,2\n"say ""so""",2,4\nplain,3,6\n' * 20)
+    run("train", "x.csv", "--target", "y", "--task", "regression", "-q")
+    run("predict", "model.greville", "x.csv", "-o", "out.csv", "-q")
+    assert table_of("out.csv")["name"].to_pylist()[:3] == ["a, b", 'say "so"', "plain"]
+
+
+def test_columns_come_out_as_they_were(here):
+    """Types that change between files, quotes, times and nothings."""
+    run("train", write(houses(60)), "-t", "price", "-q", "--features", "area,rooms")
+    Path("a.jsonl").write_text('{"area": 50, "rooms": 3, "k": 1, "t": "2024-01-01"}\n')
+    Path("b.jsonl").write_text('{"area": 60.5, "rooms": 2, "k": 2.75, "t": "x, y"}\n')
+    run("predict", "model.greville", "a.jsonl", "b.jsonl", "-o", "o.csv", "-q")
+    lines = Path("o.csv").read_text().splitlines()
+    assert lines[1].startswith("50,3,1,2024-01-01,")
+    assert lines[2].startswith('60.5,2,2.75,"x, y",')
+    Path("c.jsonl").write_text('{"area": 60.5, "rooms": 2, "more": null, "extra": 1}\n')
+    message = refused("predict", "model.greville", "a.jsonl", "c.jsonl", "-o", "p.csv", "-q")
+    assert "column 'extra' is not in the first rows; write .jsonl" in message
+    assert not Path("p.csv").exists()
+    run("predict", "model.greville", "a.jsonl", "c.jsonl", "-o", "p.jsonl", "-q")
+    assert json.loads(Path("p.jsonl").read_text().splitlines()[1])["extra"] == 1
+    Path("q.csv").write_text('area,rooms,t\n50,3,"a\rb"\nNA,2,NA\n')
+    run("predict", "model.greville", "q.csv", "-o", "r.csv", "-q")
+    text = Path("r.csv").read_bytes().decode()
+    assert '50,3,"a\rb",' in text
+    assert "\nNA,2,NA," in text
+
+
+def test_the_data_are_not_overwritten(here):
+    write(houses(50))
+    run("train", "houses.csv", "-t", "price", "-q")
+    before = Path("houses.csv").read_bytes()
+    for command in (
+        ["train", "houses.csv", "-t", "price", "-o", "houses.csv"],
+        ["predict", "model.greville", "houses.csv", "-o", "./houses.csv"],
+        ["forecast", "houses.csv", "-c", "price", "-o", "houses.csv"],
+    ):
+        assert "it is one of the files to read" in refused(*command, "-q")
+    assert Path("houses.csv").read_bytes() == before
+
+
+# Help
+
+
+def test_help_has_examples():
+    for command in ("train", "predict", "score", "forecast", "stream", "info", "merge", "unlearn"):
+        shown = run(command, "--help")[0]
+        assert "Examples:" in shown
+        assert f"greville {command}" in shown
+
+
+def test_shell_completion():
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = children.run(
+        [*GREVILLE, "--show-completion", "bash"], capture_output=True, text=True, env=environment,
+    )  # fmt: skip
+    assert "complete" in done.stdout

@@ -1,0 +1,271 @@
+"""Readers: every format says the same, and what is wrong with a file is said."""
+
+import gzip
+import json
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import feather, parquet
+
+import greville
+from greville.tables import (
+    Batch,
+    Reading,
+    TableError,
+    TableModel,
+    Troubles,
+    find_sources,
+    in_chunks,
+    read,
+)
+from greville.tables.readers import source
+
+from .. import children
+from ..houses import csv_bytes, houses, jsonl, number_rows, rows_of
+
+
+def write_stream(table, path):
+    with pa.ipc.new_stream(str(path), table.schema) as out:
+        out.write_table(table)
+
+
+WRITERS = {
+    "houses.csv": lambda t, p: p.write_bytes(csv_bytes(t)),
+    "houses.tsv": lambda t, p: p.write_bytes(csv_bytes(t, delimiter="\t")),
+    "semicolons.csv": lambda t, p: p.write_bytes(csv_bytes(t, delimiter=";")),
+    "houses.csv.gz": lambda t, p: p.write_bytes(gzip.compress(csv_bytes(t))),
+    "houses.csv.zst": lambda t, p: p.write_bytes(pa.compress(csv_bytes(t), "zstd", asbytes=True)),
+    "bom.csv": lambda t, p: p.write_bytes(b"\xef\xbb\xbf" + csv_bytes(t)),
+    "windows.csv": lambda t, p: p.write_bytes(csv_bytes(t).replace(b"\n", b"\r\n")),
+    "houses": lambda t, p: p.write_bytes(csv_bytes(t)),
+    "houses.jsonl": lambda t, p: p.write_bytes(jsonl(t)),
+    "houses.jsonl.gz": lambda t, p: p.write_bytes(gzip.compress(jsonl(t))),
+    "no-suffix-json": lambda t, p: p.write_bytes(b"\n" + jsonl(t)),
+    "houses.parquet": parquet.write_table,
+    "houses.feather": lambda t, p: feather.write_feather(t, str(p)),
+    "houses.arrow": write_stream,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_says_the_same(tmp_path, name):
+    table = houses()
+    WRITERS[name](table, tmp_path / name)
+    model = TableModel("price").learn(rows_of(tmp_path / name))
+    want = TableModel("price").learn(table)
+    for each in (model, want):
+        each.settle()
+    assert model.task == "regression"
+    assert model.schema.as_list() == want.schema.as_list()
+    np.testing.assert_allclose(model.predict(table), want.predict(table), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+def test_numpy_files(tmp_path, name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = X[:, 0] - X[:, 2]
+    if name == "x.npy":
+        np.save(tmp_path / name, np.column_stack([X, y]))
+        target, kinds = "4", ["number"] * 4
+    else:
+        np.savez(tmp_path / name, X=X, y=y)
+        target, kinds = "y", ["vector"]
+    batches = rows_of(tmp_path / name)
+    model = TableModel(target, hidden=100).learn(batches).settle()
+    assert [column.kind for column in model.schema.columns] == kinds
+    want = greville.ELMRegressor(100, random_state=0).partial_fit(X, y)
+    np.testing.assert_allclose(model.predict(batches[0]), want.predict(X), rtol=1e-7)
+
+
+def test_arrays_of_objects_are_not_unpickled(tmp_path):
+    np.save(tmp_path / "bad.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(TableError, match="bad.npy: it cannot be read.*objects are not"):
+        rows_of(tmp_path / "bad.npy")
+
+
+def test_folders_patterns_and_order(tmp_path):
+    table = houses(90)
+    for i in range(3):
+        parquet.write_table(table.slice(30 * i, 30), tmp_path / f"part-{i}.parquet")
+    (tmp_path / "notes.md").write_text("not a table")
+    (tmp_path / "_SUCCESS").write_text("")
+    for names in ([str(tmp_path)], [str(tmp_path / "part-*.parquet")]):
+        found = list(read(find_sources(names), Reading(), Troubles()))
+        assert sum(map(len, found)) == 90
+        assert [b.source[-9:-8] for b in found] == ["0", "1", "2"]
+
+
+@given(
+    sizes=st.lists(st.integers(1, 40), max_size=12),
+    size=st.integers(1, 30),
+    skip=st.integers(0, 50),
+)
+def test_chunks_have_all_rows_once(sizes, size, skip):
+    number, batches = 0, []
+    for n in sizes:
+        numbers = np.arange(number, number + n)
+        table = pa.RecordBatch.from_pydict({"x": numbers})
+        batches.append(Batch(table, "here", numbers, 0.0))
+        number += n
+    chunks = [[v for b in c for v in b.numbers.tolist()] for c in in_chunks(batches, size, skip)]
+    assert [v for chunk in chunks for v in chunk] == list(range(min(skip, number), number))
+    assert all(len(chunk) == size for chunk in chunks[:-1])
+
+
+# Files that are not as they should be
+
+
+def test_rows_with_too_many_fields(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n3,4,5\n6,7\n8\n9,zehn\n")
+    with pytest.raises(TableError, match=r"x.csv, row 2 has 3 fields instead of 2; fix"):
+        rows_of(path)
+    (batch,) = rows_of(path, troubles=Troubles(skip=True))
+    assert batch.numbers.tolist() == [1, 3, 5]
+    assert [number for number, _ in batch.skipped] == [2, 4]
+    assert [number for number, _ in batch.part(1, 2).skipped] == [2]
+    assert [number for number, _ in batch.part(2, 3).skipped] == [4]
+    assert batch.where(2).endswith("x.csv, row 5")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.csv", b"", "it is empty"),
+        ("blank.csv", b"\n\n", "it is empty"),
+        ("header.csv", b"a,b\n", "it has no rows"),
+        ("twice.csv", b"a,a\n1,2\n", "several columns are called 'a'"),
+        ("latin.csv", "a,b\nä,1\n".encode("latin-1"), "encoding='latin-1'"),
+        ("list.json", b'[{"a": 1}]', "one JSON list"),
+        ("x.parquet", b"PAR1 is not enough", "it cannot be read"),
+        ("x.arrow", b"nothing of the kind", "it cannot be read"),
+        ("x.npy", b"\x93NUMPY broken", "it cannot be read"),
+        ("x.npz", b"no zip", "it cannot be read"),
+        ("x.csv.gz", gzip.compress(str(list(range(9999))).encode())[:9000], "damaged or cut off"),
+        ("x.csv.gz", b"no gzip at all", "damaged or cut off"),
+        ("x.csv.zst", b"no zstd at all", "damaged or cut off"),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message) as caught:
+        rows_of(tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.csv", b"PAR1....", "looks like parquet; pass format='parquet'"),
+        ("x.csv", b"ARROW1....", "looks like arrow"),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "pass encoding='utf-16'"),
+    ],
+)
+def test_names_that_do_not_say_what_is_in_a_file(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        rows_of(tmp_path / name)
+    (tmp_path / "zipped.csv").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    assert rows_of(tmp_path / "zipped.csv")[0].table.to_pydict() == {"a": ["1"], "b": ["2"]}
+
+
+def test_other_encodings(tmp_path):
+    (tmp_path / "x.csv").write_bytes("stadt,y\nKöln,1\n".encode("latin-1"))
+    (batch,) = rows_of(tmp_path / "x.csv", Reading(encoding="latin-1"))
+    assert batch.table.column("stadt").to_pylist() == ["Köln"]
+
+
+def test_quotes_and_lines_in_fields(tmp_path):
+    (tmp_path / "x.csv").write_text('a,b\n"one, and\ntwo",1\n"say ""so""",2\n')
+    (batch,) = rows_of(tmp_path / "x.csv")
+    assert batch.table.column("a").to_pylist() == ["one, and\ntwo", 'say "so"']
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_rows_of_csv_end_where_they_should(end, here, monkeypatch):
+    fields = ["plain", '"a, b"', '"two\nlines"', '"he said ""yes"""', '5" pipe', '""', "", "é"]
+    rng = random.Random(0)
+    rows = [[rng.choice(fields) for _ in range(3)] for _ in range(400)]
+    text = end.join(",".join(row) for row in [["x", "y", '"z\n1"'], *rows]) + end
+    Path("t.csv").write_bytes(text.encode())
+
+    def value(field):
+        quoted = field.startswith('"')
+        return (field[1:-1].replace('""', '"') if quoted else field) or None
+
+    want = [[value(field) for field in row] for row in rows]
+    for block in (97, 1000, 1 << 22):
+        monkeypatch.setattr(source, "TEXT_BLOCK", block)
+        found = list(read(find_sources(["t.csv"]), Reading(), Troubles()))
+        assert found[0].table.schema.names == ["x", "y", "z\n1"]
+        got = [list(row.values()) for batch in found for row in batch.table.to_pylist()]
+        assert got == want
+        assert np.concatenate([b.numbers for b in found]).tolist() == list(range(1, 401))
+
+
+def test_no_header(tmp_path):
+    (tmp_path / "x.csv").write_text("1,2\n3,4\n")
+    (batch,) = rows_of(tmp_path / "x.csv", Reading(header=False))
+    assert batch.table.to_pydict() == {"0": ["1", "3"], "1": ["2", "4"]}
+
+
+def test_json_lines_one_of_which_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "TEXT_BLOCK", 100)
+    path = tmp_path / "x.jsonl"
+    lines = [json.dumps({"x": i, "y": f"t{i}"}) for i in range(50)]
+    lines[30] = '{"x": 1,'
+    lines.insert(10, "")
+    path.write_text("\n".join(lines))
+    with pytest.raises(TableError, match="row 32: it is not JSON"):
+        rows_of(path)
+    troubles = Troubles(skip=True)
+    batches = rows_of(path, troubles=troubles)
+    numbers = [n for b in batches for n in b.numbers.tolist()]
+    assert numbers == [n for n in range(1, 52) if n not in (11, 32)]
+    assert [v for b in batches for v in b.table.column("x").to_pylist()][-1] == 49
+
+
+def test_json_of_mixed_types(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"x": 1, "y": 1}\n{"x": "a", "y": 2}\n{"y": 3}\n')
+    (batch,) = rows_of(path)
+    assert batch.table.column("x").to_pylist() == ["1", "a", None]
+
+
+def test_json_dates_stay_as_they_came(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"b": 1, "d": "2024-01-01"}\n{"b": 2, "d": "2024-01-02"}\n')
+    (batch,) = rows_of(tmp_path / "x.jsonl")
+    assert batch.table.to_pydict() == {"b": [1, 2], "d": ["2024-01-01", "2024-01-02"]}
+
+
+def test_optional_fields_of_json(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "TEXT_BLOCK", 20_000)
+    rows = [{"x": float(i), "y": 2.0 * i} | ({"z": 1.0} if i < 5 else {}) for i in range(5000)]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    batches = rows_of(tmp_path / "x.jsonl")
+    assert len(batches) > 3
+    model = TableModel("y", task="regression").learn(batches)
+    assert len(np.concatenate([model.answers(b).prediction for b in batches])) == 5000
+    with pytest.raises(TableError, match="it has no column 'x'"):
+        model.predict(
+            Batch(pa.RecordBatch.from_pydict({"q": [1]}), "q", np.ones(1, int), 1.0, True)
+        )
+
+
+def test_a_reader_that_is_dropped_lets_the_interpreter_end(here):
+    Path("long.csv").write_text(number_rows(20_000))
+    code = """
+from greville.tables import Reading, Troubles, find_sources, read
+batches = read(find_sources(["long.csv"] * 50), Reading(), Troubles())
+next(batches)
+"""
+    done = children.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

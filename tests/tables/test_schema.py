@@ -1,0 +1,187 @@
+"""Schemas: what columns and targets are, and which inputs they become."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import greville
+from greville.tables import Batch, TableError, TableModel, Troubles
+from greville.tables._values import Values
+from greville.tables.schema import Schema
+
+from ..houses import houses, rows_of
+
+
+def test_the_inputs_of_every_kind_of_column():
+    table = pa.table(
+        {
+            "a": pa.array([1.0, None, 3.0, 5.0]),
+            "b": pa.array([True, False, None, True]),
+            "c": pa.array(["x", "y", None, "x"]),
+            "d": pa.array(["2024-01-01", "2024-01-02 06:00", None, "2024-01-08"]),
+            "e": pa.array([[1.0, 2.0]] * 4),
+            "f": pa.array([None] * 4, pa.string()),
+        }
+    )
+    schema = Schema.fit({name: Values(table.column(name)) for name in table.column_names})
+    batch = Batch(table.to_batches()[0], "here", np.arange(1, 5), 1.0)
+    X, wrong = schema.encode(batch)
+    assert not wrong
+    named = dict(zip(schema.inputs, X.T, strict=True))
+    np.testing.assert_array_equal(named["a"], [1, 3, 3, 5])
+    np.testing.assert_array_equal(named["a is missing"], [0, 1, 0, 0])
+    np.testing.assert_array_equal(named["b"], [1, 0, 0.5, 1])
+    np.testing.assert_array_equal(named["b is missing"], [0, 0, 1, 0])
+    np.testing.assert_array_equal(named["c = x"], [1, 0, 0, 1])
+    np.testing.assert_array_equal(named["c = y"], [0, 1, 0, 0])
+    np.testing.assert_array_equal(named["d: days"], [-1, 0.25, 0, 6])
+    np.testing.assert_allclose(named["d: time of day, sin"], [0, 1, 0, 0], atol=1e-9)
+    monday, week = named["d: day of week, cos"][0], named["d: day of week, cos"][3]
+    assert monday == pytest.approx(week, abs=1e-9)
+    np.testing.assert_array_equal(named["e[1]"], [2, 2, 2, 2])
+    assert schema.columns[-1].kind == "ignored"
+    again = Schema.from_list(json.loads(json.dumps(schema.as_list())))
+    np.testing.assert_array_equal(again.encode(batch)[0], X)
+
+
+def test_text_with_many_values():
+    rng = np.random.default_rng(0)
+    values = [f"v{k}" for k in rng.zipf(1.3, 2000).clip(max=400)]
+    names = [f"person {i}" for i in range(2000)]
+    columns = {"v": Values(pa.array(values)), "name": Values(pa.array(names))}
+    schema = Schema.fit(columns)
+    text, ignored = schema.columns
+    assert len(text.values) == 50
+    assert text.others
+    assert "different value in nearly every row" in ignored.why
+    batch = Batch(
+        pa.RecordBatch.from_pydict({"v": ["v1", "never seen", None]}), "", np.arange(3), 1
+    )
+    X, _ = schema.encode(batch)
+    assert X.sum(axis=1).tolist() == [1, 1, 0]
+    assert X[1, -1] == 1
+
+
+def test_a_slip_in_a_column_of_numbers_is_a_slip():
+    values = [str(i) for i in range(100)]
+    values[40] = "forty"
+    table = pa.table({"x": values, "y": list(range(100))})
+    model = TableModel("y", task="regression").learn(table)
+    with pytest.raises(TableError, match="row 41: column 'x' should be a number, got 'forty'"):
+        model.settle()
+    assert model.n_rows == 0
+    assert not model.has_schema
+    troubles = Troubles(skip=True)
+    model.settle(troubles)
+    assert (model.n_rows, troubles.count) == (99, 1)
+    assert model.schema.columns[0].kind == "number"
+
+
+def test_codes_can_be_names():
+    table = pa.table({"code": [1, 2, 3, 4] * 25, "y": [0.0, 1.0, 0.0, 5.0] * 25})
+    model = TableModel("y", categorical=["code"]).learn(table).settle()
+    assert model.schema.inputs == [f"code = {i}" for i in range(1, 5)]
+    np.testing.assert_allclose(model.predict(table)[:4], [0, 1, 0, 5], atol=0.1)
+
+
+def test_names_are_the_same_however_they_are_written():
+    table = pa.table({"code": pa.array([1, 2, 3] * 30), "y": [0.0, 5.0, 9.0] * 30})
+    model = TableModel("y", task="regression", categorical=["code"]).learn(table)
+    for values in (["1", "2", "3"], ["1.0", "2.0", "3.0"], [1.0, 2.0, 3.0]):
+        np.testing.assert_allclose(model.predict(pa.table({"code": values})), [0, 5, 9], atol=0.2)
+    large = pa.table({"id": pa.array([2**60, 2**60 + 1] * 30), "y": [0.0, 5.0] * 30})
+    model = TableModel("y", task="regression", categorical=["id"]).learn(large)
+    got = model.predict(pa.table({"id": [2**60, 2**60 + 1]}))
+    np.testing.assert_allclose(got, [0, 5], atol=0.2)
+
+
+def test_namibia_is_not_missing(tmp_path):
+    (tmp_path / "x.csv").write_text("land,x,y\n" + "NA,1,2\nDE,NA,3\nNA,3,4\nDE,4,5\n" * 10)
+    batches = rows_of(tmp_path / "x.csv")
+    assert batches[0].table.column("x").to_pylist()[1] == "NA"
+    model = TableModel("y", task="regression").learn(batches).settle()
+    land, x = model.schema.columns
+    assert land.values == ["DE", "NA"]
+    assert (x.kind, x.missing) == ("number", True)
+
+
+@pytest.mark.parametrize("column", [[float("nan")] * 50, [" "] * 50, [[]] * 50, [None] * 50])
+def test_columns_of_nothing_are_not_used(column, tmp_path):
+    table = pa.table({"x": np.arange(50.0), "n": column, "y": np.arange(50.0)})
+    model = TableModel("y", task="regression").learn(table).settle()
+    assert model.schema.inputs == ["x"]
+    greville.save(model, tmp_path / "m")
+    greville.load(tmp_path / "m")
+
+
+def test_lengths_of_time():
+    spans = pa.array([1_500_000, None, 2_000_000] * 10, pa.duration("us"))
+    model = TableModel("y", task="regression")
+    model.learn(pa.table({"t": spans, "y": range(30)})).settle()
+    assert model.schema.columns[0].median == 1.75
+
+
+def test_hostile_columns_of_a_model():
+    good = {"kind": "number", "name": "x", "median": 0.0, "missing": False}
+    for bad in (
+        {**good, "kind": "os"},
+        {**good, "median": "0"},
+        {**good, "more": 1},
+        {k: v for k, v in good.items() if k != "missing"},
+        {"kind": "vector", "name": "v", "width": 10**12},
+        {"kind": "text", "name": "t", "values": [1], "others": False, "numbers": False},
+    ):
+        with pytest.raises((ValueError, KeyError)):
+            Schema.from_list([bad])
+
+
+# Targets
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "kept"),
+    [
+        ([0.5, 1.5, 2.5] * 30, "regression", "number"),
+        (["cat", "dog", "cow"] * 30, "classification", "text"),
+        ([1, 2, 3] * 30, "classification", "integer"),
+        ([True, False, True] * 30, "classification", "flag"),
+        ([2, 4], "regression", "number"),
+        ([0, 1, 1] * 3, "classification", "integer"),
+        (["true", "False", "true"] * 30, "classification", "flag"),
+        (["1", "2", "3"] * 30, "classification", "integer"),
+        (list(range(90)), "regression", "number"),
+    ],
+)
+def test_what_the_target_is(values, task, kept):
+    rng, n = np.random.default_rng(0), len(values)
+    model = TableModel("y").learn(pa.table({"x": rng.normal(size=n), "y": values})).settle()
+    assert (model.task, model.target_kind) == (task, kept)
+    other = "regression" if task == "classification" else "classification"
+    if kept in ("integer", "number") and len(set(values)) < 10:
+        told = TableModel("y", task=other)
+        told.learn(pa.table({"x": rng.normal(size=n), "y": values})).settle()
+        assert told.task == other
+
+
+def test_labels_come_back_as_they_were():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    for labels in ([7, 9], ["no", "yes"], [False, True]):
+        y = [labels[int(v > 0)] for v in x]
+        model = TableModel("y").learn(pa.table({"x": x, "y": y}))
+        assert (model.predict(pa.table({"x": [-2.0, 2.0]})) == labels).all()
+
+
+def test_rows_without_a_target_are_left_out():
+    table = houses(100)
+    some = table.set_column(5, "price", pa.array([None, *table.column("price").to_pylist()[1:]]))
+    model = TableModel("price").learn(some).settle()
+    assert (model.n_rows, model.n_without_target) == (99, 1)
+
+
+def test_a_target_that_is_different_in_every_row():
+    table = pa.table({"x": range(60), "y": [f"{i},5" for i in range(60)]})
+    with pytest.raises(TableError, match="60 different values in 60 rows, such as '0,5'"):
+        TableModel("y").learn(table).settle()

@@ -1,0 +1,189 @@
+"""Streams: rows are answered at once, and learned exactly once."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import greville
+from greville.monitor import DriftMonitor
+from greville.tables import Stream, TableError, TableModel, Troubles, _state
+
+from ..houses import as_rows, houses
+
+
+def bursts(stream, rows, cuts):
+    answers, start = [], 0
+    for stop in [*cuts, len(rows)]:
+        answers += stream.answer(rows[start:stop], start + 1, Troubles())
+        start = stop
+    return answers
+
+
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(0, 700), max_size=8).map(sorted), data=st.data())
+def test_bursts_change_no_bit_of_the_model(cuts, data):
+    rows = as_rows(houses(700))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_state, "FIRST_ROWS", data.draw(st.sampled_from([64, 4096])))
+        want, stream = Stream(TableModel("price")), Stream(TableModel("price"))
+        wanted, got = bursts(want, rows, []), bursts(stream, rows, cuts)
+    assert [a["line"] for a in got] == list(range(1, 701))
+    np.testing.assert_allclose(
+        [a["prediction"] for a in got[2:]], [a["prediction"] for a in wanted[2:]], rtol=1e-5
+    )
+    table = houses(50, seed=9)
+    assert np.array_equal(stream.model.predict(table), want.model.predict(table))
+    assert np.array_equal(stream.settled().predict(table), want.settled().predict(table))
+    assert stream.settled().n_rows == 700
+
+
+def test_late_targets():
+    rows = as_rows(houses(400))
+    stream, plain = Stream(TableModel("price"), "id"), Stream(TableModel("price"))
+    bursts(plain, rows, [])
+    answers = []
+    for i, row in enumerate(rows):
+        asked = {**row, "id": i, "price": None}
+        answers += stream.answer([asked], stream.lines + 1, Troubles())
+        if i >= 3:  # three rows later
+            late = {"id": i - 3, "price": rows[i - 3]["price"]}
+            answers += stream.answer([late], stream.lines + 1, Troubles())
+    assert len(stream.waiting) == 3
+    assert answers[-1]["id"] == 396
+    assert answers[-1]["learned"]
+    first = next(a for a in answers if a["id"] == 396)
+    assert first["prediction"] == answers[-1]["prediction"]
+    assert stream.settled().n_rows == 397
+    table = houses(50, seed=9)
+    rest = [{"id": i, "price": rows[i]["price"]} for i in (397, 398, 399)]
+    stream.answer(rest, stream.lines + 1, Troubles())
+    np.testing.assert_allclose(
+        stream.settled().predict(table), plain.settled().predict(table), rtol=1e-7
+    )
+
+
+def test_a_stream_in_a_file_goes_on_to_the_bit(tmp_path):
+    rows = as_rows(houses(600))
+    monitor = DriftMonitor()
+    stream = Stream(TableModel("price"), "id", monitor)
+    for k, row in enumerate(rows):
+        row["id"] = k
+        if k % 5 == 0:
+            row["price"] = None
+    stream.answer(rows[:431], 1, Troubles())
+    greville.save(stream, tmp_path / "s")
+    again = greville.load(tmp_path / "s")
+    late = [{"id": 0, "price": 1e5}, {"id": 425, "price": 2e5}]
+    for each in (stream, again):
+        assert each.lines == 431
+        each.answer(rows[431:], 432, Troubles())
+        each.answer(late, each.lines + 1, Troubles())
+    greville.save(stream.model, tmp_path / "one")
+    greville.save(again.model, tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert len(stream.rows) == len(again.rows)
+    assert stream.waiting.keys() == again.waiting.keys()
+    assert np.array_equal(stream.settled().predict(houses(20)), again.settled().predict(houses(20)))
+
+
+def test_many_rows_that_wait(tmp_path):
+    rng = np.random.default_rng(0)
+    stream = Stream(TableModel("y"), "id")
+    stream.answer([{"id": -1, "x": 0.5, "t": "a", "y": 1.0}], 1, Troubles())
+    big = 2**64 - 1
+    for i, x in enumerate(rng.normal(size=3000).tolist()):
+        stream.waiting[big - i] = {"id": big - i, "x": x, "t": f"w{i % 7}"}, 0.5
+    greville.save(stream, tmp_path / "s")
+    again = greville.load(tmp_path / "s")
+    assert list(again.waiting) == list(stream.waiting)
+    for each in (stream, again):
+        answers = each.answer([{"id": big - 1234, "y": 7.0}], 2, Troubles())
+        assert answers == [{"line": 2, "id": big - 1234, "prediction": 0.5, "learned": True}]
+    assert np.array_equal(
+        stream.settled().predict(pa.table({"x": [1.0], "t": ["a"]})),
+        again.settled().predict(pa.table({"x": [1.0], "t": ["a"]})),
+    )
+
+
+def test_fields_may_be_left_out_in_a_stream():
+    rows = [{"x": 1.0, "z": 2.0, "y": 3.0}, {"x": 2.0, "z": 1.0, "y": 3.0}, {"x": 2.0, "y": 3.0}]
+    together, alone = Stream(TableModel("y")), Stream(TableModel("y"))
+    together.answer(rows, 1, Troubles())
+    for i, row in enumerate(rows):
+        alone.answer([row], i + 1, Troubles())
+    asked = alone.answer([{"x": 1.0}], 4, Troubles())
+    assert asked[0]["prediction"] is not None
+    assert together.settled().schema.as_list() == alone.settled().schema.as_list()
+
+
+def test_a_column_that_turns_out_to_be_text_in_a_stream():
+    values = ["5", "abc", "q", "abc", "5", "7", "q", "8"]
+    rows = [{"x": v, "y": float(i)} for i, v in enumerate(values)]
+    stream, troubles = Stream(TableModel("y")), Troubles()
+    for i, row in enumerate(rows):
+        assert "error" not in stream.answer([row], i + 1, troubles)[0]
+    model = stream.settled()
+    assert model.n_rows == 8
+    assert model.schema.columns[0].kind == "text"
+
+
+def test_lines_without_a_row_are_counted():
+    stream = Stream(TableModel("y"))
+    rows = [None, {"x": 1.0, "y": 1.0}, None, {"x": 2.0, "y": 1.0}]
+    assert [a["line"] for a in stream.answer(rows, 1, Troubles())] == [2, 4]
+    assert stream.lines == 4
+    skip = Troubles(skip=True)
+    (answer,) = stream.answer([{"foo": 1}], 5, skip)
+    assert answer == {"line": 5, "error": "it has none of the columns 'x'"}
+
+
+# Rows that are wrong
+
+
+def test_wrong_rows_of_a_stream():
+    rows = as_rows(houses(100))
+    rows[50]["rooms"] = "many"
+    rows[60] = "it is not JSON"
+    stream, troubles = Stream(TableModel("price")), Troubles(skip=True)
+    answers = stream.answer(rows, 1, troubles)
+    assert len(answers) == 100
+    assert [a["line"] for a in answers if "error" in a] == [51, 61]
+    assert troubles.count == 2
+    assert stream.settled().n_rows == 98
+    with pytest.raises(TableError, match=r"standard input, row 101: column 'rooms'"):
+        stream.answer([{**rows[0], "rooms": "several"}], 101, Troubles())
+    assert stream.lines == 100
+
+
+def test_targets_too_large_for_an_estimator_are_wrong_rows():
+    rows = as_rows(houses(600))
+    rows[400]["price"] = 1e200
+    rows[500]["area"] = 1e200
+    stream, troubles = Stream(TableModel("price")), Troubles(skip=True)
+    answers = stream.answer(rows, 1, troubles)
+    assert [a["line"] for a in answers if "error" in a] == [401, 501]
+    assert stream.settled().n_rows == 598
+
+
+def test_a_target_that_nobody_waits_for():
+    stream = Stream(TableModel("y"), "id")
+    stream.answer([{"id": 1, "x": 1.0}, {"id": 1, "y": 2.0}], 1, Troubles())
+    with pytest.raises(TableError, match="line 3: no row with the id 1 waits for its target"):
+        stream.answer([{"id": 1, "y": 2.0}], 3, Troubles())
+    assert stream.settled().n_rows == 1
+    skip = Troubles(skip=True)
+    (answer,) = stream.answer([{"id": [1], "x": 2.0}], 3, skip)
+    assert "should be text or a number" in answer["error"]
+
+
+def test_answers_before_an_error_are_given():
+    stream, said = Stream(TableModel("y")), []
+    rows = [{"x": 1.0, "y": 2.0}, {"x": 2.0, "y": 3.0}, "it is not JSON"]
+    parts = stream.answers(rows, 1, Troubles())
+    said += next(parts)
+    with pytest.raises(TableError, match="line 3: it is not JSON"):
+        next(parts)
+    assert [a["line"] for a in said] == [1, 2]
+    assert stream.lines == 2
