@@ -4,6 +4,7 @@ from collections import deque
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 
 from greville import DynamicOpium, ELMRegressor, Opium
 from greville.datasets import ecg, sine_switch
@@ -388,19 +389,27 @@ def test_series_that_are_refused():
         forecast(["much", "more"])
 
 
-def test_an_error_leaves_everything_as_it_was():
-    y, model, other = wavy(300), Forecaster(), Forecaster()
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_an_error_leaves_everything_as_it_was(horizon):
+    failing, weights = [], np.random.default_rng(0).normal(size=(10, 40))
+
+    def activations(X):
+        if failing and not failing.pop():
+            raise ZeroDivisionError
+        return np.tanh(X @ weights)
+
+    hidden, y = FunctionTransformer(activations), wavy(300)
+    model, other = (Forecaster(horizon=horizon, hidden=hidden) for _ in range(2))
     model.update(y[:150])
     other.update(y[:150])
     with pytest.raises(ValueError, match="^inputs: got 1 columns"):
         model.update(y[:3], np.zeros((3, 1)))
     with pytest.raises(ValueError, match="^values, inputs: the largest"):
         model.update([*y[150:200], 1e200])
-    learner, answers = model._learners[2], model._learners[2].answers
-    learner.answers = lambda *_: 1 / 0
-    with pytest.raises(ZeroDivisionError):
-        model.update(y[150:200])
-    learner.answers = answers
+    for calls in (0, 1, 2):
+        failing[:] = [False, *[True] * calls]  # the last of them first
+        with pytest.raises(ZeroDivisionError):
+            model.update(y[150:200])
     after, expected = model.update(y[150:]), other.update(y[150:])
     for name in COLUMNS:
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))

@@ -1,88 +1,51 @@
-"""One prediction of several, and how far off it may be."""
+"""Prediction intervals with a stated coverage."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from math import ceil, exp, isnan, log, nan
-
-# Errors count less by this factor with every sample: about fifty of them matter.
-_RECENT = 0.98
-
-# Nobody is believed who predicts more than so many times the largest change seen so far. Models
-# of a series without noise fall from great heights when it changes its ways.
-_LARGEST = 2.0
-
-# How many times more likely the simpler is taken to be: persistence and the linear model than the
-# first hidden layer, and that than the next. Where all err alike, the simple ones are right.
-_CAUTION = 3.0
-
-_LEAST_ERROR = 1e-300
+from math import ceil, isnan, nan
 
 
-class Trust:
-    """Trust in those who have erred least of late: Gaussian errors of unknown size."""
+class AdaptiveInterval:
+    """The half width of an interval around a prediction that holds a stated part of the targets.
 
-    def __init__(self, n: int) -> None:
-        self._prior = [-log(_CAUTION) * max(0, k - 1) for k in range(n)]
-        self._squares = [0.0] * n
-        self._count = 0.0
-        self._largest = 0.0
-
-    def saw(self, change: float) -> None:
-        """How far the series has moved within the horizon."""
-        self._largest = max(self._largest, abs(change))
-
-    def held(self, predictions: list[float]) -> list[float]:
-        """What is believed of the predicted changes."""
-        limit = _LARGEST * self._largest
-        return [min(max(p, -limit), limit) for p in predictions]
-
-    def learn(self, errors: list[float]) -> None:
-        pairs = zip(self._squares, errors, strict=True)
-        self._squares = [_RECENT * square + error * error for square, error in pairs]
-        self._count = _RECENT * self._count + 1
-
-    def mixed(self, predictions: list[float]) -> float:
-        n = max(self._count, 1.0)
-        pairs = zip(self._prior, self._squares, strict=True)
-        logs = [prior - n / 2 * log(max(square / n, _LEAST_ERROR)) for prior, square in pairs]
-        highest = max(logs)
-        shares = [exp(each - highest) for each in logs]
-        return sum(s * p for s, p in zip(shares, predictions, strict=True)) / sum(shares)
-
-
-class Band:
-    """Half the width of an interval that misses as rarely as it says.
-
-    A quantile of the last errors: conformal prediction, which asks nothing of their distribution.
-    Which quantile is steered by how often the interval has missed (Gibbs & Candès 2021), so that
-    it keeps its word when errors grow or shrink.
+    A quantile of the latest absolute errors: conformal prediction, which assumes nothing about
+    their distribution. Its level is adjusted after each target, up if the interval missed it and
+    down if not (Gibbs & Candès 2021), so that the coverage is right also while errors grow or
+    shrink.
     """
 
-    WINDOW = 500
-    LEAST = 20  # errors, before anything is said
+    WINDOW = 500  # errors kept
+    MIN_ERRORS = 20  # before the first interval
     STEP = 0.01
 
-    def __init__(self, interval: float) -> None:
-        self._rate = self._miss = 1 - interval
+    def __init__(self, coverage: float) -> None:
+        self._miss_rate = self._level = 1 - coverage
         self._recent: deque[float] = deque()
         self._sorted: list[float] = []
 
-    def learn(self, size: float, half: float) -> None:
-        """The size of an error, and the half width that was stated for it; NaN if none was."""
-        if not isnan(half):
-            self._miss += self.STEP * (self._rate - (size > half))
-        insort(self._sorted, size)
-        self._recent.append(size)
+    def copy(self) -> AdaptiveInterval:
+        other = AdaptiveInterval(0.0)
+        other._miss_rate, other._level = self._miss_rate, self._level
+        other._recent, other._sorted = self._recent.copy(), self._sorted.copy()
+        return other
+
+    def learn(self, error: float, half_width: float) -> None:
+        """Add an absolute error, and the half width stated for it; NaN if there was none."""
+        if not isnan(half_width):
+            self._level += self.STEP * (self._miss_rate - (error > half_width))
+        insort(self._sorted, error)
+        self._recent.append(error)
         if len(self._recent) > self.WINDOW:
             del self._sorted[bisect_left(self._sorted, self._recent.popleft())]
 
-    def half(self) -> float:
+    def half_width(self) -> float:
+        """For the next prediction; NaN while too few errors are known."""
         n = len(self._sorted)
-        if n < self.LEAST:
+        if n < self.MIN_ERRORS:
             return nan
-        rank = ceil((n + 1) * (1 - self._miss))
-        if rank > n:  # more than has been seen: twice of it
+        rank = ceil((n + 1) * (1 - self._level))
+        if rank > n:  # a larger error than any in the window
             return 2 * self._sorted[-1]
         return self._sorted[max(rank, 1) - 1]
