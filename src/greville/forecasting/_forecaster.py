@@ -11,21 +11,17 @@ import numpy as np
 from ..elm import ELMRegressor, hidden_size
 from ..linalg import Array
 from ..mixture import Mixture, mix
-from ..progress import Progress, silent
-from ..solvers import DynamicOpium, Opium
+from ..solvers import Opium
 from ..threads import one_thread
-from ..validation import check_length, check_number, naming, unchanged_on_error
+from ..validation import check_number, unchanged_on_error
+from ._arguments import as_columns, network_solvers
 from ._features import FeatureBuilder, Features
-from ._forecast import Forecast
 from ._interval import AdaptiveInterval
 from ._learner import Learner
+from ._result import Forecast
 
 # hidden="auto": the most units. On the electrocardiogram, 200 instead of 100 improve little.
 _MAX_UNITS = 300
-
-# alpha="auto": one network that never forgets, and one that remembers about a hundred samples.
-# Each network in between would take as long again, and gain a per cent or two.
-_AUTO_ALPHAS = (1.0, 1.01)
 
 # Predictors are weighted by about their last 1 / (1 - 0.98) = 50 errors.
 _ERROR_DECAY = 0.98
@@ -37,9 +33,6 @@ _PRIOR_RATIO = 3.0
 # Predicted changes are clipped to this many times the largest change seen so far: models of a
 # series without noise may diverge after a change point.
 _CLIP_FACTOR = 2.0
-
-# The number of samples that `forecast` takes at a time.
-_CHUNK = 8192
 
 # The largest number, in units of the first change, whose squares may be summed up.
 _MAX_MAGNITUDE = 1e140
@@ -63,8 +56,8 @@ class Forecaster:
     """Predicts a series from its own past and learns from it, piece by piece.
 
     At time t, with y_t seen, it predicts y_{t+horizon} from y_t, ..., y_{t-lags+1} and the other
-    inputs at t. A prediction is learned from when its target has come, and not before: what it
-    says about a sample depends on nothing later than `horizon` samples before it.
+    inputs at t. A row is learned when its target has come, and not before: the prediction of a
+    sample depends on nothing later than `horizon` samples before it.
 
     Four predictors estimate the change from y_t: persistence (no change), a linear model, and two
     networks with a random hidden layer, one that remembers everything and one that forgets. The
@@ -97,10 +90,10 @@ class Forecaster:
     Notes
     -----
     About 0.1 ms a sample with 10 lags and a horizon of 1, three times that for longer horizons and
-    for samples that come one by one; more in the first thousand samples. Memory does not grow.
+    for samples passed one by one; more in the first thousand samples. Memory does not grow.
 
-    Missing samples (NaN) are neither learned nor learned from, and no time passes for what forgets;
-    no prediction is made from a row that lacks something.
+    Missing samples (NaN) are skipped: nothing is learned from them, nothing is forgotten because
+    of them, and no prediction is made while one of the lags or inputs is missing.
 
     References
     ----------
@@ -136,12 +129,12 @@ class Forecaster:
         self.alpha, self.hidden, self.solver = alpha, hidden, solver
         self.random_state = random_state
         self.n_samples_seen_ = 0
-        self._solvers = _network_solvers(alpha, solver)
+        self._solvers = network_solvers(alpha, solver)
         self._learners: list[Learner] = []  # until the number of inputs is known
         self._pending = _Predictions.missing(2, 0)
 
     def update(self, values: Any, inputs: Any = None) -> Forecast:
-        """See more of the series; what was predicted for these samples before they came.
+        """Learn more of the series, and return what was predicted for these samples beforehand.
 
         How a series is cut into pieces changes nothing but rounding.
 
@@ -158,7 +151,7 @@ class Forecaster:
             A row for every sample that could be predicted: the first is number
             ``lags - 1 + horizon``, counted from 0.
         """
-        columns = _checked(values, inputs)
+        columns = as_columns(values, inputs)
         if self._learners and columns.shape[1] != self._n_columns:
             raise ValueError(
                 f"inputs: got {columns.shape[1] - 1} columns, but this forecast was started with "
@@ -235,10 +228,9 @@ class Forecaster:
         return self._forecast(start, made, columns[:, 0])
 
     def _mix(self, values: Array, change: Array, predicted: Array) -> _Predictions:
-        """The pending predictions and those made at the times of `values`.
+        """The pending predictions, followed by those made at the times of `values`.
 
-        `change` is what the pending ones, and where there are more rows the first of the new ones,
-        predicted.
+        `change` has the targets of the first of them, as many as there are values.
         """
         n, pending = len(values), self._pending
         sizes = np.fmax.accumulate([self._largest_change, *np.abs(change)])
@@ -280,124 +272,3 @@ class Forecaster:
             horizon=self.horizon,
             interval=self.interval,
         )
-
-
-def forecast(
-    series: Any,
-    *,
-    lags: int = 10,
-    horizon: int = 1,
-    alpha: float | str = "auto",
-    hidden: Any = "auto",
-    solver: Any = None,
-    inputs: Any = None,
-    interval: float = 0.9,
-    random_state: Any = 0,
-    progress: Progress = silent,
-) -> Forecast:
-    """Predict every sample of a series from those before it, learning on the way.
-
-    No prediction uses anything that would not have been known when it was made. `Forecaster` says
-    how it is made, and does the same piece by piece.
-
-    Parameters
-    ----------
-    series : array-like of shape (n_samples,)
-        NaN where a sample is missing.
-    lags : int, default=10
-        How many of the latest samples to predict from.
-    horizon : int, default=1
-        How many samples ahead to predict.
-    alpha : float or "auto", default="auto"
-        How fast the hidden layer forgets, as in `DynamicOpium`; 1 never does.
-    hidden : int, transformer or "auto", default="auto"
-        The hidden layer, as in `ELMRegressor`.
-    solver : str or solver object, optional
-        What learns the weights of the hidden layer, instead of what `alpha` says.
-    inputs : array-like of shape (n_samples, n_inputs), optional
-        What else is known at the time of each sample, for the prediction made then.
-    interval : float, default=0.9
-        The part of the targets that should lie between `lower` and `upper`.
-    random_state : int, default=0
-        Seeds the hidden layer.
-    progress : callable, optional
-        Told how it goes; see `greville.progress`.
-
-    Returns
-    -------
-    Forecast
-        A row for every sample that could be predicted, and `horizon` more for those to come.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from greville.forecasting import forecast
-    >>> series = np.sin(np.arange(500) / 5) + 0.1 * np.random.default_rng(0).normal(size=500)
-    >>> found = forecast(series)
-    >>> found.index[[0, -1]], bool(abs(found.prediction[-1] - np.sin(500 / 5)) < 0.2)
-    (array([ 10, 500]), True)
-    >>> found.summary()["ratio"]["persistence"] < 0.8
-    True
-    """
-    columns = _checked(series, inputs, "series")
-    model = Forecaster(
-        lags,
-        horizon,
-        alpha=alpha,
-        hidden=hidden,
-        solver=solver,
-        interval=interval,
-        random_state=random_state,
-    )
-    n, parts = len(columns), []
-    if n < lags:
-        raise ValueError(
-            f"series, lags={lags!r}: {n} samples are fewer than one prediction needs; pass more, "
-            "or fewer lags."
-        )
-    with progress("forecast", n) as advance:
-        for start in range(0, n, _CHUNK):
-            piece = columns[start : start + _CHUNK]
-            parts.append(model.update(piece[:, 0], None if inputs is None else piece[:, 1:]))
-            advance(len(piece))
-    return Forecast.joined([*parts, model.future()])
-
-
-def _network_solvers(alpha: Any, solver: Any) -> list[Any]:
-    """What learns the weights of each hidden layer."""
-    auto = isinstance(alpha, str) and alpha == "auto"
-    if solver is not None:
-        if not auto:
-            raise ValueError(f"alpha={alpha!r}, solver={solver!r}: pass one of them.")
-        return [solver]
-    if isinstance(alpha, str) and not auto:
-        raise ValueError(f"alpha={alpha!r}: pass 'auto' or a number >= 1 and < 2.")
-    if not auto:
-        check_number("alpha", alpha, low=1, high=2)
-    return [
-        Opium(epsilon="auto", intercept=True) if each == 1 else DynamicOpium(each, epsilon="auto")
-        for each in (_AUTO_ALPHAS if auto else (alpha,))
-    ]
-
-
-def _checked(values: Any, inputs: Any, name: str = "values") -> Array:
-    """The series and the inputs as columns of one array."""
-    columns = _numbers(values, name, 1)[:, None]
-    if inputs is None:
-        return columns
-    others = _numbers(inputs, "inputs", 2)
-    check_length("inputs", len(others), len(columns))
-    return np.hstack([columns, others])
-
-
-def _numbers(values: Any, name: str, n_dimensions: int) -> Array:
-    with naming(name):
-        array = np.asarray(values, dtype=np.float64)
-        if array.ndim != n_dimensions:
-            shape = "(n_samples,)" if n_dimensions == 1 else "(n_samples, n_inputs)"
-            raise ValueError(f"got an array of shape {array.shape}; pass one of shape {shape}.")
-        if np.isinf(array).any():
-            raise ValueError(
-                "contains infinity; pass finite numbers, and NaN where one is missing."
-            )
-    return array
