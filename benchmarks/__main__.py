@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from greville.paper._measure import environment
+from greville.paper.measure import environment
 
 from . import (
     _machine,

@@ -205,7 +205,7 @@ class _Seat:
 
 
 def _play(pipe: Any, contestant: Contestant) -> None:
-    from greville.paper._measure import PeakMemory
+    from greville.paper.measure import PeakMemory
 
     warnings.filterwarnings("ignore")
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for good

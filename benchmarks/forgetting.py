@@ -13,7 +13,7 @@ import numpy as np
 
 from greville import DynamicOpium, RandomLayer
 from greville.datasets import ecg, sine_switch
-from greville.paper._printed import printed_opium
+from greville.paper.printed import printed_opium
 from greville.solvers import dynamic
 
 from ._measure import Array
@@ -104,9 +104,9 @@ def _rms(errors: Array) -> float:
 def _draw(errors: dict[str, Array], parts: Array, curve: Array) -> None:
     from matplotlib.figure import Figure
 
-    from greville.paper._draw import _COLOURS, style
+    from greville.paper.figures import COLOURS, style
 
-    colours = _COLOURS[False]
+    colours = COLOURS[False]
     looks = dict(
         zip(
             errors,

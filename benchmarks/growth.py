@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from greville import ELMRegressor, Opium, RandomLayer
-from greville.paper._measure import PeakMemory
+from greville.paper.measure import PeakMemory
 
 from ._measure import Array, in_a_fresh_process, seconds
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from greville.cli._app import app
-from greville.paper._result import power
+from greville.paper.result import scientific
 
 from . import children
 
@@ -44,7 +44,7 @@ def test_the_readme_quotes_the_reproduction():
         assert f"{numbers['mnist'][run]['error']:.2f} %" in readme
         assert f"{numbers['mnist'][run]['seconds']:.0f} s" in readme
     for solver in ("opium", "light", "dynamic"):
-        assert power(numbers["sine"]["readings"]["long"][solver]["mean"]) in readme
+        assert scientific(numbers["sine"]["readings"]["long"][solver]["mean"]) in readme
 
 
 # What needs no environment of its own, and does not take minutes

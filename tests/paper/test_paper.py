@@ -1,4 +1,4 @@
-"""The paper's experiments: small versions of them, and what is told about them."""
+"""Small versions of the experiments of the paper, and the page about them."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from greville import DynamicOpium, Opium, OpiumLight, datasets, paper
 from greville.datasets import ecg as ecg_signal
 from greville.datasets import sine_switch
 from greville.layers import RandomLayer
-from greville.paper import _draw, _markdown, _mnist, _sine, _workers
-from greville.paper._measure import PeakMemory
-from greville.paper._printed import printed_opium
+from greville.paper import Picture, Table, _mnist, _sine, _workers, figures, markdown
 from greville.paper._report import read_results
-from greville.paper._result import Picture, Table, power, ratio
+from greville.paper.measure import PeakMemory
+from greville.paper.printed import printed_opium
+from greville.paper.result import ratio, scientific
 
 from .. import oracles
 
@@ -76,7 +76,7 @@ def test_table_1_against_the_paper_as_printed():
 
 
 def test_the_long_run(sine):
-    for name in _sine.GOES_ON:
+    for name in _sine.LONG_READINGS:
         outcome = sine.numbers["long_run"][name]
         assert outcome["floored"]["worst_final_rms"] < 1e-7
         assert outcome["floored"]["worst_final_rms"] < outcome["printed"]["worst_final_rms"]
@@ -231,7 +231,7 @@ def test_peak_memory():
     assert memory.beyond > 100
 
 
-def test_a_figure_is_drawn_for_every_picture_in_the_story(results):
+def test_a_figure_is_drawn_for_every_picture(results):
     for result in results:
         for dark in (False, True):
             pictures = {block.name for block in result.blocks() if isinstance(block, Picture)}
@@ -242,7 +242,7 @@ def test_long_runs_that_overflow_can_be_drawn(sine):
     records = {key: dict(record) for key, record in sine.series["long_run"].items()}
     for record in records.values():
         record["printed"] = {"rms": [1e-3, 1e30, None, None], "largest": None}
-    figure = _draw.long_runs(records, _sine.READINGS, 1000, False)
+    figure = figures.long_runs(records, _sine.READINGS, 1000, False)
     figure.canvas.draw()
 
 
@@ -257,8 +257,8 @@ def test_long_runs_that_overflow_can_be_drawn(sine):
         (None, "overflow"),
     ],
 )
-def test_powers(number, text):
-    assert power(number) == text
+def test_scientific_notation(number, text):
+    assert scientific(number) == text
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def documented():
 
 
 def test_the_page_is_what_the_results_say(documented):
-    page = _markdown.document(*documented, REPRODUCTION.name)
+    page = markdown.document(*documented, REPRODUCTION.name)
     assert (ROOT / "docs" / "reproduction.md").read_text() == page
 
 
@@ -304,7 +304,7 @@ def test_the_documented_results_are_the_papers(documented):
         ours, theirs = numbers["mnist"][run], _mnist.PAPER[run]
         assert abs(ours["error"] - theirs["error"]) <= 0.4
         assert theirs["seconds"] / ours["seconds"] >= limit
-    for name in _sine.GOES_ON:
+    for name in _sine.LONG_READINGS:
         assert numbers["sine"]["long_run"][name]["floored"]["worst_final_rms"] < 1e-7
         assert numbers["sine"]["long_run"][name]["printed"]["worst_error"] > 1
 
@@ -324,7 +324,7 @@ def test_keys_are_as_they_were(results):
 
 
 def test_every_key_is_documented(documented):
-    names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", _markdown.KEYS))))
+    names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", markdown.KEYS))))
     free = re.compile(r"[\d.]+$|(opium|light)(_first)?_\d+$")  # gains and runs
     facts = documented[1]
 

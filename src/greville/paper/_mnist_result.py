@@ -1,4 +1,4 @@
-"""What the MNIST experiment found, next to what the paper says."""
+"""The results of the MNIST experiment, next to those of the paper."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, gigabytes, ratio
 from ._workers import SEED
+from .result import ALGORITHMS, Block, Picture, Result, Table, Text, gigabytes, ratio
 
 UNITS = 7840  # the paper's ten for each pixel
 CORNER = 60  # units of θ that are drawn
@@ -18,7 +18,8 @@ RUNS = {
     for which, name in (("opium", ALGORITHMS["opium"]), ("light", ALGORITHMS["light"]))
 }
 
-# Error in per cent, seconds and megabytes. "Just under" four hours and two minutes are taken whole.
+# Error in per cent, seconds and megabytes. Times that the paper gives as "just under"
+# four hours and two minutes are taken as these.
 PAPER: dict[str, dict[str, float]] = {
     "opium_60000": {"error": 2.75, "seconds": 20 * 3600, "megabytes": 1800},
     "light_60000": {"error": 3.7, "seconds": 7 * 60, "megabytes": 1000},
@@ -44,7 +45,7 @@ def _range(values: list[float]) -> str:
 
 
 class MNISTResult(Result):
-    """What `mnist` found."""
+    """The result of `mnist`."""
 
     name = "mnist"
     title = "Handwritten digits (section 5)"
@@ -204,6 +205,6 @@ class MNISTResult(Result):
         ]
 
     def figures(self, dark: bool = False) -> dict[str, Any]:
-        from . import _draw
+        from . import figures
 
-        return {"theta": _draw.theta(self.series["theta"], dark)}
+        return {"theta": figures.theta(self.series["theta"], dark)}

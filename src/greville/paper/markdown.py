@@ -1,6 +1,6 @@
-"""docs/reproduction.md, from a results.json: ``python -m greville.paper._markdown FOLDER``.
+"""docs/reproduction.md, from a results.json: ``python -m greville.paper.markdown FOLDER``.
 
-FOLDER is what ``greville paper --out FOLDER`` wrote, relative to the page that is printed.
+FOLDER is the one that ``greville paper --out FOLDER`` wrote to, next to the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ._report import read_results
-from ._result import Block, Picture, Result, Table, Text
+from .result import Block, Picture, Result, Table, Text
 
 KEYS = """
 `experiments` has a key per experiment. Errors are root mean squares, or per cent for MNIST; times are
@@ -47,7 +47,7 @@ stay; `format` grows if one changes its meaning.
 
 
 def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> str:
-    """The page; pictures are those in `folder`."""
+    """The page, with links to the pictures in `folder`."""
     environment = facts["environment"]
     parts = [
         "# The paper, reproduced",
