@@ -11,15 +11,15 @@ from typing import Any
 from greville.paper.measure import environment
 
 from . import (
-    _machine,
-    _report,
     accuracy,
     drift,
     exactness,
     exits,
     forgetting,
     growth,
+    machine,
     mnist,
+    report,
     soak,
     startup,
     streaming,
@@ -78,21 +78,21 @@ def main() -> int:
 
 def _measure(names: list[str], folder: Path, full: bool) -> None:
     print("== the machine", flush=True)
-    machine = _machine.measure()
+    limits = machine.measure()
     print(
-        f"  dgemm {machine.gemm['float64'] / 1e9:.0f}, sgemm {machine.gemm['float32'] / 1e9:.0f} "
-        f"GF/s; memory {machine.bandwidth / 1e9:.1f} GB/s"
+        f"  dgemm {limits.gemm['float64'] / 1e9:.0f}, sgemm {limits.gemm['float32'] / 1e9:.0f} "
+        f"GF/s; memory {limits.bandwidth / 1e9:.1f} GB/s"
     )
-    matches: list[Any] = []
+    comparisons: list[Any] = []
     more: dict[str, Any] = {}
     for name in names:
         print(f"== {name}", flush=True)
         if name in SPEED:
-            matches += SPEED[name](machine, full=full)
+            comparisons += SPEED[name](limits, full=full)
         else:
             more[name] = MORE[name]()
-        _report.save(
-            folder, matches, machine, environment(), more.get("growth"), more.get("startup")
+        report.save(
+            folder, comparisons, limits, environment(), more.get("growth"), more.get("startup")
         )
 
 
