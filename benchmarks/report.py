@@ -59,10 +59,10 @@ def markdown(
         f"memory {machine.bandwidth / 1e9:.1f} GB/s on one core.",
         "",
         "Ratios are our time divided by theirs, round by round: the median, and the middle half. "
-        "Answers more than a thousandth apart (error rates: a quarter of a percent) are named.",
+        "Answers more than a thousandth apart (error rates: a quarter of a percent) are marked.",
     ]
     for case in dict.fromkeys(comparison.case for comparison in comparisons):
-        lines += ["", f"## {case}", "", "| job | who | time | ours / theirs | memory | |",
+        lines += ["", f"## {case}", "", "| job | library | time | ours / theirs | memory | |",
                   "|---|---|---|---|---|---|"]  # fmt: skip
         for comparison in (m for m in comparisons if m.case == case):
             for timing in comparison.timings:
@@ -75,9 +75,9 @@ def markdown(
                 time = f"{timing.median:.4g} {comparison.unit}" if timing.times else ""
                 job = comparison.job if mine else ""
                 memory = f"{timing.megabytes:.0f} MB" if math.isfinite(timing.megabytes) else ""
-                who = f"**{timing.name}**" if mine else timing.name
+                library = f"**{timing.name}**" if mine else timing.name
                 ratio = ratio if timing.times else ""
-                lines.append(f"| {job} | {who} | {time} | {ratio} | {memory} | {note} |")
+                lines.append(f"| {job} | {library} | {time} | {ratio} | {memory} | {note} |")
     if growth:
         lines += ["", "## growth", "", "| rows | seconds | memory |", "|---|---|---|"]
         lines += [f"| {one['n']:,} | {one['seconds']:.2f} | {one['megabytes']:.1f} MB |"

@@ -60,7 +60,7 @@ def chunks(machine: Machine, *, full: bool = False) -> list[Comparison]:
             candidates = [
                 Candidate(OURS, runners.greville_chunks, (*args, Opium(1e-3))),
                 Candidate(
-                    "greville, nothing given",
+                    "greville, defaults",
                     runners.greville_chunks,
                     (*args, None),
                     difference="another model: with a bias, an intercept, and ε chosen",
@@ -68,7 +68,7 @@ def chunks(machine: Machine, *, full: bool = False) -> list[Comparison]:
                 Candidate("pyoselm", runners.pyoselm_chunks, (*args, False), few),
                 Candidate("pyoselm (Woodbury)", runners.pyoselm_chunks, (*args, True), few),
                 Candidate("hpelm", runners.hpelm_chunks, args, few),
-                Candidate("scikit-learn Ridge, again", runners.ridge_chunks, args, few),
+                Candidate("scikit-learn Ridge, refitted", runners.ridge_chunks, args, few),
             ]
             limit = 1e6 * machine.product(M**2 + 2 * 20 * M)
             comparisons.append(

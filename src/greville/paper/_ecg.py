@@ -106,7 +106,7 @@ class ECGResult(Result):
         names = ALGORITHMS | {
             "dynamic_default": "dynamic OPIUM with the default floor",
             "dynamic_floored": f"dynamic OPIUM with floor = {FLOOR:g}",
-            "persistence": "as the sample before",
+            "persistence": "persistence (the sample before)",
             "linear": "linear in the ten samples (OPIUM without hidden units)",
         }
         return [
@@ -125,7 +125,7 @@ class ECGResult(Result):
                     [name, *(f"{1000 * errors[which][part]:.1f}" for part in PARTS)]
                     for which, name in names.items()
                 ],
-                note="The last two lines say what the task is worth: no learning at all, and no "
+                note="The last two rows are for comparison: no learning at all, and no "
                 "hidden units.",
             ),
             Text(self._verdict()),
@@ -142,7 +142,7 @@ class ECGResult(Result):
         better = {which for which, error in after.items() if error < after["opium"]}
         verdict = "The paper finds that dynamic OPIUM improves on OPIUM. "
         if "dynamic" in better:
-            return verdict + "So it does here."
+            return verdict + "It does so here, too."
         verdict += (
             "On this recording it does not with the paper's α and no floor, nor with the default "
             "floor: it remembers 330 samples, for 100 weights."
@@ -150,7 +150,7 @@ class ECGResult(Result):
         if "dynamic_floored" in better:
             verdict += (
                 f" With a floor of {FLOOR:g}, the best of 0.01, 0.03, 0.1, 0.3 and 1 on this "
-                "recording, it does: that part of the regularisation is not forgotten."
+                "recording, it does: the floor is a regularisation that is not forgotten."
             )
         return verdict
 

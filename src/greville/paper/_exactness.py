@@ -111,7 +111,7 @@ def _difference(got: Array, want: Array) -> float:
 
 
 METHODS: dict[str, tuple[str, Callable[[Array, Array], float]]] = {
-    "greville": ("Greville's method, eqs. (8)-(22), the worst on the way", _greville),
+    "greville": ("Greville's method, eqs. (8)-(22), the worst after any row", _greville),
     "opium_by_one": ("OPIUM, row by row", _after_learning(Opium(EPSILON), 1)),
     "opium_in_chunks": (f"OPIUM, in chunks of {CHUNK}", _after_learning(Opium(EPSILON), CHUNK)),
     "opium_at_once": ("OPIUM, all rows at once", _after_learning(Opium(EPSILON), ROWS)),
@@ -131,12 +131,12 @@ class ExactnessResult(Result):
         return [
             Text(
                 "Section 2 says that Greville's method and OPIUM give the weights that a singular "
-                f"value decomposition gives. Here are the relative differences of {UNITS} weights "
-                f"from `numpy.linalg.pinv` after {ROWS} rows, for OPIUM that of the same rows "
-                "below the εI of eq. (23), ε = 0.001; for Greville's method the worst over the "
-                f"first {int(1.2 * UNITS)} rows and every tenth from there on. Rounding alone can "
-                "change the weights by the condition number times 1e-16. OPIUM light is not meant "
-                "to be equal."
+                f"value decomposition gives. The table has the relative differences of {UNITS} "
+                f"weights from `numpy.linalg.pinv` after {ROWS} rows; for OPIUM, of the same rows "
+                "stacked below the εI of eq. (23), ε = 0.001; for Greville's method, the "
+                f"worst over the first {int(1.2 * UNITS)} rows and every tenth from there on. "
+                "Rounding alone can change the weights by the condition number times 1e-16. OPIUM "
+                "light is not expected to be equal."
             ),
             Table(
                 "Relative difference of the weights from numpy.linalg.pinv",

@@ -44,8 +44,8 @@ def page(
             '<link rel="icon" href="data:,">',
             f"<style>\n{style}</style>\n</head>\n<body>\n<header>",
             "<h1>The paper, reproduced</h1>",
-            f'<p class="lead">{PAPER}: what it reports, and what greville gets. '
-            "A ratio is ours over the paper's.</p>",
+            f'<p class="lead">{PAPER}: its numbers, and those of greville. '
+            "A ratio is our number divided by that of the paper.</p>",
             f"<nav><ul>{links}</ul></nav>\n</header>\n<main>",
             *skipped,
             *sections,

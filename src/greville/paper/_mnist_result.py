@@ -107,10 +107,10 @@ class MNISTResult(Result):
         light = n["light_spread"]
         blocks: list[Block] = [
             Text(
-                "The paper's numbers are those of one run each, and with OPIUM light a run is a "
-                "draw: it follows its last digits. So here are other seeds, from 0 on. The paper "
-                "draws its 10,000 digits at random; the first 10,000 of the file end with the same "
-                "digits for every seed."
+                "The numbers of the paper are those of one run each, and the error of OPIUM light "
+                "is random: it follows its last digits. So other seeds, from 0 on, are run. The "
+                "paper draws its 10,000 digits at random; the first 10,000 of the file end with "
+                "the same digits for every seed."
             ),
             Table(
                 "OPIUM light with other seeds: per cent of errors, mean (range)",
@@ -124,8 +124,8 @@ class MNISTResult(Result):
                         ("the first 10,000 of the file", "light_first_10000", "6.7"),
                     )
                 ],
-                note="With the first 10,000 and this seed OPIUM errs on "
-                f"{n['opium_first_10000']['error']:.2f} %, OPIUM light on "
+                note="With the first 10,000 and this seed the error of OPIUM is "
+                f"{n['opium_first_10000']['error']:.2f} %, that of OPIUM light "
                 f"{n['light_first_10000']['error']:.2f} %.",
             ),
         ]  # fmt: skip
@@ -133,9 +133,9 @@ class MNISTResult(Result):
         if n["units"] == UNITS and worse:
             blocks.append(
                 Text(
-                    "That OPIUM does worse than OPIUM light with 10,000 digits is no lack of data: "
-                    "with hardly more digits than units least squares is at its worst, and ε = "
-                    "0.001 is too small to help."
+                    "That OPIUM does worse than OPIUM light with 10,000 digits is not for lack of "
+                    "data: with hardly more digits than units least squares is at its worst, "
+                    "and ε = 0.001 is too small to help."
                 )
             )
         return blocks
@@ -160,9 +160,10 @@ class MNISTResult(Result):
                     [ALGORITHMS[which], *(_megabytes(n[f"{which}_{count}"]) for count in COUNTS)]
                     for which in ("opium", "light")
                 ],
-                note="The paper says that it does not depend on it. One matrix of units × units "
-                f"takes {n['units'] ** 2 * 4 / 2**20:.0f} MB, one block of activations 32 MB; a "
-                "second pass over few digits, to refine the weights, holds two blocks more.",
+                note="The paper says that the memory does not depend on the number. One "
+                f"matrix of units × units takes {n['units'] ** 2 * 4 / 2**20:.0f} MB, one block "
+                "of activations 32 MB; a second pass over few digits, to refine the weights, "
+                "holds two blocks more.",
             )
         ]
 
@@ -198,9 +199,9 @@ class MNISTResult(Result):
             ),
             Picture(
                 "theta",
-                "What θ looks like",
-                f"Left: the corner of θ/g that belongs to the first {CORNER} units. Right: how "
-                "often elements on and off the diagonal have which size.",
+                "The elements of θ",
+                f"Left: the corner of θ/g of the first {CORNER} units. Right: the "
+                "distribution of the elements on and off the diagonal.",
             ),
         ]
 

@@ -57,7 +57,7 @@ DRAWN = "long"
 RULES = {
     "printed": "the recursion as printed",
     "root": "the same rule on a root (`floor=None`)",
-    "floored": "`DynamicOpium` as it comes",
+    "floored": "`DynamicOpium` with its defaults",
 }
 LONG_READINGS = ("fine", "long")  # those that are also run for longer
 WINDOW = 1000  # samples per root mean square in the long runs
@@ -228,7 +228,7 @@ class SineResult(Result):
                 "halves of 500 ms are 1,000 samples, so that the final 1000 samples are all of "
                 "them; and 4.4e-8 cannot be reached in the 500 that are left after the change. So "
                 "three readings are run: the literal one, one that samples ten times as finely, "
-                "and one that goes on for ten times as long with the ten most recent samples as "
+                "and one that is ten times as long, with the ten most recent samples as "
                 f"inputs, as in the ECG experiment. Figure 1 draws the last (dt = 1 ms, 2 × 5 s), "
                 f"with seed {n['seed']}."
             ),
@@ -251,8 +251,8 @@ class SineResult(Result):
             Picture(
                 "figure-1",
                 "Figure 1",
-                "Around the change: (a) OPIUM, held back by ε = 10 and by all it has seen, (b) "
-                "OPIUM light, (c) dynamic OPIUM. Top: target and prediction; bottom: error.",
+                "Around the change: (a) OPIUM, slowed down by ε = 10 and by all earlier samples, "
+                "(b) OPIUM light, (c) dynamic OPIUM. Top: target and prediction; bottom: error.",
             ),
             Picture(
                 "figure-1-errors",
@@ -260,14 +260,14 @@ class SineResult(Result):
                 "Root mean square error of 100 samples; the frequency doubles at the dotted line.",
             ),
             Text(
-                "Beyond the paper: it calls the instability of dynamic OPIUM very uncommon. The "
-                f"same signal, run on for {long['n_samples']:,} samples, shows it: in "
+                "Beyond the paper, which calls the instability of dynamic OPIUM very uncommon: the "
+                f"same signal with {long['n_samples']:,} samples shows it. In "
                 f"{sum(e is None or e > 1 for e in printed)} of {len(printed)} runs the printed "
-                "recursion errs by more than the size of the signal once it should have settled. "
+                "recursion has errors larger than the signal long after the change. "
                 "In directions that the data do not excite, θ grows by 1/(2 - α) with every "
-                "sample, and rounding errors with it. Kept as a triangular root the rule lasts; "
-                "with a floor under it, which is the default here, it is bounded. Which runs of "
-                "the printed recursion blow up, and when, depends on the last bit of the "
+                "sample, and rounding errors with it. On a triangular root the same rule is stable "
+                "here; with a floor, which is the default, its weights are bounded. Which runs of "
+                "the printed recursion diverge, and when, depends on the last bit of the "
                 "arithmetic."
             ),
             Table(
