@@ -96,7 +96,7 @@ $(VENV)/dev: $(VENV)/base pyproject.toml
 	@$(INSTALL) --no-build-isolation --editable '.[dev]'
 	@touch $@ $(VENV)/test $(VENV)/demo
 
-# The peers have an environment of their own.
+# The libraries to compare with have an environment of their own.
 .venv-bench/ready: constraints.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-bench
 	@.venv-bench/$(PIP) hatchling editables

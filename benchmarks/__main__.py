@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"),
                         help="where speed.json, speed.md and speed.png go")  # fmt: skip
     parser.add_argument("--full", action="store_true",
-                        help="peers that take many minutes, too")  # fmt: skip
+                        help="also libraries that take many minutes")  # fmt: skip
     options = parser.parse_args()
     unknown = [name for name in options.cases if name not in known]
     if unknown:

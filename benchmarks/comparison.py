@@ -211,7 +211,7 @@ def _serve(pipe: Any, candidate: Candidate) -> None:
     from greville.paper.measure import PeakMemory
 
     warnings.filterwarnings("ignore")
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for good
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     try:
         importlib.import_module(candidate.start.__module__)
         runner = candidate.start(*candidate.args)

@@ -100,7 +100,7 @@ def _library(name: str) -> str:
 
 
 def draw(comparisons: list[Comparison], path: Path) -> None:
-    """A dot for every job and peer: how many times as long as ours it takes."""
+    """A dot for every job and library: its time as a multiple of ours."""
     from matplotlib.figure import Figure
 
     rows = [
@@ -110,19 +110,19 @@ def draw(comparisons: list[Comparison], path: Path) -> None:
         if timing.ratios and not timing.name.startswith(OURS)
     ]
     jobs = list(dict.fromkeys((comparison.case, comparison.job) for comparison, _ in rows))
-    peers = list(dict.fromkeys(_library(timing.name) for _, timing in rows))
+    libraries = list(dict.fromkeys(_library(timing.name) for _, timing in rows))
     colours = ["#c8452c", "#1f5fa8", "#3a8a4d", "#8a5fa8", "#c98a1a", "#4f9aa8", "#777777",
                "#a84f6f", "#5f6b1f", "#2f2f7f"]  # fmt: skip
     figure = Figure(figsize=(9, 1.2 + 0.24 * len(jobs)), layout="constrained")
     ax = figure.subplots()
-    for i, peer in enumerate(peers):
+    for i, library in enumerate(libraries):
         mine = [
-            (comparison, timing) for comparison, timing in rows if _library(timing.name) == peer
+            (comparison, timing) for comparison, timing in rows if _library(timing.name) == library
         ]
         ax.plot(
             [1 / timing.ratio for _, timing in mine],
             [jobs.index((comparison.case, comparison.job)) for comparison, _ in mine],
-            "o", color=colours[i % len(colours)], label=peer, markersize=6, alpha=0.85,
+            "o", color=colours[i % len(colours)], label=library, markersize=6, alpha=0.85,
         )  # fmt: skip
     ax.axvline(1, color="black", linewidth=1)
     ax.set_xscale("log")

@@ -97,14 +97,14 @@ def _cached_files(tmp_path):
 
 def test_a_download_and_then_the_cache(mirror, tmp_path):
     asked = mirror(_answer)
-    told = []
+    reported = []
 
     @contextmanager
     def progress(what, total):
-        told.append([what, 0.0])
+        reported.append([what, 0.0])
 
         def advance(done):
-            told[-1][1] += done
+            reported[-1][1] += done
 
         yield advance
 
@@ -116,8 +116,8 @@ def test_a_download_and_then_the_cache(mirror, tmp_path):
     assert y.dtype == np.int64
     assert X_test.shape == (10, 784)
     assert len(asked) == 4
-    assert len(told) == 4
-    assert all(done == pytest.approx(1) for _, done in told)
+    assert len(reported) == 4
+    assert all(done == pytest.approx(1) for _, done in reported)
     again = mnist()
     assert len(asked) == 4  # no second download
     assert np.array_equal(again[0], X)

@@ -191,21 +191,21 @@ def test_how_the_series_is_cut_changes_nothing(horizon):
 
 def test_a_long_series_is_taken_in_chunks_and_reports_progress():
     y = wavy(9000, noise=1.0)
-    model, told = Forecaster(2, alpha=1, hidden=5), []
+    model, amounts = Forecaster(2, alpha=1, hidden=5), []
 
     class Advance:
         def __init__(self, what, total):
-            told.append(total)
+            amounts.append(total)
 
         def __enter__(self):
-            return told.append
+            return amounts.append
 
         def __exit__(self, *_):
             pass
 
     found = forecast(y, lags=2, alpha=1, hidden=5, progress=Advance)
-    assert told[0] == sum(told[1:]) == 9000
-    assert len(told) > 2
+    assert amounts[0] == sum(amounts[1:]) == 9000
+    assert len(amounts) > 2
     np.testing.assert_allclose(model.update(y).prediction, found.prediction[:-1], atol=1e-8)
 
 
@@ -317,11 +317,11 @@ def test_settings_change_the_predictions(settings, by_default):
 
 def test_inputs_are_learned_in_any_units():
     rng = np.random.default_rng(0)
-    told = rng.normal(size=400)
+    inputs = rng.normal(size=400)
     y = np.zeros(400)
-    y[1:] = told[:-1] + 0.1 * rng.normal(size=399)
+    y[1:] = inputs[:-1] + 0.1 * rng.normal(size=399)
     for unit in (1e-9, 1e9):
-        summary = forecast(y, lags=3, inputs=unit * told[:, None]).summary()
+        summary = forecast(y, lags=3, inputs=unit * inputs[:, None]).summary()
         assert summary["rms"]["linear"] < 0.12
         assert summary["rms"]["greville"] < 0.13
 

@@ -55,7 +55,7 @@ def test_the_printed_recursion_stops_at_overflow():
 
 
 def test_table_1(sine):
-    """The reading that goes on for longer meets all three numbers of the paper."""
+    """The longest reading is close to all three numbers of the paper."""
     readings = sine.numbers["readings"]
     for which, factor in (("opium", 2), ("light", 2), ("dynamic", 3)):
         ours, theirs = readings["long"][which]["mean"], _sine.PAPER[which]
@@ -105,15 +105,15 @@ def test_workers_change_no_digit(sine):
 
 
 def test_a_job_alone_and_one_that_fails():
-    told = []
-    want = _workers.run_jobs([("ecg_run", {"seed": 3})], told.append)
-    assert told == [0]
+    reported = []
+    want = _workers.run_jobs([("ecg_run", {"seed": 3})], reported.append)
+    assert reported == [0]
     assert _workers.run_alone("ecg_run", {"seed": 3}, lambda done: None) == want[0]
     with pytest.raises(paper.WorkerError, match="A worker process failed: .*'nonsense'"):
         _workers.run_alone("sine_run", {"reading": "nonsense", "seed": 1}, lambda done: None)
     jobs = [("sine_run", {"reading": "nonsense", "seed": seed}) for seed in range(3)]
     with pytest.raises(paper.WorkerError, match="A worker process failed"):
-        _workers.run_jobs(jobs, told.append, n_workers=2)
+        _workers.run_jobs(jobs, reported.append, n_workers=2)
 
 
 def test_ecg(results):
@@ -152,18 +152,18 @@ def test_mnist(data_dir, monkeypatch):
     def run_here(function, job, advance):
         return json.loads(json.dumps(getattr(_mnist, function)(**job, advance=advance)))
 
-    told = {}
+    reported = {}
 
     class Progress:
         def __init__(self, what, total):
             self.what, self.total = what, total
 
         def __enter__(self):
-            told[self.what] = 0
+            reported[self.what] = 0
             return self.advance
 
         def advance(self, done):
-            told[self.what] += done
+            reported[self.what] += done
 
         def __exit__(self, *error):
             pass
@@ -175,7 +175,9 @@ def test_mnist(data_dir, monkeypatch):
     assert numbers["opium_60000"]["error"] < numbers["opium_10000"]["error"] + 2
     assert numbers["gains"]["1"] == numbers["light_60000"]["error"]
     assert numbers["gains"]["100"] == pytest.approx(numbers["gains"]["1"], abs=1)
-    assert told["mnist: OPIUM light, 60,000 digits"] == 70_001  # one row to see how wide it is
+    assert (
+        reported["mnist: OPIUM light, 60,000 digits"] == 70_001
+    )  # and one row for the number of units
     spread = numbers["light_spread"]
     assert [len(errors) for errors in spread.values()] == [1, 2, 2]
     assert spread["light_10000"] == _mnist.light_errors(

@@ -61,7 +61,7 @@ def test_the_report_shows_the_numbers(results, report):
     """Every cell of every table, in the order of the blocks."""
     page = (report / "report.html").read_text()
     cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?>(.*?)</td>", page)]
-    told = [
+    found = [
         cell.replace("`", "").replace("&", "&amp;")
         for result in results
         for block in result.blocks()
@@ -69,7 +69,7 @@ def test_the_report_shows_the_numbers(results, report):
         for row in block.rows
         for cell in row
     ]
-    assert cells[: len(told)] == told
+    assert cells[: len(found)] == found
     facts = json.loads((report / "results.json").read_text())
     assert facts["experiments"] == {result.name: result.numbers for result in results}
     assert sorted(facts["files"]) == sorted(file.name for file in report.iterdir())
@@ -121,7 +121,7 @@ CHROMIUM = next(
 
 # The page in frames as wide as a phone and as a desktop screen; what was found becomes text.
 FRAMES = """<!doctype html><title>frames</title><body><script>
-const told = [];
+const found = [];
 let left = 2;
 for (const width of [390, 1200]) {
   const frame = document.createElement("iframe");
@@ -130,10 +130,10 @@ for (const width of [390, 1200]) {
     const page = frame.contentDocument;
     const images = [...page.images];
     const broken = images.filter(image => !image.complete || !image.naturalWidth).length;
-    told.push(`width ${width} images ${images.length} broken ${broken} ` +
+    found.push(`width ${width} images ${images.length} broken ${broken} ` +
               `over ${page.documentElement.scrollWidth - width} ` +
               `paper ${frame.contentWindow.getComputedStyle(page.body).backgroundColor}`);
-    if (!--left) document.body.textContent = told.sort().join("\\n") + " end";
+    if (!--left) document.body.textContent = found.sort().join("\\n") + " end";
   };
   frame.src = "report.html";
   document.body.append(frame);
@@ -179,11 +179,11 @@ def test_the_report_in_a_browser(served, tmp_path, dark):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "CONSOLE" not in seen.stderr  # no errors, no warnings
-    told = re.findall(
+    found = re.findall(
         r"width (\d+) images (\d+) broken (\d+) over (-?\d+) paper rgb\((\d+)", seen.stdout
     )
-    assert [int(line[0]) for line in told] == [1200, 390]
-    for _, images, broken, over, paper_red in told:
+    assert [int(line[0]) for line in found] == [1200, 390]
+    for _, images, broken, over, paper_red in found:
         assert (int(images), int(broken)) == (4, 0)
         assert int(over) <= 0  # no horizontal scrolling
         assert (int(paper_red) < 100) == dark

@@ -52,7 +52,7 @@ def forecast(
     random_state : int, default=0
         Seeds the hidden layer.
     progress : callable, optional
-        Told how it goes; see `greville.progress`.
+        Called as the work goes on; see `greville.progress`.
 
     Returns
     -------

@@ -152,8 +152,10 @@ def _verdict(n: int, burn_in: int, rms: dict[str, float], ratio: dict[str, float
     if max(rms.values()) == 0:
         return "Nothing to predict: the series does not change."
     worst = max(ratio.values())
-    said = "Worth it" if worst < 0.98 else "No better than the simpler" if worst < 1.02 else "Worse"
+    verdict = (
+        "Worth it" if worst < 0.98 else "No better than the simpler" if worst < 1.02 else "Worse"
+    )
     return (
-        f"{said}: greville's error is {ratio['persistence']:.2g} of persistence's and "
+        f"{verdict}: greville's error is {ratio['persistence']:.2g} of persistence's and "
         f"{ratio['linear']:.2g} of a linear predictor's."
     )
