@@ -117,23 +117,9 @@ def find_mnist(
     download: bool = True,
     progress: Progress = silent,
 ) -> Path:
-    """The folder that holds the four files of `mnist`, after the download if there was one.
+    """The folder that holds the four files, checked, after the download if there was one.
 
-    Parameters
-    ----------
-    directory : path, optional
-    download : bool, default=True
-    progress : callable, optional
-        As in `mnist`.
-
-    Returns
-    -------
-    folder : Path
-
-    Raises
-    ------
-    DataError
-        If they are not found, or damaged.
+    The arguments and errors are those of `mnist`.
     """
     folder = _find(directory, download, progress)
     for name in FILES:

@@ -35,22 +35,10 @@ def forecast(
     ----------
     series : array-like of shape (n_samples,)
         NaN where a sample is missing.
-    lags : int, default=10
-        How many of the latest samples to predict from.
-    horizon : int, default=1
-        How many samples ahead to predict.
-    alpha : float or "auto", default="auto"
-        How fast the hidden layer forgets, as in `DynamicOpium`; 1 never does.
-    hidden : int, transformer or "auto", default="auto"
-        The hidden layer, as in `ELMRegressor`.
-    solver : str or solver object, optional
-        What learns the weights of the hidden layer, instead of what `alpha` says.
+    lags, horizon, alpha, hidden, solver, interval, random_state
+        As in `Forecaster`.
     inputs : array-like of shape (n_samples, n_inputs), optional
         What else is known at the time of each sample, for the prediction made then.
-    interval : float, default=0.9
-        The part of the targets that should lie between `lower` and `upper`.
-    random_state : int, default=0
-        Seeds the hidden layer.
     progress : callable, optional
         Called as the work goes on; see `greville.progress`.
 
@@ -71,15 +59,8 @@ def forecast(
     True
     """
     columns = as_columns(series, inputs, "series")
-    model = Forecaster(
-        lags,
-        horizon,
-        alpha=alpha,
-        hidden=hidden,
-        solver=solver,
-        interval=interval,
-        random_state=random_state,
-    )
+    settings = {"alpha": alpha, "hidden": hidden, "solver": solver, "interval": interval}
+    model = Forecaster(lags, horizon, **settings, random_state=random_state)
     n, parts = len(columns), []
     if n < lags:
         raise ValueError(
