@@ -70,7 +70,7 @@ reproduction: $(VENV)/demo
 	rm -rf docs/reproduction
 	$(BIN)/greville paper --out docs/reproduction
 	rm docs/reproduction/report.html
-	$(BIN)/python -m greville.paper._markdown docs/reproduction > docs/reproduction.md
+	$(BIN)/python -m greville.paper.markdown docs/reproduction > docs/reproduction.md
 
 clean:
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
@@ -96,7 +96,7 @@ $(VENV)/dev: $(VENV)/base pyproject.toml
 	@$(INSTALL) --no-build-isolation --editable '.[dev]'
 	@touch $@ $(VENV)/test $(VENV)/demo
 
-# The peers have an environment of their own.
+# The libraries to compare with have an environment of their own.
 .venv-bench/ready: constraints.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-bench
 	@.venv-bench/$(PIP) hatchling editables

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from greville.paper._measure import environment
+from greville.paper.measure import environment
 
 from . import (
-    _machine,
-    _report,
     accuracy,
     drift,
     exactness,
     exits,
     forgetting,
     growth,
+    machine,
     mnist,
+    report,
     soak,
     startup,
     streaming,
@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"),
                         help="where speed.json, speed.md and speed.png go")  # fmt: skip
     parser.add_argument("--full", action="store_true",
-                        help="peers that take many minutes, too")  # fmt: skip
+                        help="also libraries that take many minutes")  # fmt: skip
     options = parser.parse_args()
     unknown = [name for name in options.cases if name not in known]
     if unknown:
@@ -78,21 +78,21 @@ def main() -> int:
 
 def _measure(names: list[str], folder: Path, full: bool) -> None:
     print("== the machine", flush=True)
-    machine = _machine.measure()
+    limits = machine.measure()
     print(
-        f"  dgemm {machine.gemm['float64'] / 1e9:.0f}, sgemm {machine.gemm['float32'] / 1e9:.0f} "
-        f"GF/s; memory {machine.bandwidth / 1e9:.1f} GB/s"
+        f"  dgemm {limits.gemm['float64'] / 1e9:.0f}, sgemm {limits.gemm['float32'] / 1e9:.0f} "
+        f"GF/s; memory {limits.bandwidth / 1e9:.1f} GB/s"
     )
-    matches: list[Any] = []
+    comparisons: list[Any] = []
     more: dict[str, Any] = {}
     for name in names:
         print(f"== {name}", flush=True)
         if name in SPEED:
-            matches += SPEED[name](machine, full=full)
+            comparisons += SPEED[name](limits, full=full)
         else:
             more[name] = MORE[name]()
-        _report.save(
-            folder, matches, machine, environment(), more.get("growth"), more.get("startup")
+        report.save(
+            folder, comparisons, limits, environment(), more.get("growth"), more.get("startup")
         )
 
 

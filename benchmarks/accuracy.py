@@ -1,6 +1,6 @@
-"""How accurate the defaults are: tables against scikit-learn's, digits against published figures.
+"""Accuracy of the defaults: on tables next to scikit-learn, on digits next to published figures.
 
-docs/accuracy.md holds what this prints.
+The output is in docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from greville import (
     augment,
 )
 
-from ._measure import Array, mnist
+from .measure import Array, mnist
 
 RESULTS = Path(__file__).parent / "results"
 SHAPE = (28, 28)
@@ -93,7 +93,7 @@ METHODS: dict[str, tuple[Callable[[int], Any], Callable[[int], Any]]] = {
 
 
 def tabular() -> None:
-    """Everybody at their defaults, on the inputs as they are."""
+    """All methods with their defaults, on the inputs as they are."""
     scores, times = {}, dict.fromkeys(METHODS, 0.0)
     for table in _tables():
         scores[table.name] = _compared(table, times)
@@ -120,7 +120,7 @@ def _compared(table: Table, times: dict[str, float]) -> dict[str, float]:
         for seed, (train, test) in enumerate(folds):
             start = time.perf_counter()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of an MLP that did not converge, at its default
+                warnings.simplefilter("ignore")  # an MLP that has not converged
                 model = make(seed).fit(table.X[train], table.y[train])
                 scores.append(model.score(table.X[test], table.y[test]))
             times[name] += time.perf_counter() - start
@@ -152,7 +152,7 @@ def two_spirals(n: int) -> tuple[Array, Array]:
 
 
 def _ranks(scores: Array) -> Array:
-    """One for the best; those who are equal share."""
+    """1 for the best; equal ones share the mean of their ranks."""
     return np.array([1 + np.sum(scores > s) + (np.sum(scores == s) - 1) / 2 for s in scores])
 
 
@@ -194,7 +194,7 @@ def images() -> None:
 
 
 def criteria() -> None:
-    """Evidence against generalised cross-validation: which epsilon, and what comes of it."""
+    """The test error with epsilon chosen by evidence and by generalised cross-validation."""
     print("mean error (1 - accuracy, 1 - R²): by evidence, by generalised cross-validation")
     for table in _tables():
         if table.name not in ("iris", "Friedman 3", "breast_cancer", "diabetes"):
@@ -205,7 +205,7 @@ def criteria() -> None:
 
 
 def _by_criteria(table: Table, n: int, seed: int) -> tuple[float, float]:
-    """The test error with 100 units and n rows, for each way to choose."""
+    """The test errors with 100 units and n rows, for both ways to choose."""
     order = np.random.RandomState(seed).permutation(len(table.X))
     train, test = order[:n], order[n:]
     kind = ELMClassifier if table.classes else ELMRegressor

@@ -1,7 +1,7 @@
-"""How soon a change is noticed: DriftMonitor next to river's ADWIN and Page-Hinkley.
+"""The delay until a change is detected: DriftMonitor next to ADWIN and Page-Hinkley of river.
 
-All see the same errors, divided by their predicted spread. Each gets the most sensitive setting of
-a list that raises at most a few false alarms on streams without a change.
+All get the same errors, divided by their predicted standard deviations. Each has the most sensitive
+setting of a list that raises at most a few false alarms on streams without a change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from greville import DynamicOpium, RandomLayer
 from greville.datasets import sine_switch
 from greville.monitor import DriftMonitor
 
-from ._measure import Array
+from .measure import Array
 
 LENGTH, CHANGE, STREAMS, FALSE_ALARMS = 4000, 2000, 40, 3
 Detector = Callable[[Array], list[int]]
@@ -26,7 +26,7 @@ Detector = Callable[[Array], list[int]]
 def run() -> None:
     if not hasattr(
         csv.DictReader, "__class_getitem__"
-    ):  # river 0.26 needs it, Python 3.11 has none
+    ):  # river 0.26 needs it, and Python 3.11 does not have it
         csv.DictReader.__class_getitem__ = classmethod(lambda cls, item: cls)  # type: ignore
     try:
         from river.drift import ADWIN, PageHinkley
@@ -95,7 +95,7 @@ def _sine() -> Iterator[Array]:
 
 
 def _linear(progress: Callable[[Array], Array]) -> Iterator[Array]:
-    """A linear rule that turns into another, learned with a memory of 1000 rows."""
+    """A linear rule that changes into another, learned with a memory of 1000 rows."""
     share = progress(np.arange(LENGTH))[:, None]
     for seed in range(STREAMS):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""How far the weights are from the SVD's, and the prequential record from the loop's."""
+"""Differences of the weights from those of an SVD, and of prequential records from a loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from greville import DynamicOpium, Greville, Opium, OpiumLight, RandomLayer
 
-from ._measure import Array, mnist, relative_error
+from .measure import Array, mnist, relative_error
 
 
 def run() -> None:

@@ -1,7 +1,7 @@
-"""Whether commands end as they should: with an exit code, never with a signal.
+"""Whether commands end with the right exit code, and never by a signal such as SIGSEGV.
 
-Each case is one way to leave while files are still being read: an error, a closed pipe, a signal,
-or all rows done. They run three at a time, so that threads come late.
+Each case ends while files are still being read: by an error, a closed pipe, a signal, or with all
+rows done. Three run at a time, so that threads are delayed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
 def run(runs: int | None = None) -> None:
     runs = runs or int(os.environ.get("GREVILLE_EXITS", RUNS))
     with tempfile.TemporaryDirectory() as folder:
-        cases = prepared(Path(folder), megabytes=60)
+        cases = prepare(Path(folder), megabytes=60)
         for name, case, wanted in cases:
             start = time.monotonic()
-            codes = counted(case, runs)
+            codes = exit_codes(case, runs)
             wrong = sum(n for code, n in codes.items() if code != wanted)
             print(
                 f"  {name:<34} {runs} runs, {wrong} wrong: {dict(codes)} "
@@ -42,14 +42,14 @@ def run(runs: int | None = None) -> None:
             )
 
 
-def counted(case: Callable[[], int], runs: int) -> Counter[int]:
-    """The exit codes of so many runs, three at a time."""
-    with _listening(), ThreadPoolExecutor(AT_ONCE) as pool:
+def exit_codes(case: Callable[[], int], runs: int) -> Counter[int]:
+    """The exit codes of the runs, and how often each occurred; three run at a time."""
+    with _default_signals(), ThreadPoolExecutor(AT_ONCE) as pool:
         return Counter(pool.map(lambda _: case(), range(runs)))
 
 
-def prepared(folder: Path, megabytes: int) -> list[tuple[str, Callable[[], int], int]]:
-    """Cases: a name, what runs it and gives its exit code, and the code that is right."""
+def prepare(folder: Path, megabytes: int) -> list[tuple[str, Callable[[], int], int]]:
+    """Cases: a name, a function that runs it and returns its exit code, and the right exit code."""
     big, ragged, jsonl = folder / "big.csv.gz", folder / "ragged.csv", folder / "big.jsonl"
     small, model = folder / "small.csv", folder / "m.greville"
     lines = list(_lines(megabytes * 20_000))
@@ -68,10 +68,10 @@ def prepared(folder: Path, megabytes: int) -> list[tuple[str, Callable[[], int],
     return [
         ("train, no such target", _command("train", big, "--target", "nope"), 2),
         ("train, a ragged row", _command("train", ragged, "--target", "y", "--hidden", "20"), 2),
-        ("predict into a closed pipe", _into_head("predict", model, big), 0),
+        ("predict into a closed pipe", _into_closed_pipe("predict", model, big), 0),
         ("score", _command("score", model, small, "--json"), 0),
-        ("train, SIGTERM", _signalled(signal.SIGTERM, big), 143),
-        ("train, SIGINT", _signalled(signal.SIGINT, big), 130),
+        ("train, SIGTERM", _with_signal(signal.SIGTERM, big), 143),
+        ("train, SIGINT", _with_signal(signal.SIGINT, big), 130),
         ("train, a broken line of JSON", _command("train", jsonl, "--target", "y"), 2),
     ]
 
@@ -100,8 +100,8 @@ def _command(*arguments: object) -> Callable[[], int]:
     return case
 
 
-def _into_head(*arguments: object) -> Callable[[], int]:
-    """A reader that takes one line and goes."""
+def _into_closed_pipe(*arguments: object) -> Callable[[], int]:
+    """Read one line of the output, then close the pipe."""
 
     def case() -> int:
         process = subprocess.Popen(
@@ -119,8 +119,8 @@ def _into_head(*arguments: object) -> Callable[[], int]:
 
 
 @contextmanager
-def _listening() -> Iterator[None]:
-    """Children have the signals of a shell's foreground, whatever this was started from."""
+def _default_signals() -> Iterator[None]:
+    """Give child processes default signal handlers, also where this process ignores signals."""
     defaults: dict[signal.Signals, Any] = {
         signal.SIGINT: signal.default_int_handler,
         signal.SIGTERM: signal.SIG_DFL,
@@ -135,8 +135,8 @@ def _listening() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _signalled(number: int, data: Path) -> Callable[[], int]:
-    """A signal while files are read."""
+def _with_signal(number: int, data: Path) -> Callable[[], int]:
+    """Send a signal while files are read."""
 
     def case() -> int:
         process = subprocess.Popen(
@@ -155,7 +155,7 @@ def _signalled(number: int, data: Path) -> Callable[[], int]:
 
 
 def catches(pid: int, number: int) -> bool:
-    """Whether a process has a handler for a signal by now."""
+    """Whether a process has installed a handler for a signal."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:

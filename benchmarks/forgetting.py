@@ -1,4 +1,4 @@
-"""Ways to forget: the paper's rule, a floor, and forgetting only where the data are.
+"""Rules of forgetting: that of the paper, one with a floor, and one along the row only.
 
 ``python -m benchmarks forgetting`` prints the tables of docs/forgetting.md and draws its figure.
 """
@@ -13,17 +13,17 @@ import numpy as np
 
 from greville import DynamicOpium, RandomLayer
 from greville.datasets import ecg, sine_switch
-from greville.paper._printed import printed_opium
-from greville.solvers import dynamic
+from greville.paper.printed import printed_opium
 
-from ._measure import Array
+from .measure import Array
 
 ALPHA, EPSILON, SAMPLES, CHANGE = 1.003, 1e-3, 100_000, 50_000
+AUTO_FLOOR = 1e-9  # of floor="auto", squared, relative to the mean square activation
 FIGURE = Path(__file__).parent.parent / "docs" / "forgetting.png"
 
 
 def directional(H: Array, y: Array, epsilon: float, alpha: float) -> Array:
-    """Errors of least squares that forgets only along the row that comes, in float64.
+    """Errors of least squares that forgets only along the current row, in float64.
 
     The information I loses (1 - λ)·Iaa'I/(a'Ia) and gains aa' (Kulhavý 1984; Cao & Schwartz 2000;
     SIFt-RLS, Lai & Bernstein 2024, does the same for several rows at once).
@@ -46,7 +46,7 @@ def directional(H: Array, y: Array, epsilon: float, alpha: float) -> Array:
     return errors
 
 
-def recorded(floor: float | str | None) -> Callable[[Array, Array], Array]:
+def errors_with_floor(floor: float | str | None) -> Callable[[Array, Array], Array]:
     def errors(H: Array, y: Array) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -57,9 +57,9 @@ def recorded(floor: float | str | None) -> Callable[[Array, Array], Array]:
 
 RULES: dict[str, Callable[[Array, Array], Array]] = {
     "as printed": lambda H, y: printed_opium(H, y, EPSILON, ALPHA)[1],
-    "floor=None: the same on a root": recorded(None),
-    'floor="auto"': recorded("auto"),
-    "floor=0.1": recorded(0.1),
+    "floor=None: the same on a root": errors_with_floor(None),
+    'floor="auto"': errors_with_floor("auto"),
+    "floor=0.1": errors_with_floor(0.1),
     "forgetting along the row only": lambda H, y: directional(H, y, EPSILON, ALPHA),
 }
 
@@ -87,12 +87,7 @@ def run() -> None:
 
 
 def _with_part(part: float, H: Array, y: Array) -> tuple[float, float]:
-    before = dict(dynamic._AUTO_FLOOR)
-    try:
-        dynamic._AUTO_FLOOR["d"] = part
-        e = recorded("auto")(H, y)
-    finally:
-        dynamic._AUTO_FLOOR.update(before)
+    e = errors_with_floor(float(np.sqrt(part * np.mean(H**2))))(H, y)
     return float(np.abs(e[1000:]).max()), _rms(e[-1000:])
 
 
@@ -104,10 +99,10 @@ def _rms(errors: Array) -> float:
 def _draw(errors: dict[str, Array], parts: Array, curve: Array) -> None:
     from matplotlib.figure import Figure
 
-    from greville.paper._draw import _COLOURS, style
+    from greville.paper.figures import COLOURS, style
 
-    colours = _COLOURS[False]
-    looks = dict(
+    colours = COLOURS[False]
+    line_styles = dict(
         zip(
             errors,
             [
@@ -125,7 +120,7 @@ def _draw(errors: dict[str, Array], parts: Array, curve: Array) -> None:
         left, right = figure.subplots(1, 2, width_ratios=[1.6, 1])
         for name, e in errors.items():
             sizes = np.abs(e).reshape(-1, 500).max(axis=1)
-            colour, line = looks[name]
+            colour, line = line_styles[name]
             left.semilogy(np.arange(len(sizes)) * 500 + 500, sizes, line, color=colour, label=name)
         left.set(xlabel="sample", ylabel="largest error of 500 samples", ylim=(1e-13, 1e9))
         left.axvline(CHANGE, color="0.3", lw=0.8, ls=":")
@@ -133,7 +128,7 @@ def _draw(errors: dict[str, Array], parts: Array, curve: Array) -> None:
         left.legend(fontsize=8, loc="upper left", ncols=2)
         right.loglog(parts, curve[:, 0], "-", color=colours["bad"], label="largest error")
         right.loglog(parts, curve[:, 1], "--", color=colours["opium"], label="RMS at the end")
-        right.axvline(dynamic._AUTO_FLOOR["d"], color="0.3", lw=0.8, ls=":")
+        right.axvline(AUTO_FLOOR, color="0.3", lw=0.8, ls=":")
         right.set(xlabel="floor² / mean square activation", ylabel="error")
         right.legend(fontsize=8)
         figure.savefig(FIGURE, dpi=130)

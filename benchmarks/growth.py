@@ -1,4 +1,4 @@
-"""Time and memory against the number of rows, which must not matter, and of hidden units."""
+"""Time and memory by the number of rows, of which memory must not depend, and of hidden units."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from greville import ELMRegressor, Opium, RandomLayer
-from greville.paper._measure import PeakMemory
+from greville.paper.measure import PeakMemory
 
-from ._measure import Array, in_a_fresh_process, seconds
+from .measure import Array, in_a_fresh_process, seconds
 
 UNITS, CHUNK = 500, 1_000
 
@@ -48,16 +48,14 @@ def _rows(n: int) -> dict[str, float]:
 
 
 def _units(M: int) -> dict[str, float]:
-    """One fit, and what it holds beside one block of activations."""
-    from greville.solvers._rows import block_length
-
+    """One fit, and its memory without one block of activations, in M x M matrices."""
     _warm_up(np.float32)
     X, y = (np.concatenate(part) for part in zip(*_generated(2 * M, np.float32), strict=True))
     model = ELMRegressor(RandomLayer(M), Opium(1e-1), random_state=0, standardize=False)
     memory = PeakMemory()
     took = seconds(lambda: model.fit(X, y))
     megabytes = memory.beyond or 0.0
-    block = min(len(X), block_length(M, np.float32)) * M * 4 / 2**20
+    block = min(len(X) * M * 4 / 2**20, np.clip(M**2 * 2 / 2**20, 32, 128))
     return {
         "M": M,
         "seconds": took,
@@ -67,6 +65,6 @@ def _units(M: int) -> dict[str, float]:
 
 
 def _warm_up(dtype: Any) -> None:
-    """What a first fit loads, it loads once."""
+    """Load what only the first fit loads."""
     X = np.random.default_rng(0).normal(size=(300, 10)).astype(dtype)
     ELMRegressor(RandomLayer(50), Opium(1e-3), random_state=0).fit(X, X[:, 0])

@@ -18,7 +18,7 @@ from greville import (
 )
 from greville.datasets import sine_switch
 
-from ._measure import Array, relative_error, seconds
+from .measure import Array, relative_error, seconds
 
 ROWS, UNITS, CHUNK, TIMES = 1_000_000, 50, 1000, 10
 EPSILON, ALPHA, WINDOW = 1e-3, 1.003, 1000
@@ -73,7 +73,7 @@ def _ridge(H: Array, Y: Array, ridge: float) -> Array:
 
 
 def _fading(H: Array, Y: Array) -> Array:
-    """What is older than 15,000 rows counts less than 1e-19; the floor is far below the data."""
+    """Rows older than 15,000 count less than 1e-19; the floor is far below the data."""
     H, Y = H[-15_000:], Y[-15_000:]
     root = (2 - ALPHA) ** (np.arange(len(H) - 1, -1, -1.0) / 2)[:, None]
     return np.linalg.lstsq(root * H, root * Y)[0]

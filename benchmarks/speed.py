@@ -1,24 +1,24 @@
-"""Ours next to every peer that can do the same job."""
+"""greville next to every library that can do the same job."""
 
 from __future__ import annotations
 
 from greville import DynamicOpium, Opium, OpiumLight, datasets
 
-from . import _players as players
-from ._contest import OURS, Contestant, Match, hold
-from ._machine import Machine
+from . import runners
+from .comparison import OURS, Candidate, Comparison, compare
+from .machine import Machine
 
 FORGETTING = 0.997
 
 
-def bulk(machine: Machine, *, full: bool = False) -> list[Match]:
+def bulk(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """MNIST, one pass, everything from the pixels to the output weights."""
     try:
         datasets.mnist()
     except datasets.DataError as error:
         print(f"  left out: {error}")
         return []
-    matches = []
+    comparisons = []
     for M, n, rounds in (
         (1000, 10_000, 5),
         (2000, 10_000, 5),
@@ -27,148 +27,152 @@ def bulk(machine: Machine, *, full: bool = False) -> list[Match]:
     ):
         for dtype in ("float32", "float64"):
             args = (M, n, dtype)
-            contestants = [
-                Contestant(OURS, players.greville_bulk, args),
-                Contestant("hpelm (batches of 1000)", players.hpelm_bulk, (*args, 1000)),
-                Contestant("hpelm (batches of 5000)", players.hpelm_bulk, (*args, 5000)),
-                Contestant("scikit-learn Ridge", players.ridge_bulk, (*args, False)),
-                Contestant("scikit-learn-intelex Ridge", players.ridge_bulk, (*args, True)),
+            candidates = [
+                Candidate(OURS, runners.greville_bulk, args),
+                Candidate("hpelm (batches of 1000)", runners.hpelm_bulk, (*args, 1000)),
+                Candidate("hpelm (batches of 5000)", runners.hpelm_bulk, (*args, 5000)),
+                Candidate("scikit-learn Ridge", runners.ridge_bulk, (*args, False)),
+                Candidate("scikit-learn-intelex Ridge", runners.ridge_bulk, (*args, True)),
             ]
             if M <= 2000 or full:
-                contestants += [
-                    Contestant("pyoselm, at once", players.pyoselm_bulk, (*args, n), rounds=1),
-                    Contestant("pyoselm, by 1000", players.pyoselm_bulk, (*args, 1000), rounds=1),
+                candidates += [
+                    Candidate("pyoselm, at once", runners.pyoselm_bulk, (*args, n), rounds=1),
+                    Candidate("pyoselm, by 1000", runners.pyoselm_bulk, (*args, 1000), rounds=1),
                 ]
             needed = n * M**2 + 2 * n * 784 * M + M**3 / 3 + 2 * n * M * 10
             job = f"M = {M}, n = {n:,}, {dtype}"
             limit = machine.product(needed, dtype)
-            fewer = 1 if M > 4000 and dtype == "float64" else rounds  # a quarter of an hour else
-            matches.append(hold("bulk", job, "s", contestants, fewer, limit))
-    return matches
+            fewer = (
+                1 if M > 4000 and dtype == "float64" else rounds
+            )  # more take a quarter of an hour
+            comparisons.append(compare("bulk", job, "s", candidates, fewer, limit))
+    return comparisons
 
 
-def chunks(machine: Machine, *, full: bool = False) -> list[Match]:
+def chunks(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """Predict then learn, in chunks; the weights are there after each."""
-    matches = []
+    comparisons = []
     for M in (500, 2000):
         for length in (1, 10, 100, 1000):
             rounds = {1: 60, 10: 20, 100: 8, 1000: 4}[length]
             args = (M, length, rounds)
             few = 3 if M == 2000 else 6
-            contestants = [
-                Contestant(OURS, players.greville_chunks, (*args, Opium(1e-3))),
-                Contestant(
-                    "greville, nothing given",
-                    players.greville_chunks,
+            candidates = [
+                Candidate(OURS, runners.greville_chunks, (*args, Opium(1e-3))),
+                Candidate(
+                    "greville, defaults",
+                    runners.greville_chunks,
                     (*args, None),
-                    another="another model: with a bias, an intercept, and ε chosen",
+                    difference="another model: with a bias, an intercept, and ε chosen",
                 ),
-                Contestant("pyoselm", players.pyoselm_chunks, (*args, False), few),
-                Contestant("pyoselm (Woodbury)", players.pyoselm_chunks, (*args, True), few),
-                Contestant("hpelm", players.hpelm_chunks, args, few),
-                Contestant("scikit-learn Ridge, again", players.ridge_chunks, args, few),
+                Candidate("pyoselm", runners.pyoselm_chunks, (*args, False), few),
+                Candidate("pyoselm (Woodbury)", runners.pyoselm_chunks, (*args, True), few),
+                Candidate("hpelm", runners.hpelm_chunks, args, few),
+                Candidate("scikit-learn Ridge, refitted", runners.ridge_chunks, args, few),
             ]
             limit = 1e6 * machine.product(M**2 + 2 * 20 * M)
-            matches.append(
-                hold("chunks", f"M = {M}, {length} rows", "µs/row", contestants, rounds, limit)
+            comparisons.append(
+                compare("chunks", f"M = {M}, {length} rows", "µs/row", candidates, rounds, limit)
             )
-    return matches
+    return comparisons
 
 
-def single(machine: Machine, *, full: bool = False) -> list[Match]:
+def single(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """Predict one row, then learn it: recursive least squares."""
-    matches = []
+    comparisons = []
     for M, length, rounds in ((10, 2000, 9), (100, 2000, 9), (1000, 256, 9), (4000, 64, 7)):
         args = (M, length, rounds)
-        contestants = [
-            Contestant(OURS, players.greville_single, (*args, Opium(1e-3))),
-            Contestant("the recursion as printed", players.printed_single, args),
-            Contestant("reservoirpy RLS", players.reservoirpy_single, (*args, "RLS")),
+        candidates = [
+            Candidate(OURS, runners.greville_single, (*args, Opium(1e-3))),
+            Candidate("the recursion as printed", runners.printed_single, args),
+            Candidate("reservoirpy RLS", runners.reservoirpy_single, (*args, "RLS")),
         ]
         if M <= 1000:
             few = None if M <= 100 else 2
-            contestants += [
-                Contestant("padasip RLS", players.padasip_single, (*args, "RLS"), few),
-                Contestant(
-                    "river BayesianLinearRegression", players.river_single, (*args, "Bayesian"), few
+            candidates += [
+                Candidate("padasip RLS", runners.padasip_single, (*args, "RLS"), few),
+                Candidate(
+                    "river BayesianLinearRegression", runners.river_single, (*args, "Bayesian"), few
                 ),
             ]
         limit = 1e6 * machine.reading(M**2 / 2)
-        matches.append(hold("single", f"M = {M}", "µs/row", contestants, rounds, limit))
-    return matches
+        comparisons.append(compare("single", f"M = {M}", "µs/row", candidates, rounds, limit))
+    return comparisons
 
 
-def light(machine: Machine, *, full: bool = False) -> list[Match]:
+def light(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """The same for OPIUM light: least mean squares."""
-    matches, plain = [], "another rule: steps that are not normalised"
+    comparisons, plain = [], "another rule: steps that are not normalised"
     for M, length, rounds in ((10, 2000, 9), (100, 2000, 9), (1000, 1000, 9), (4000, 500, 9)):
         args = (M, length, rounds)
-        contestants = [
-            Contestant(OURS, players.greville_single, (*args, OpiumLight(1.0))),
-            Contestant("eqs. (27)-(28) in NumPy", players.light_single, args),
-            Contestant("padasip NLMS", players.padasip_single, (*args, "NLMS")),
-            Contestant("reservoirpy LMS", players.reservoirpy_single, (*args, "LMS"), None, plain),
-            Contestant("river LinearRegression", players.river_single, (*args, "SGD"), None, plain),
+        candidates = [
+            Candidate(OURS, runners.greville_single, (*args, OpiumLight(1.0))),
+            Candidate("eqs. (27)-(28) in NumPy", runners.light_single, args),
+            Candidate("padasip NLMS", runners.padasip_single, (*args, "NLMS")),
+            Candidate("reservoirpy LMS", runners.reservoirpy_single, (*args, "LMS"), None, plain),
+            Candidate("river LinearRegression", runners.river_single, (*args, "SGD"), None, plain),
         ]
         limit = 1e6 * machine.reading(3 * M)
-        matches.append(hold("light", f"M = {M}", "µs/row", contestants, rounds, limit))
-    return matches
+        comparisons.append(compare("light", f"M = {M}", "µs/row", candidates, rounds, limit))
+    return comparisons
 
 
-def dynamic(machine: Machine, *, full: bool = False) -> list[Match]:
+def dynamic(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """The same for dynamic OPIUM: recursive least squares that forgets."""
-    matches = []
+    comparisons = []
     for M, length, rounds in ((10, 2000, 9), (100, 2000, 9), (1000, 256, 9), (4000, 64, 7)):
         args = (M, length, rounds)
         forgets = DynamicOpium(2 - FORGETTING, 1e-3)
-        contestants = [
-            Contestant(OURS, players.greville_single, (*args, forgets)),
-            Contestant("eqs. (31)-(33) as printed", players.printed_single, (*args, FORGETTING)),
-            Contestant("reservoirpy RLS", players.reservoirpy_single, (*args, "RLS", FORGETTING)),
+        candidates = [
+            Candidate(OURS, runners.greville_single, (*args, forgets)),
+            Candidate("eqs. (31)-(33) as printed", runners.printed_single, (*args, FORGETTING)),
+            Candidate("reservoirpy RLS", runners.reservoirpy_single, (*args, "RLS", FORGETTING)),
         ]
         if M <= 1000:
             few = None if M <= 100 else 2
-            contestants.append(
-                Contestant("padasip RLS", players.padasip_single, (*args, "RLS", FORGETTING), few)
+            candidates.append(
+                Candidate("padasip RLS", runners.padasip_single, (*args, "RLS", FORGETTING), few)
             )
         limit = 1e6 * machine.reading(M**2 / 2)
-        matches.append(hold("dynamic", f"M = {M}", "µs/row", contestants, rounds, limit))
-    return matches
+        comparisons.append(compare("dynamic", f"M = {M}", "µs/row", candidates, rounds, limit))
+    return comparisons
 
 
-def record(machine: Machine, *, full: bool = False) -> list[Match]:
+def record(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """The prediction of each of 10,000 rows before it is learned."""
-    matches = []
+    comparisons = []
     for M, rows in ((500, 1000), (1000, 500)):
         n = 10_000
-        contestants = [
-            Contestant(OURS, players.prequential_record, (M, n)),
-            Contestant("greville, row by row", players.loop_record, (M, n), 3),
-            Contestant("the recursion, in place", players.printed_record, (M, n, rows, True)),
-            Contestant("the recursion, as printed", players.printed_record, (M, n, rows, False)),
+        candidates = [
+            Candidate(OURS, runners.prequential_record, (M, n)),
+            Candidate("greville, row by row", runners.loop_record, (M, n), 3),
+            Candidate("the recursion, in place", runners.printed_record, (M, n, rows, True)),
+            Candidate("the recursion, as printed", runners.printed_record, (M, n, rows, False)),
         ]
         limit = 1e6 * machine.product(3.2 * M**2)
-        matches.append(hold("record", f"M = {M}, n = {n:,}", "µs/row", contestants, 5, limit))
-    return matches
+        comparisons.append(compare("record", f"M = {M}, n = {n:,}", "µs/row", candidates, 5, limit))
+    return comparisons
 
 
-def prediction(machine: Machine, *, full: bool = False) -> list[Match]:
+def prediction(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """Predictions alone, 1000 hidden units."""
-    M, matches = 1000, []
+    M, comparisons = 1000, []
     for length, repeats in ((1, 300), (100, 60), (100_000, 1)):
         args = (M, length, repeats)
         first = (
-            [Contestant("greville, predict_one", players.greville_prediction, (*args, True))]
+            [Candidate("greville, predict_one", runners.greville_prediction, (*args, True))]
             if length == 1
             else []
         )
-        contestants = [
+        candidates = [
             *first,
-            Contestant(OURS, players.greville_prediction, args),
-            Contestant("hpelm", players.hpelm_prediction, args),
-            Contestant("pyoselm", players.pyoselm_prediction, args),
-            Contestant("scikit-learn Ridge", players.ridge_prediction, args),
+            Candidate(OURS, runners.greville_prediction, args),
+            Candidate("hpelm", runners.hpelm_prediction, args),
+            Candidate("pyoselm", runners.pyoselm_prediction, args),
+            Candidate("scikit-learn Ridge", runners.ridge_prediction, args),
         ]
         limit = 1e6 * machine.product(2 * 20 * M + 2 * M)
-        matches.append(hold("prediction", f"{length:,} rows", "µs/row", contestants, 7, limit))
-    return matches
+        comparisons.append(
+            compare("prediction", f"{length:,} rows", "µs/row", candidates, 7, limit)
+        )
+    return comparisons

@@ -1,4 +1,4 @@
-"""How long it takes until something can be done: imports and the command."""
+"""The time that imports and the start of the command take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._measure import seconds
+from .measure import seconds
 
 SCRIPTS = {
     "import sklearn.base, scipy.linalg": ["-c", "import sklearn.base, scipy.linalg"],
@@ -22,7 +22,7 @@ SCRIPTS = {
 
 def run(rounds: int = 9) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in SCRIPTS}
-    for _ in range(rounds):  # interleaved: noise hits all alike
+    for _ in range(rounds):  # interleaved: noise affects all alike
         for name, arguments in SCRIPTS.items():
             times[name].append(seconds(lambda: _started(arguments)))  # noqa: B023
     base = next(iter(SCRIPTS))

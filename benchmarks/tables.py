@@ -1,4 +1,4 @@
-"""Files larger than memory should be: `greville train` on 2 GB, its memory and its speed.
+"""Time and memory of `greville train` on files of 2 GB.
 
 The yardsticks are pyarrow reading the same file and doing nothing with it, and the library learning
 as many rows that are in memory already. Training should take at most twice the slower of the two.
@@ -21,7 +21,7 @@ from pyarrow import csv, parquet
 
 from greville import ELMRegressor
 
-from ._measure import in_a_fresh_process
+from .measure import in_a_fresh_process
 
 BYTES, COLUMNS, UNITS = 2_000_000_000, 20, 500
 

@@ -1,4 +1,4 @@
-"""Makes the data beside it: invented, and the same every time.
+"""Writes the synthetic example data into this folder, the same every time.
 
 python examples/make_data.py
 """
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def houses(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
-    """Numbers, text, dates, true or false, and gaps."""
+    """Numbers, text, dates, booleans, and missing values."""
     rows = []
     for _ in range(n):
         area, rooms = rng.uniform(30, 200), int(rng.integers(1, 7))
@@ -40,7 +40,7 @@ def houses(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
 
 
 def machines(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
-    """Three states of a machine, seen through noisy sensors."""
+    """Three states of a machine, and the readings of noisy sensors."""
     rows = []
     for _ in range(n):
         state = str(rng.choice(["good", "worn", "broken"], p=[0.6, 0.3, 0.1]))
@@ -59,7 +59,7 @@ def machines(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
 
 
 def sensor(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
-    """A sensor that should agree with three others, until it is replaced by another kind."""
+    """A sensor that depends on three others, and after 60 % of the lines in another way."""
     rows = []
     for i in range(n):
         a, b, c = rng.normal(size=3)
@@ -80,8 +80,8 @@ def main() -> None:
     rng = np.random.default_rng(1960)
     _write_csv("houses.csv", houses(rng, 800))
     _write_csv("more-houses.csv", houses(rng, 400))
-    asked = houses(rng, 12)
-    _write_csv("for-sale.csv", [{k: v for k, v in row.items() if k != "price"} for row in asked])
+    for_sale = houses(rng, 12)
+    _write_csv("for-sale.csv", [{k: v for k, v in row.items() if k != "price"} for row in for_sale])
     _write_csv("machines.csv", machines(rng, 900))
     lines = [json.dumps(row) + "\n" for row in sensor(rng, 2500)]
     (HERE / "sensor.jsonl").write_text("".join(lines))

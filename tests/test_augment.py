@@ -33,11 +33,13 @@ def test_nothing_moves_if_nothing_is_to_move(images):
     ids=str,
 )
 def test_pixels_are_where_scipy_finds_them(images, motion, monkeypatch):
-    places = []
-    sampled = augment._sampled
-    monkeypatch.setattr(augment, "_sampled", lambda *args: places.append(args[2]) or sampled(*args))
+    positions = []
+    interpolate = augment._interpolate
+    monkeypatch.setattr(
+        augment, "_interpolate", lambda *args: positions.append(args[2]) or interpolate(*args)
+    )
     moved = augment.distort(images, (7, 9), **{**STILL, **motion}, random_state=0)
-    [where] = places
+    [where] = positions
     for image, place, got in zip(images, where, moved, strict=True):
         expected = ndimage.map_coordinates(
             np.pad(image.reshape(7, 9), 3), place + 3, order=1, mode="constant"
@@ -49,17 +51,17 @@ def test_pixels_are_where_scipy_finds_them(images, motion, monkeypatch):
 
 def test_motions_have_the_sizes_asked_for():
     random = np.random.RandomState(0)
-    bends = augment._bends(200, (20, 20), 1.5, 3.0, random)
+    bends = augment._elastic_moves(200, (20, 20), 1.5, 3.0, random)
     assert np.sqrt(np.mean(bends**2)) == pytest.approx(1.5)
     grid = bends.reshape(200, 2, 20, 20)
     assert np.abs(np.diff(grid, axis=3)).mean() < 0.5
-    still = augment._matrices(5, 0.0, 0.0, 0.0, random)
+    still = augment._random_matrices(5, 0.0, 0.0, 0.0, random)
     np.testing.assert_array_equal(still, np.broadcast_to(np.eye(2), (5, 2, 2)))
-    turned = augment._matrices(500, np.pi / 6, 0.0, 0.0, random)
+    turned = augment._random_matrices(500, np.pi / 6, 0.0, 0.0, random)
     np.testing.assert_allclose(np.linalg.det(turned), 1)
     angles = np.arctan2(turned[:, 1, 0], turned[:, 0, 0])
     assert 0.45 < angles.max() <= np.pi / 6
-    zoomed = augment._matrices(500, 0.0, 0.2, 0.0, random)
+    zoomed = augment._random_matrices(500, 0.0, 0.2, 0.0, random)
     assert np.exp(-0.2) <= zoomed[:, 0, 0].min() < 0.86
     assert zoomed[:, 1, 1].max() <= np.exp(0.2)
     dot = np.zeros((300, 21 * 21))

@@ -1,4 +1,4 @@
-"""What the README and the docs say."""
+"""The code, the commands, the links and the numbers in the README and the docs."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from greville.cli._app import app
-from greville.paper._result import power
+from greville.paper.result import scientific
 
 from . import children
 
@@ -44,7 +44,7 @@ def test_the_readme_quotes_the_reproduction():
         assert f"{numbers['mnist'][run]['error']:.2f} %" in readme
         assert f"{numbers['mnist'][run]['seconds']:.0f} s" in readme
     for solver in ("opium", "light", "dynamic"):
-        assert power(numbers["sine"]["readings"]["long"][solver]["mean"]) in readme
+        assert scientific(numbers["sine"]["readings"]["long"][solver]["mean"]) in readme
 
 
 # What needs no environment of its own, and does not take minutes
@@ -66,13 +66,13 @@ def in_a_child(arguments, stdin, stdout):
     return children.forked(work)
 
 
-def run_line(line, said):
+def run_line(line, outputs):
     """A line of the docs: commands with pipes between them, and files at the ends."""
     with open(os.devnull, "rb") as nothing:
         given = nothing
         for stage in line.split(" | "):
             words = shlex.split(stage, comments=True)
-            out = Path(said) / f"{len(os.listdir(said))}"
+            out = Path(outputs) / f"{len(os.listdir(outputs))}"
             for mark in ("<", ">"):
                 if mark in words:
                     at = words.index(mark)
@@ -97,14 +97,14 @@ def test_commands_in_the_docs_run(page, tmp_path, monkeypatch):
     """All of them, one after the other, in a folder that has what a clone has."""
     for name in ("examples", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "said").mkdir()
+    (tmp_path / "outputs").mkdir()
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
     lines = [line for block in blocks for line in re.sub(r"\|\n\s*", "| ", block).splitlines()]
     lines = [line for line in lines if RUNNABLE.match(line)]
     assert len(lines) >= (5 if page.name == "README.md" else 25)
     for line in lines:
-        run_line(line, tmp_path / "said")
+        run_line(line, tmp_path / "outputs")
 
 
 def test_the_docs_name_every_command():

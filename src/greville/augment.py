@@ -1,7 +1,7 @@
-"""Images that move a little: each can be learned once, and never stored.
+"""Random distortions of images, for models that learn online.
 
-A model that learns online needs no second look at its data. So a data set of images can be shown to
-it again and again, every time shifted, turned, stretched and bent in another way.
+Such a model learns each row once and keeps none. So it can be trained on a stream of images that
+are shifted, rotated, stretched and bent in another way in every epoch, without storing them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sklearn.utils import check_array, check_random_state
 from .linalg import Array
 from .validation import check_length, check_number, naming
 
-# Images distorted at a time: enough to share the price of a call, few enough for the cache.
-_AT_ONCE = 256
+# Images distorted at a time: enough to share the cost of a call, few enough for the cache.
+_BATCH = 256
 
 
 def distort(
@@ -33,10 +33,10 @@ def distort(
     smoothness: float = 6.0,
     random_state: Any = None,
 ) -> Array:
-    """Each image shifted, turned, zoomed, sheared and bent at random.
+    """Shift, rotate, zoom, shear and bend each image at random.
 
-    Pixels in between are interpolated; outside the image there is zero. The defaults suit digits
-    of 28 x 28 pixels.
+    Values between pixels are interpolated; outside the image they are zero. The defaults suit
+    digits of 28 x 28 pixels.
 
     Parameters
     ----------
@@ -53,9 +53,10 @@ def distort(
     shear : float, default=0.2
         The largest shift of a row, in columns, per row from the centre.
     elastic : float, default=0.0
-        How far pixels move on their own: the root mean square along each axis, in pixels.
+        The root mean square of the additional movements of single pixels along each axis, in
+        pixels.
     smoothness : float, default=6.0
-        Over how many pixels these movements are alike.
+        The standard deviation, in pixels, of the Gaussian filter that smooths these movements.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -71,7 +72,7 @@ def distort(
     >>> augment.distort(X, (8, 8), shift=0.5, random_state=0).shape
     (1797, 64)
     """
-    X = _checked(X, shape)
+    X = _check_images(X, shape)
     for name, value in (
         ("shift", shift),
         ("rotation", rotation),
@@ -84,15 +85,15 @@ def distort(
     with naming("random_state"):
         random = check_random_state(random_state)
     distorted = np.empty_like(X)
-    for start in range(0, len(X), _AT_ONCE):
-        images = X[start : start + _AT_ONCE]
+    for start in range(0, len(X), _BATCH):
+        images = X[start : start + _BATCH]
         n = len(images)
-        matrices = _matrices(n, np.deg2rad(rotation), zoom, shear, random)
-        moves = shift * _symmetric(random, (n, 2))
-        places = _places(shape, matrices.astype(X.dtype), moves.astype(X.dtype))
+        matrices = _random_matrices(n, np.deg2rad(rotation), zoom, shear, random)
+        moves = shift * _uniform(random, (n, 2))
+        positions = _source_positions(shape, matrices.astype(X.dtype), moves.astype(X.dtype))
         if elastic > 0:
-            places += _bends(n, shape, elastic, smoothness, random).astype(X.dtype)
-        distorted[start : start + n] = _sampled(images, shape, places)
+            positions += _elastic_moves(n, shape, elastic, smoothness, random).astype(X.dtype)
+        distorted[start : start + n] = _interpolate(images, shape, positions)
     return distorted
 
 
@@ -115,7 +116,7 @@ def stream(
     shape : tuple of two int
         The rows and columns of an image.
     epochs : int, optional
-        How often each image is shown; without it, there is no end.
+        How often each image is returned; without it, the stream does not end.
     chunk : int, default=4096
         Images in a chunk.
     random_state : int, RandomState instance or None, default=None
@@ -140,7 +141,7 @@ def stream(
     >>> model.n_samples_seen_
     4500
     """
-    X, y = _checked(X, shape), np.asarray(y)
+    X, y = _check_images(X, shape), np.asarray(y)
     check_length("y", len(y), len(X))
     check_number("chunk", chunk, low=1, whole=True)
     if epochs is not None:
@@ -156,7 +157,7 @@ def stream(
         epoch += 1
 
 
-def _checked(X: Any, shape: Any) -> Array:
+def _check_images(X: Any, shape: Any) -> Array:
     with naming("X"):
         X = check_array(X, dtype=(np.float64, np.float32), order="C", input_name="X")
     pair = isinstance(shape, (tuple, list)) and len(shape) == 2
@@ -169,30 +170,30 @@ def _checked(X: Any, shape: Any) -> Array:
     return X
 
 
-def _symmetric(random: np.random.RandomState, size: Any) -> Array:
+def _uniform(random: np.random.RandomState, size: Any) -> Array:
     return random.uniform(-1, 1, size=size)
 
 
-def _matrices(
+def _random_matrices(
     n: int, angle: float, zoom: float, shear: float, random: np.random.RandomState
 ) -> Array:
-    """For each image the matrix that takes a place in the new one to one in the old."""
-    turn = angle * _symmetric(random, n)
-    stretch = np.exp(zoom * _symmetric(random, (n, 2)))
-    lean = shear * _symmetric(random, n)
-    cos, sin = np.cos(turn), np.sin(turn)
-    turned = np.array([[cos, -sin], [sin + lean, cos]])  # row, column
-    return np.moveaxis(turned, -1, 0) * stretch[:, :, None]
+    """For each image, the matrix from positions in the new image to positions in the old one."""
+    angles = angle * _uniform(random, n)
+    scale = np.exp(zoom * _uniform(random, (n, 2)))
+    slope = shear * _uniform(random, n)
+    cos, sin = np.cos(angles), np.sin(angles)
+    matrices = np.array([[cos, -sin], [sin + slope, cos]])  # row, column
+    return np.moveaxis(matrices, -1, 0) * scale[:, :, None]
 
 
-def _places(shape: tuple[int, int], matrices: Array, moves: Array) -> Array:
-    """Where each pixel of each new image comes from, of shape (n, 2, n_pixels)."""
+def _source_positions(shape: tuple[int, int], matrices: Array, moves: Array) -> Array:
+    """The position in the old image of each pixel of the new one, of shape (n, 2, n_pixels)."""
     centre = (np.array(shape, moves.dtype) - 1) / 2
     grid = np.indices(shape, dtype=moves.dtype).reshape(2, -1) - centre[:, None]
     return matrices @ grid + (centre + moves)[:, :, None]
 
 
-def _bends(
+def _elastic_moves(
     n: int, shape: tuple[int, int], size: float, smoothness: float, random: np.random.RandomState
 ) -> Array:
     """Smooth random movements of the pixels, of shape (n, 2, n_pixels)."""
@@ -203,13 +204,13 @@ def _bends(
     return moves.reshape(n, 2, -1)
 
 
-def _sampled(images: Array, shape: tuple[int, int], places: Array) -> Array:
-    """The images at these places, by interpolation between the four pixels around."""
+def _interpolate(images: Array, shape: tuple[int, int], positions: Array) -> Array:
+    """The images at these positions, by bilinear interpolation."""
     height, width = shape
     padded = np.pad(images.reshape(-1, height, width), ((0, 0), (1, 2), (1, 2)))
     flat = padded.reshape(len(images), -1)
-    row = np.clip(places[:, 0] + 1, 0, height + 1)  # there and beyond, all is zero
-    column = np.clip(places[:, 1] + 1, 0, width + 1)
+    row = np.clip(positions[:, 0] + 1, 0, height + 1)  # the padding is zero
+    column = np.clip(positions[:, 1] + 1, 0, width + 1)
     top, left = row.astype(np.intp), column.astype(np.intp)
     down, right = row - top, column - left
     first = top * (width + 3) + left

@@ -1,4 +1,4 @@
-"""A signal when the world has changed."""
+"""Drift detection: an alarm when the errors of a model change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .fields import count, each, finite, require, stored
 from .linalg import Array
 from .validation import check_number, naming
 
-# Errors that are remembered to compare with. More would make the ranks finer and cost memory.
+# The number of errors kept to compare with. More would make the ranks finer and take more memory.
 _MOST = 4096
 
-# The exponents ε of the bettors: small ones bet on tiny chances, large ones on slightly small ones.
+# The exponents ε of the bets: small ones win on tiny p-values, large ones on slightly small ones.
 _BOLDNESS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
 
-# Beyond the largest error remembered, chances fall off with this power of the error: tails heavier
-# than those of any distribution with a finite variance.
+# Beyond the largest error kept, p-values decrease with this power of the error: tails heavier than
+# those of any distribution with a finite variance.
 _TAIL = 2.0
 
 
@@ -45,17 +45,16 @@ def _check_fields(monitor: DriftMonitor) -> None:
     check=_check_fields,
 )
 class DriftMonitor:
-    """Watches the errors of a model and raises an alarm when they are not what they were.
+    """Raises an alarm when the errors of a model become larger than they were.
 
-    Feed it with prequential errors, best divided by their predicted spread. Each is compared with
-    those since the last alarm: p is the share of them that were as large. While nothing changes,
-    all p are equally likely, and bets that p is small win nothing on average. The statistic is the
-    Shiryaev-Roberts sum of such bets, R ← (1 + R)·ε p^(ε-1), averaged over bold and timid bettors
-    (ε from 0.05 to 0.95), for large changes and for slow ones. It grows by one a sample on average,
-    whatever the distribution of the errors. So the mean time to a false alarm,
-    at R >= 1/rate, is at least 1/rate samples, provided that errors are exchangeable until then and
-    have a variance: an error beyond the largest so far is taken to be as unlikely as in the
-    heaviest tails that allow one.
+    Pass it prequential errors, best together with their predicted standard deviations. Each is
+    compared with those since the last alarm: p is the share of them that were as large. While
+    nothing changes, all p are equally likely, and bets that p is small win nothing on average. The
+    statistic is the Shiryaev-Roberts sum of such bets, R ← (1 + R)·ε p^(ε-1), averaged over ε from
+    0.05, for large changes, to 0.95, for slow ones. It grows by one a sample on average, whatever
+    the distribution of the errors. So the mean time to a false alarm, at R >= 1/rate, is at least
+    1/rate samples, provided that errors are exchangeable until then and have a variance: an error
+    beyond the largest so far is taken to be as unlikely as in the heaviest tails that allow one.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ class DriftMonitor:
 
     Notes
     -----
-    A few microseconds a sample. It remembers up to 4096 errors.
+    A few microseconds a sample. Up to 4096 errors are kept.
 
     References
     ----------
@@ -107,15 +106,15 @@ class DriftMonitor:
         self._known: list[float] = []  # sizes of errors since the last alarm, sorted
 
     def update(self, error: float, std: float = 1.0) -> bool:
-        """See one more error; whether it raises an alarm.
+        """Add one error, and return whether it raises an alarm.
 
         Parameters
         ----------
         error : float
-            What was predicted wrongly.
+            The prediction error.
         std : float, default=1.0
-            How much was to be expected. While it is infinite, as before the first row, there is
-            nothing to be learned from the error.
+            The predicted standard deviation of the error. While it is infinite, as before the first
+            row, the error is ignored.
 
         Returns
         -------
@@ -129,7 +128,7 @@ class DriftMonitor:
         return self._see(abs(error), std)
 
     def update_many(self, errors: Any, std: Any = 1.0) -> Array:
-        """See many errors, one after the other.
+        """Add many errors, one after the other.
 
         Parameters
         ----------
@@ -139,7 +138,7 @@ class DriftMonitor:
         Returns
         -------
         alarms : ndarray of int
-            Which of them raised an alarm.
+            The indices of those that raised an alarm.
         """
         with naming("errors"):
             errors = np.asarray(errors, dtype=np.float64)
@@ -159,7 +158,7 @@ class DriftMonitor:
             return False
         size = size / std if std > 0 else (float("inf") if size > 0 else 0.0)
         u = log(self._chance(size))
-        most = 1e3 / self.rate  # what a bettor may carry over the warm-up
+        most = 1e3 / self.rate  # the most that a bet may hold after the warm-up
         self._bets = [
             min((1 + r) * e * exp(min((e - 1) * u, 500.0)), most)
             for r, e in zip(self._bets, _BOLDNESS, strict=True)
@@ -174,7 +173,7 @@ class DriftMonitor:
         return False
 
     def _chance(self, size: float) -> float:
-        """The share of errors that were as large; beyond the largest, extrapolated."""
+        """The p-value: the share of errors that were as large; extrapolated beyond the largest."""
         known = self._known
         n = len(known)
         if n and size > known[-1] > 0:

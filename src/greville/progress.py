@@ -1,4 +1,4 @@
-"""How long work says that it goes on: whoever starts it may pass something that listens."""
+"""Progress of long work: functions that accept `progress` call it as they go on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 Advance = Callable[[float], None]
-"""Called with what was done since the last call, in the units of the total."""
+"""Called with the amount done since the last call, in the units of the total."""
 
 Progress = Callable[[str, float], AbstractContextManager[Advance]]
-"""Called with what is being done and how much of it there is."""
+"""Called with the name of the work and its total amount; the context lasts as long as the work."""
 
 
 @contextmanager
 def silent(what: str, total: float) -> Iterator[Advance]:
-    """A `Progress` that tells nobody."""
+    """A `Progress` that does nothing."""
     yield lambda done: None

@@ -1,4 +1,4 @@
-"""What every public door checks, in one place: arguments are named, models survive errors."""
+"""Checks of arguments, with errors that name them, and models that are unchanged after an error."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ from sklearn.utils.validation import validate_data
 
 from .backend import Array
 
-FLOATS = (np.float64, np.float32)  # the first is what anything else becomes
-NUMBERS = (float, int, np.floating, np.integer)  # what learn_one takes for one
+FLOATS = (np.float64, np.float32)  # anything else is converted to the first
+NUMBERS = (float, int, np.floating, np.integer)  # types that learn_one accepts as a number
 
 
 @contextmanager
 def unchanged_on_error(*objects: Any) -> Iterator[None]:
-    """Put the attributes of `objects` back as they were if the block does not run to its end."""
+    """Restore the attributes of `objects` if the block raises.
+
+    They are restored as references: code in the block replaces attributes instead of changing
+    their values in place.
+    """
     before = [dict(vars(o)) for o in objects]
     try:
         yield
@@ -38,7 +42,7 @@ def unchanged_on_error(*objects: Any) -> Iterator[None]:
 
 
 def warn(message: str) -> None:
-    """A RuntimeWarning that points to the line which called into this package."""
+    """Issue a RuntimeWarning that points to the line which called into this package."""
     level, frame = 1, inspect.currentframe()
     while frame and frame.f_globals.get("__name__", "").startswith("greville."):
         level, frame = level + 1, frame.f_back
@@ -47,7 +51,7 @@ def warn(message: str) -> None:
 
 @contextmanager
 def naming(argument: str) -> Iterator[None]:
-    """Begin the message of an error with the argument it is about."""
+    """Prefix the message of an error in the block with the name of the argument."""
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
@@ -92,17 +96,17 @@ def check_rows(
                 raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
         else:
             _refuse_text(X)
-        if not _READS_ALL_FRAMES and _is_unread_frame(X):
-            X = _Named(X)
+        if not _READS_ALL_FRAMES and _needs_column_names(X):
+            X = _WithColumnNames(X)
         return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
 
 
-# Before 1.9 scikit-learn finds the names of columns by a protocol that polars 2 has given up, and
-# would take columns in another order without a word.
+# Before 1.9, scikit-learn reads column names through a protocol that polars 2 has dropped, and
+# would accept columns in another order without an error.
 _READS_ALL_FRAMES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
-def _is_unread_frame(X: Any) -> bool:
+def _needs_column_names(X: Any) -> bool:
     return (
         hasattr(X, "columns")
         and not hasattr(X, "iloc")
@@ -111,8 +115,8 @@ def _is_unread_frame(X: Any) -> bool:
     )
 
 
-class _Named:
-    """A frame with as much of that protocol as names need."""
+class _WithColumnNames:
+    """A frame with the part of that protocol that column names need."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -124,7 +128,7 @@ class _Named:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self._frame, dtype)
 
-    def __dataframe__(self) -> _Named:
+    def __dataframe__(self) -> _WithColumnNames:
         return self
 
     def column_names(self) -> list[str]:
@@ -170,7 +174,7 @@ def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
             f"{name}: expected one number for each of {n} outputs, got shape {np.shape(y)}."
         )
     if isinstance(y, int):
-        y = float(min(max(y, -(10**308)), 10**308))  # what is larger does not fit into any array
+        y = float(min(max(y, -(10**308)), 10**308))  # larger ones do not fit into an array
     with np.errstate(over="ignore"):
         checked = check_targets([y] if flat else np.asarray(y)[None], name, 1, dtype)
     check_magnitude(name, checked)
@@ -220,11 +224,13 @@ def check_magnitude(
 ) -> None:
     """Raise a ValueError if numbers are so large that sums of their squares may overflow.
 
-    Where `values` are in units that were learned, `passed` are the numbers as they came.
+    Where `values` are in learned units, `passed` are the same numbers as they were passed.
     """
-    limit, low, high = _largest(values.dtype), values.min(), values.max()
+    limit, low, high = _largest_number(values.dtype), values.min(), values.max()
     if np.isnan(low) or np.isnan(high):
-        raise ValueError(f"{name}: contains NaN; see what makes it so, and pass finite numbers.")
+        raise ValueError(
+            f"{name}: contains NaN; find out where it comes from, and pass finite numbers."
+        )
     weighted = "" if weight is None or weight.max() <= 1 else " with these sample weights"
     if weighted:
         limit /= float(np.sqrt(float(weight.max())))  # type: ignore[union-attr]
@@ -242,7 +248,7 @@ def check_magnitude(
 
 
 def check_representable(name: str, values: Array, dtype: Any) -> None:
-    """Raise a ValueError if numbers, or a little larger ones, do not exist in a dtype."""
+    """Raise a ValueError if numbers, or ones ten times as large, overflow in a dtype."""
     largest, limit = float(np.abs(values).max()), 0.1 * float(np.finfo(dtype).max)
     if largest > limit:
         raise ValueError(
@@ -252,22 +258,22 @@ def check_representable(name: str, values: Array, dtype: Any) -> None:
 
 
 def check_squares(name: str, value: float, dtype: Any) -> None:
-    """Raise a ValueError if the square of a parameter overflows or drowns everything else."""
-    if value > _largest(dtype):
+    """Raise a ValueError if sums of squares of a parameter may overflow."""
+    if value > _largest_number(dtype):
         raise ValueError(
             f"{name}={value!r}: in {np.dtype(dtype)} its square overflows; pass one below "
-            f"{_largest(dtype):.1g}."
+            f"{_largest_number(dtype):.1g}."
         )
 
 
 @cache
 def largest_square(dtype: Any) -> float:
-    """The sum of squares up to which nothing in an array is too large."""
-    return _largest(dtype) ** 2
+    """If the sum of squares of an array is below this, none of its numbers is too large."""
+    return _largest_number(dtype) ** 2
 
 
-def _largest(dtype: Any) -> float:
-    """What may be squared and summed a million million times."""
+def _largest_number(dtype: Any) -> float:
+    """The largest number of which 10^12 squares can be summed up."""
     return float(1e-6 * np.sqrt(np.finfo(dtype).max))
 
 
@@ -275,7 +281,7 @@ def _refuse_text(values: Any, advice: str = "Convert it to numbers first.") -> N
     """Raise a ValueError for text, numeric text included, and for dates."""
     try:
         array = np.asarray(values)
-    except TypeError as error:  # columns of kinds that do not go together
+    except TypeError as error:  # columns of types without a common one
         raise ValueError(f"expected numbers ({error}). {advice}") from error
     if array.dtype.kind in "USTMm" and array.size:
         raise ValueError(f"expected numbers, got {array.dtype} such as {array.flat[0]!r}. {advice}")
@@ -286,22 +292,22 @@ def _refuse_text(values: Any, advice: str = "Convert it to numbers first.") -> N
 
 
 class NotEnoughMemory(MemoryError):
-    """What was asked for does not fit into the memory of this machine."""
+    """The requested computation does not fit into the memory of this machine."""
 
 
 def check_memory(what: str, needed: float, advice: str) -> None:
-    """Raise a NotEnoughMemory, before anything is allocated, if so many bytes are not there."""
-    there = _memory()
-    if needed > there:
+    """Raise NotEnoughMemory, before anything is allocated, if `needed` bytes are not available."""
+    available = _memory()
+    if needed > available:
         raise NotEnoughMemory(
-            f"{what}: this takes {_in_words(needed)} of memory, and the machine has "
-            f"{_in_words(there)}; {advice}"
+            f"{what}: this takes {_readable(needed)} of memory, and the machine has "
+            f"{_readable(available)}; {advice}"
         )
 
 
 @cache
 def _memory() -> float:
-    """The bytes of memory that this process may use, as far as that can be known."""
+    """The bytes of memory that this process may use, as far as the system reports it."""
     limits = [2.0**47]
     with suppress(AttributeError, OSError, ValueError):
         limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
@@ -311,7 +317,7 @@ def _memory() -> float:
     return min(limits)
 
 
-def _in_words(n_bytes: float) -> str:
+def _readable(n_bytes: float) -> str:
     for unit, size in (("TB", 1e12), ("GB", 1e9)):
         if n_bytes >= size:
             return f"{n_bytes / size:,.1f} {unit}"
@@ -325,7 +331,7 @@ def check_something_counts(weight: Array | None) -> None:
 
 
 def check_length(name: str, got: int, n_rows: int) -> None:
-    """Raise a ValueError unless there is one of something for each row."""
+    """Raise a ValueError unless `got`, the length of an argument, is the number of rows."""
     if got != n_rows:
         raise ValueError(
             f"{name}: inconsistent numbers of samples: {got} of {name} for {n_rows} rows; "

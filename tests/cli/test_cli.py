@@ -1,17 +1,13 @@
 """The command, from outside."""
 
-import http.server
 import json
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,47 +16,20 @@ pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 from greville import __version__, paper
-from greville.datasets import _mnist
-from greville.paper import _exactness
-from greville.paper._result import Table
 
 from .. import children
 from ..children import GREVILLE, LIMIT
 from ..runner import invoke
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    """The quickest experiment, quicker."""
-    monkeypatch.setattr(_exactness, "UNITS", 20)
-    monkeypatch.setattr(_exactness, "ROWS", 60)
-
-
 @pytest.fixture
 def nowhere(monkeypatch, tmp_path):
-    """No MNIST in any folder, and nobody to ask for it."""
+    """No MNIST in any folder, and no network."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("GREVILLE_DATA", raising=False)
-    monkeypatch.setattr(_mnist, "HOMES", ("http://127.0.0.1:9/",))
-
-
-@pytest.fixture(scope="module")
-def results():
-    sine = paper.sine(runs=1, long_samples=12_000, long_runs=1, n_workers=1)
-    return [sine, paper.ecg(runs=1), paper.exactness()]
-
-
-@pytest.fixture(scope="module")
-def report(results, tmp_path_factory):
-    """A report with every kind of block, from small experiments."""
-    folder = tmp_path_factory.mktemp("report")
-    path = paper.write_report(
-        results,
-        folder,
-        command="greville paper <&>",
-        skipped={"mnist": "It is <not> there."},
-    )
-    return path.parent
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # no server
+    monkeypatch.setenv("no_proxy", "")
 
 
 def run(*arguments):
@@ -149,8 +118,8 @@ def test_with_mnist_alone_and_none_there_is_no_report(nowhere, tmp_path):
 
 
 def test_mnist_that_is_damaged(nowhere, tmp_path):
-    for name in _mnist.FILES:
-        (tmp_path / f"{name}.gz").write_bytes(b"not a digit")
+    for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (tmp_path / f"{name}-ubyte.gz").write_bytes(b"not a digit")
     out = tmp_path / "out"
     result = run("paper", "mnist", "exactness", "--data", str(tmp_path), "--out", str(out))
     assert result.exit_code == 2
@@ -271,156 +240,3 @@ if not Path("/proc/self/stat").exists():
     test_an_interrupt_leaves_nothing = pytest.mark.skip("needs /proc")(
         test_an_interrupt_leaves_nothing
     )
-
-
-def test_an_interrupt_while_writing_keeps_the_old_report(tmp_path, monkeypatch):
-    from greville.paper import _report
-
-    result = paper.exactness()
-    path = paper.write_report([result], tmp_path)
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_report, "page", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        paper.write_report([paper.ecg(runs=1)], tmp_path)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
-    assert path.exists()
-
-
-# The report
-
-
-def test_the_report_shows_the_numbers(results, report):
-    """Every cell of every table, in the order it was told."""
-    page = (report / "report.html").read_text()
-    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?>(.*?)</td>", page)]
-    told = [
-        cell.replace("`", "").replace("&", "&amp;")
-        for result in results
-        for block in result.blocks()
-        if isinstance(block, Table)
-        for row in block.rows
-        for cell in row
-    ]
-    assert cells[: len(told)] == told
-    facts = json.loads((report / "results.json").read_text())
-    assert facts["experiments"] == {result.name: result.numbers for result in results}
-    assert sorted(facts["files"]) == sorted(file.name for file in report.iterdir())
-
-
-def test_figures_do_not_change_by_themselves(results, tmp_path):
-    for name in ("a", "b"):
-        paper.write_report(results[1:2], tmp_path / name)
-    for file in ("figure-2.svg", "figure-2.png"):
-        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-
-
-def test_another_report_takes_the_place_of_the_first(results, tmp_path):
-    (tmp_path / "mine.txt").write_text("keep")
-    paper.write_report(results, tmp_path)
-    paper.write_report(results[2:], tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == {"mine.txt", "report.html", "results.json"}
-
-
-def test_somebody_elses_files_stay(results, tmp_path):
-    (tmp_path / "results.json").write_text('{"mine": 1}')
-    with pytest.raises(OSError, match="not from a report"):
-        paper.write_report(results[2:], tmp_path)
-    assert (tmp_path / "results.json").read_text() == '{"mine": 1}'
-    (tmp_path / "other" / "report.html").mkdir(parents=True)
-    with pytest.raises(OSError, match="is a folder"):
-        paper.write_report(results[2:], tmp_path / "other")
-    assert [file.name for file in (tmp_path / "other").iterdir()] == ["report.html"]
-
-
-def test_the_report_needs_nothing_else(report):
-    page = (report / "report.html").read_text()
-    for link in re.findall(r'(?:src|href|srcset)="([^"]*)"', page):
-        assert link.startswith(("#", "data:")), link
-    assert "url(" not in page
-    assert "@import" not in page
-    assert "greville paper &lt;&amp;&gt;" in page
-    assert "It is &lt;not&gt; there." in page
-    for word in ("scikit-learn", "openblas", "numpy", "cpu"):
-        assert word in page
-    names = {file.name for file in report.iterdir()}
-    assert {"report.html", "results.json", "figure-1.png", "figure-1.svg", "figure-2.svg"} <= names
-    assert not any(name.startswith(".") for name in names)
-
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-
-# The page in a frame as wide as a phone and in one as wide as a desk; what is wrong becomes text.
-FRAMES = """<!doctype html><title>frames</title><body><script>
-const told = [];
-let left = 2;
-for (const width of [390, 1200]) {
-  const frame = document.createElement("iframe");
-  frame.style.width = width + "px"; frame.style.height = "800px"; frame.style.border = 0;
-  frame.onload = () => {
-    const page = frame.contentDocument;
-    const images = [...page.images];
-    const broken = images.filter(image => !image.complete || !image.naturalWidth).length;
-    told.push(`width ${width} images ${images.length} broken ${broken} ` +
-              `over ${page.documentElement.scrollWidth - width} ` +
-              `paper ${frame.contentWindow.getComputedStyle(page.body).backgroundColor}`);
-    if (!--left) document.body.textContent = told.sort().join("\\n") + " end";
-  };
-  frame.src = "report.html";
-  document.body.append(frame);
-}
-</script>"""
-
-
-@pytest.fixture
-def served(report):
-    """The folder of the report on a server, and what is asked of it."""
-    asked = []
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            super().do_GET()
-
-        def log_message(self, *args):
-            pass
-
-    (report / "frames.html").write_text(FRAMES)
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Handler, directory=str(report))
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="install chromium to see the report in a browser")
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_report_in_a_browser(served, tmp_path, dark):
-    address, asked = served
-    scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
-    seen = children.run(
-        [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-            "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--enable-logging=stderr", f"--user-data-dir={tmp_path}",
-            "--virtual-time-budget=20000", *scheme, "--dump-dom", f"{address}/frames.html",
-        ],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "CONSOLE" not in seen.stderr  # no errors, no warnings
-    told = re.findall(
-        r"width (\d+) images (\d+) broken (\d+) over (-?\d+) paper rgb\((\d+)", seen.stdout
-    )
-    assert [int(line[0]) for line in told] == [1200, 390]
-    for _, images, broken, over, paper_red in told:
-        assert (int(images), int(broken)) == (4, 0)
-        assert int(over) <= 0  # nothing sticks out to the side
-        assert (int(paper_red) < 100) == dark
-    assert {path for path in asked if path != "/favicon.ico"} == {"/frames.html", "/report.html"}

@@ -1,14 +1,15 @@
-"""Forecasts against a plain loop, and against the future: nothing may be known too early."""
+"""Forecasts against a plain loop, and their independence of samples still to come."""
 
 from collections import deque
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 
 from greville import DynamicOpium, ELMRegressor, Opium
 from greville.datasets import ecg, sine_switch
 from greville.forecasting import Forecast, Forecaster, forecast
-from greville.forecasting._forecast import COLUMNS
+from greville.forecasting._result import COLUMNS
 
 PREDICTED = [name for name in COLUMNS if name not in ("index", "target")]
 
@@ -52,7 +53,7 @@ def plain_loop(  # noqa: PLR0915
     for t in range(len(y)):
         if np.isfinite(v[t]):
             level, weight = 0.999 * level + v[t], 0.999 * weight + 1
-        # y[t] settles the prediction that was made h samples ago ...
+        # y[t] is the target of the prediction made h samples ago ...
         moved = v[t] - v[t - h] if t >= h else np.nan
         if np.isfinite(moved):
             largest = max(largest, abs(moved))
@@ -103,7 +104,7 @@ def plain_loop(  # noqa: PLR0915
 @pytest.mark.parametrize(
     ("horizon", "case"), [(1, "inputs"), (1, "gaps"), (2, "gaps"), (7, "inputs")]
 )
-def test_a_plain_loop_says_the_same(horizon, case):
+def test_agrees_with_a_plain_loop(horizon, case):
     y, inputs = wavy(160), None
     if case == "gaps":
         y = with_gaps(y)
@@ -136,7 +137,7 @@ def in_one(y, inputs, horizon):
 @pytest.mark.parametrize(
     ("horizon", "run"), [(1, one_by_one), (1, in_one), (2, in_one), (7, in_one)]
 )
-def test_no_label_is_used_before_it_is_known(horizon, run, gaps, change):
+def test_no_target_is_used_before_it_is_known(horizon, run, gaps, change):
     y, inputs = wavy(240), np.random.default_rng(2).normal(size=(240, 1))
     y = with_gaps(y) if gaps else y
     before = run(y, inputs, horizon)
@@ -148,7 +149,7 @@ def test_no_label_is_used_before_it_is_known(horizon, run, gaps, change):
     assert same.sum() > 3
     for name in PREDICTED:
         first, second = getattr(before, name)[same], getattr(after, name)[same]
-        if horizon == 1 and run is in_one:  # blocks of rows, rounded as their largest numbers are
+        if horizon == 1 and run is in_one:  # in blocks, rounded relative to their largest numbers
             np.testing.assert_allclose(first, second, rtol=0, atol=1e-10, err_msg=name)
         else:
             assert first.tobytes() == second.tobytes(), name
@@ -156,7 +157,7 @@ def test_no_label_is_used_before_it_is_known(horizon, run, gaps, change):
 
 
 @pytest.mark.parametrize("horizon", [1, 7])
-def test_what_is_still_to_come_is_what_was_predicted_when_it_had_come(horizon):
+def test_future_predictions_do_not_change_when_their_targets_come(horizon):
     y = with_gaps(wavy(250))
     whole = forecast(y, horizon=horizon)
     for end in (11, 140, 200):
@@ -188,23 +189,23 @@ def test_how_the_series_is_cut_changes_nothing(horizon):
             )
 
 
-def test_pieces_of_a_long_series():
+def test_a_long_series_is_taken_in_chunks_and_reports_progress():
     y = wavy(9000, noise=1.0)
-    model, told = Forecaster(2, alpha=1, hidden=5), []
+    model, amounts = Forecaster(2, alpha=1, hidden=5), []
 
     class Advance:
         def __init__(self, what, total):
-            told.append(total)
+            amounts.append(total)
 
         def __enter__(self):
-            return told.append
+            return amounts.append
 
         def __exit__(self, *_):
             pass
 
     found = forecast(y, lags=2, alpha=1, hidden=5, progress=Advance)
-    assert told[0] == sum(told[1:]) == 9000
-    assert len(told) > 2
+    assert amounts[0] == sum(amounts[1:]) == 9000
+    assert len(amounts) > 2
     np.testing.assert_allclose(model.update(y).prediction, found.prediction[:-1], atol=1e-8)
 
 
@@ -226,7 +227,7 @@ def test_missing_samples():
 
 
 def test_the_electrocardiogram():
-    """The paper's own use: far better than to say that it stays, and better than linear."""
+    """The paper's own use: far better than persistence, and better than a linear model."""
     summary = forecast(ecg(8000)[1]).summary()
     assert summary["ratio"]["persistence"] < 0.4
     assert summary["ratio"]["linear"] < 0.9
@@ -237,7 +238,7 @@ def test_the_electrocardiogram():
 @pytest.mark.parametrize(
     ("name", "interval"), [("sine", 0.9), ("noise", 0.9), ("noise", 0.5), ("louder", 0.8)]
 )
-def test_the_interval_keeps_its_word(name, interval):
+def test_coverage_of_the_interval(name, interval):
     rng = np.random.default_rng(0)
     series = {
         "sine": sine_switch(2500)[1],
@@ -250,7 +251,7 @@ def test_the_interval_keeps_its_word(name, interval):
     assert np.isfinite(found.lower[21:]).all()
 
 
-def usual_series(n=800):
+def common_series(n=800):
     rng = np.random.default_rng(1)
     k, noise = np.arange(n), rng.normal(size=n)
     ar = np.zeros(n)
@@ -268,16 +269,16 @@ def usual_series(n=800):
 
 @pytest.mark.parametrize(
     ("name", "horizon"),
-    [*((name, 1) for name in usual_series()), ("intermittent", 4), ("random walk", 4)],
+    [*((name, 1) for name in common_series()), ("intermittent", 4), ("random walk", 4)],
 )
 def test_never_much_worse_than_simpler_predictors(name, horizon):
-    summary = forecast(usual_series()[name], horizon=horizon).summary()
+    summary = forecast(common_series()[name], horizon=horizon).summary()
     assert max(summary["ratio"].values()) < 1.05
 
 
 @pytest.mark.parametrize(("offset", "unit"), [(1e6, 1.0), (0.0, 1e-7), (-3e9, 1e4), (0.0, 1e-200)])
 def test_units_do_not_matter(offset, unit):
-    y = usual_series(400)["autoregressive"]
+    y = common_series(400)["autoregressive"]
     expected = forecast(y).summary()
     found = forecast(offset + unit * y).summary()
     for name in ("persistence", "linear"):
@@ -307,20 +308,20 @@ def test_a_series_that_does_not_change():
         {"lags": 30, "horizon": 3},
     ],
 )
-def test_other_settings(settings, by_default):
+def test_settings_change_the_predictions(settings, by_default):
     y = wavy(200)
     found = forecast(y, **settings)
     assert found.summary()["ratio"]["persistence"] < 1
     assert not np.array_equal(found.prediction, by_default.prediction)
 
 
-def test_what_inputs_are_good_for():
+def test_inputs_are_learned_in_any_units():
     rng = np.random.default_rng(0)
-    told = rng.normal(size=400)
+    inputs = rng.normal(size=400)
     y = np.zeros(400)
-    y[1:] = told[:-1] + 0.1 * rng.normal(size=399)
+    y[1:] = inputs[:-1] + 0.1 * rng.normal(size=399)
     for unit in (1e-9, 1e9):
-        summary = forecast(y, lags=3, inputs=unit * told[:, None]).summary()
+        summary = forecast(y, lags=3, inputs=unit * inputs[:, None]).summary()
         assert summary["rms"]["linear"] < 0.12
         assert summary["rms"]["greville"] < 0.13
 
@@ -374,12 +375,12 @@ def test_no_picture_of_nothing():
         ({"inputs": np.zeros((9, 1))}, "^inputs: inconsistent numbers of samples"),
     ],
 )
-def test_what_is_refused(settings, message):
+def test_invalid_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         forecast(wavy(100), **settings)
 
 
-def test_series_that_are_refused():
+def test_invalid_series():
     with pytest.raises(ValueError, match=r"^series: got an array of shape \(5, 2\)"):
         forecast(np.zeros((5, 2)))
     with pytest.raises(ValueError, match="^series: contains infinity"):
@@ -388,19 +389,27 @@ def test_series_that_are_refused():
         forecast(["much", "more"])
 
 
-def test_an_error_leaves_everything_as_it_was():
-    y, model, other = wavy(300), Forecaster(), Forecaster()
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_an_error_leaves_everything_as_it_was(horizon):
+    failing, weights = [], np.random.default_rng(0).normal(size=(10, 40))
+
+    def activations(X):
+        if failing and not failing.pop():
+            raise ZeroDivisionError
+        return np.tanh(X @ weights)
+
+    hidden, y = FunctionTransformer(activations), wavy(300)
+    model, other = (Forecaster(horizon=horizon, hidden=hidden) for _ in range(2))
     model.update(y[:150])
     other.update(y[:150])
     with pytest.raises(ValueError, match="^inputs: got 1 columns"):
         model.update(y[:3], np.zeros((3, 1)))
     with pytest.raises(ValueError, match="^values, inputs: the largest"):
         model.update([*y[150:200], 1e200])
-    learner, answers = model._learners[2], model._learners[2].answers
-    learner.answers = lambda *_: 1 / 0
-    with pytest.raises(ZeroDivisionError):
-        model.update(y[150:200])
-    learner.answers = answers
+    for calls in (0, 1, 2):
+        failing[:] = [False, *[True] * calls]  # the last of them first
+        with pytest.raises(ZeroDivisionError):
+            model.update(y[150:200])
     after, expected = model.update(y[150:]), other.update(y[150:])
     for name in COLUMNS:
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))

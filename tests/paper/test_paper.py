@@ -1,4 +1,4 @@
-"""The paper's experiments: small versions of them, and what is told about them."""
+"""Small versions of the experiments of the paper, and the page about them."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from greville import DynamicOpium, Opium, OpiumLight, datasets, paper
 from greville.datasets import ecg as ecg_signal
 from greville.datasets import sine_switch
 from greville.layers import RandomLayer
-from greville.paper import _draw, _markdown, _mnist, _sine, _workers
-from greville.paper._measure import PeakMemory
-from greville.paper._printed import printed_opium
+from greville.paper import Picture, Table, _mnist, _sine, _workers, figures, markdown
 from greville.paper._report import read_results
-from greville.paper._result import Picture, Table, power, ratio
+from greville.paper.measure import PeakMemory
+from greville.paper.printed import printed_opium
+from greville.paper.result import ratio, scientific
 
 from .. import oracles
 
@@ -55,7 +55,7 @@ def test_the_printed_recursion_stops_at_overflow():
 
 
 def test_table_1(sine):
-    """The reading that goes on for longer meets all three numbers of the paper."""
+    """The longest reading is close to all three numbers of the paper."""
     readings = sine.numbers["readings"]
     for which, factor in (("opium", 2), ("light", 2), ("dynamic", 3)):
         ours, theirs = readings["long"][which]["mean"], _sine.PAPER[which]
@@ -76,7 +76,7 @@ def test_table_1_against_the_paper_as_printed():
 
 
 def test_the_long_run(sine):
-    for name in _sine.GOES_ON:
+    for name in _sine.LONG_READINGS:
         outcome = sine.numbers["long_run"][name]
         assert outcome["floored"]["worst_final_rms"] < 1e-7
         assert outcome["floored"]["worst_final_rms"] < outcome["printed"]["worst_final_rms"]
@@ -105,15 +105,15 @@ def test_workers_change_no_digit(sine):
 
 
 def test_a_job_alone_and_one_that_fails():
-    told = []
-    want = _workers.run_jobs([("ecg_run", {"seed": 3})], told.append)
-    assert told == [0]
+    reported = []
+    want = _workers.run_jobs([("ecg_run", {"seed": 3})], reported.append)
+    assert reported == [0]
     assert _workers.run_alone("ecg_run", {"seed": 3}, lambda done: None) == want[0]
     with pytest.raises(paper.WorkerError, match="A worker process failed: .*'nonsense'"):
         _workers.run_alone("sine_run", {"reading": "nonsense", "seed": 1}, lambda done: None)
     jobs = [("sine_run", {"reading": "nonsense", "seed": seed}) for seed in range(3)]
     with pytest.raises(paper.WorkerError, match="A worker process failed"):
-        _workers.run_jobs(jobs, told.append, n_workers=2)
+        _workers.run_jobs(jobs, reported.append, n_workers=2)
 
 
 def test_ecg(results):
@@ -152,18 +152,18 @@ def test_mnist(data_dir, monkeypatch):
     def run_here(function, job, advance):
         return json.loads(json.dumps(getattr(_mnist, function)(**job, advance=advance)))
 
-    told = {}
+    reported = {}
 
     class Progress:
         def __init__(self, what, total):
             self.what, self.total = what, total
 
         def __enter__(self):
-            told[self.what] = 0
+            reported[self.what] = 0
             return self.advance
 
         def advance(self, done):
-            told[self.what] += done
+            reported[self.what] += done
 
         def __exit__(self, *error):
             pass
@@ -175,7 +175,9 @@ def test_mnist(data_dir, monkeypatch):
     assert numbers["opium_60000"]["error"] < numbers["opium_10000"]["error"] + 2
     assert numbers["gains"]["1"] == numbers["light_60000"]["error"]
     assert numbers["gains"]["100"] == pytest.approx(numbers["gains"]["1"], abs=1)
-    assert told["mnist: OPIUM light, 60,000 digits"] == 70_001  # one row to see how wide it is
+    assert (
+        reported["mnist: OPIUM light, 60,000 digits"] == 70_001
+    )  # and one row for the number of units
     spread = numbers["light_spread"]
     assert [len(errors) for errors in spread.values()] == [1, 2, 2]
     assert spread["light_10000"] == _mnist.light_errors(
@@ -231,7 +233,7 @@ def test_peak_memory():
     assert memory.beyond > 100
 
 
-def test_a_figure_is_drawn_for_every_picture_in_the_story(results):
+def test_a_figure_is_drawn_for_every_picture(results):
     for result in results:
         for dark in (False, True):
             pictures = {block.name for block in result.blocks() if isinstance(block, Picture)}
@@ -242,7 +244,7 @@ def test_long_runs_that_overflow_can_be_drawn(sine):
     records = {key: dict(record) for key, record in sine.series["long_run"].items()}
     for record in records.values():
         record["printed"] = {"rms": [1e-3, 1e30, None, None], "largest": None}
-    figure = _draw.long_runs(records, _sine.READINGS, 1000, False)
+    figure = figures.long_runs(records, _sine.READINGS, 1000, False)
     figure.canvas.draw()
 
 
@@ -257,8 +259,8 @@ def test_long_runs_that_overflow_can_be_drawn(sine):
         (None, "overflow"),
     ],
 )
-def test_powers(number, text):
-    assert power(number) == text
+def test_scientific_notation(number, text):
+    assert scientific(number) == text
 
 
 @pytest.mark.parametrize(
@@ -294,7 +296,7 @@ def documented():
 
 
 def test_the_page_is_what_the_results_say(documented):
-    page = _markdown.document(*documented, REPRODUCTION.name)
+    page = markdown.document(*documented, REPRODUCTION.name)
     assert (ROOT / "docs" / "reproduction.md").read_text() == page
 
 
@@ -304,7 +306,7 @@ def test_the_documented_results_are_the_papers(documented):
         ours, theirs = numbers["mnist"][run], _mnist.PAPER[run]
         assert abs(ours["error"] - theirs["error"]) <= 0.4
         assert theirs["seconds"] / ours["seconds"] >= limit
-    for name in _sine.GOES_ON:
+    for name in _sine.LONG_READINGS:
         assert numbers["sine"]["long_run"][name]["floored"]["worst_final_rms"] < 1e-7
         assert numbers["sine"]["long_run"][name]["printed"]["worst_error"] > 1
 
@@ -324,7 +326,7 @@ def test_keys_are_as_they_were(results):
 
 
 def test_every_key_is_documented(documented):
-    names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", _markdown.KEYS))))
+    names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", markdown.KEYS))))
     free = re.compile(r"[\d.]+$|(opium|light)(_first)?_\d+$")  # gains and runs
     facts = documented[1]
 

@@ -112,8 +112,7 @@ def _run(
 ) -> tuple[list[Any], int]:
     """The results, of which the report is written, and the exit code."""
     from .. import paper as experiments
-    from ..datasets import DataError
-    from ..datasets._mnist import check_mnist, find_mnist
+    from ..datasets import DataError, find_mnist
 
     left_out: dict[str, str] = {}
     results: list[Any] = []
@@ -122,8 +121,11 @@ def _run(
         todo = _settings(experiments, runs, seed, data, quick, progress)
         work: list[tuple[Experiment, Callable[[], Any]]] = [(name, todo[name]) for name in chosen]
         if Experiment.mnist in chosen:  # say at once if it cannot be done
-            find = (Experiment.mnist, lambda: check_mnist(find_mnist(data, progress=progress)))
-            work.insert(0, find)
+
+            def find() -> None:
+                find_mnist(data, progress=progress)
+
+            work.insert(0, (Experiment.mnist, find))
         for name, action in work:
             if name in left_out:
                 continue
@@ -183,7 +185,7 @@ def _command() -> str:
 
 def _show(results: list[Any]) -> None:
     """The tables, on the terminal or as plain text."""
-    from ..paper._result import Table
+    from ..paper import Table
 
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:

@@ -1,6 +1,6 @@
-"""The paper's signals and data sets, as plain arrays."""
+"""The signals and data sets of the paper, as arrays."""
 
-from ._mnist import DataError, mnist
+from ._mnist import DataError, find_mnist, mnist
 from ._signals import ECG_RATE, ecg, sine_switch
 
-__all__ = ["ECG_RATE", "DataError", "ecg", "mnist", "sine_switch"]
+__all__ = ["ECG_RATE", "DataError", "ecg", "find_mnist", "mnist", "sine_switch"]

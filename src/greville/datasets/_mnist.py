@@ -1,4 +1,4 @@
-"""MNIST: from a folder of the user's, from the cache, or from the network."""
+"""MNIST: from a folder that the user names, from the cache, or from the network."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..progress import Progress, silent
 
 
 class DataError(OSError):
-    """Data that cannot be had, or are damaged. The message says what to do."""
+    """Data that were not found or are damaged. The message says what to do."""
 
 
 class _File(NamedTuple):
     shape: tuple[int, ...]
-    archive: str  # SHA-256 of the .gz that the homes below serve
-    contents: str  # SHA-256 of what is inside, however it was compressed
+    archive: str  # SHA-256 of the .gz that the mirrors below serve
+    contents: str  # SHA-256 of the decompressed file
 
 
 FILES = {
@@ -49,12 +49,12 @@ FILES = {
     ),
 }
 
-HOMES = (
+MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
 )
 
-_TIMEOUT = (5, 30)  # seconds to connect, and to wait for more
+_TIMEOUT = (5, 30)  # seconds to connect, and between two packets
 
 
 def mnist(
@@ -65,8 +65,8 @@ def mnist(
 ) -> tuple[Array, Array, Array, Array]:
     """Handwritten digits: 60,000 to learn from and 10,000 to test with.
 
-    They are looked for in `directory`, in the folder that the environment variable `GREVILLE_DATA`
-    names, and in the user's cache; then they are downloaded into the cache (12 MB). A folder may
+    They are taken from `directory`, from the folder that the environment variable `GREVILLE_DATA`
+    names, or from the user's cache; else they are downloaded into the cache (12 MB). A folder may
     hold the four files itself or in a folder `mnist`, compressed (``.gz``) or not. Wherever they
     come from, their checksums are compared with the known ones.
 
@@ -76,7 +76,7 @@ def mnist(
     download : bool, default=True
         Whether the network may be used.
     progress : callable, optional
-        Told how the download goes; see `greville.progress`.
+        Called as the download goes on; see `greville.progress`.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def mnist(
     Raises
     ------
     DataError
-        If they are nowhere to be found, or damaged.
+        If they are not found, or damaged.
 
     References
     ----------
@@ -101,7 +101,7 @@ def mnist(
     >>> from greville.datasets import mnist
     >>> X_train, y_train, X_test, y_test = mnist()  # doctest: +SKIP
     """
-    folder = find_mnist(directory, download=download, progress=progress)
+    folder = _find(directory, download, progress)
     arrays = [_read(folder, name) for name in FILES]
     return (
         arrays[0].astype(np.float32) / np.float32(255),
@@ -117,27 +117,31 @@ def find_mnist(
     download: bool = True,
     progress: Progress = silent,
 ) -> Path:
-    """A folder that holds the four files, which may have been put there just now."""
-    looked = []
+    """The folder that holds the four files, checked, after the download if there was one.
+
+    The arguments and errors are those of `mnist`.
+    """
+    folder = _find(directory, download, progress)
+    for name in FILES:
+        _read(folder, name)
+    return folder
+
+
+def _find(directory: str | os.PathLike[str] | None, download: bool, progress: Progress) -> Path:
+    searched = []
     for named in (directory, os.environ.get("GREVILLE_DATA")):
         if named:
             for folder in (Path(named), Path(named) / "mnist"):
-                if all(_path(folder, name) for name in FILES):
+                if all(_existing_path(folder, name) for name in FILES):
                     return folder
-            looked.append(str(named))
+            searched.append(str(named))
     try:
         return _cached(download, progress)
     except DataError as error:
-        if not looked:
+        if not searched:
             raise
-        where = f"MNIST was not found (not all of its files are in {' or '.join(looked)})"
+        where = f"MNIST was not found (not all of its files are in {' or '.join(searched)})"
         raise DataError(str(error).replace("MNIST was not found", where)) from None
-
-
-def check_mnist(folder: Path) -> None:
-    """Raise a DataError unless the four files are what they should be."""
-    for name in FILES:
-        _read(folder, name)
 
 
 def _cached(download: bool, progress: Progress) -> Path:
@@ -148,7 +152,7 @@ def _cached(download: bool, progress: Progress) -> Path:
             f"MNIST was not found; {_ADVICE}, or install greville[cli] to have them downloaded."
         ) from None
     cache = Path(pooch.os_cache("greville")) / "mnist"
-    missing = [name for name in FILES if not _is_whole(cache / f"{name}.gz", FILES[name].archive)]
+    missing = [name for name in FILES if not _is_intact(cache / f"{name}.gz", FILES[name].archive)]
     if missing and not download:
         raise DataError(f"MNIST was not found; {_ADVICE}, or allow the download.")
     for name in missing:
@@ -163,32 +167,34 @@ _ADVICE = (
 
 
 def _fetch(pooch: Any, cache: Path, name: str, progress: Progress) -> None:
-    """Download one file from the first home that serves it whole.
+    """Download one file from the first mirror that serves it whole.
 
-    It is written beside its place and moved there once its checksum is right.
+    It is written to a temporary file and renamed once its checksum is right.
     """
     failures = []
     pooch.get_logger().setLevel("ERROR")
-    for home in HOMES:
+    for mirror in MIRRORS:
         try:
             with progress(f"download {name}.gz", 1) as advance:
                 pooch.retrieve(
-                    f"{home}{name}.gz",
+                    f"{mirror}{name}.gz",
                     known_hash=f"sha256:{FILES[name].archive}",
                     fname=f"{name}.gz",
                     path=cache,
-                    downloader=pooch.HTTPDownloader(progressbar=_Bar(advance), timeout=_TIMEOUT),
+                    downloader=pooch.HTTPDownloader(
+                        progressbar=_DownloadBar(advance), timeout=_TIMEOUT
+                    ),
                 )
             return
-        except (OSError, ValueError) as error:  # the network's errors; a wrong checksum
-            failures.append(f"{home}: {_reason(error)}")
+        except (OSError, ValueError) as error:  # errors of the network; a wrong checksum
+            failures.append(f"{mirror}: {_reason(error)}")
     raise DataError(
         f"MNIST was not found, and could not be downloaded ({'; '.join(failures)}): {_ADVICE}."
     )
 
 
-class _Bar:
-    """What pooch tells a progress bar, passed on as parts of one."""
+class _DownloadBar:
+    """A progress bar for pooch, which passes on what part of the file has come."""
 
     def __init__(self, advance: Any) -> None:
         self.total = 1  # bytes; set by pooch
@@ -201,7 +207,7 @@ class _Bar:
         self._advance(part)
 
     def reset(self) -> None:
-        """Pooch goes back to the start at the end, and then forward by the whole."""
+        """Called by pooch at the end, before it adds the whole length once more."""
         self._advance(-self._done)
         self._done = 0.0
 
@@ -210,7 +216,7 @@ class _Bar:
 
 
 def _reason(error: Exception) -> str:
-    """One line about a failed download, without the layers it came through."""
+    """One line about a failed download."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
@@ -226,22 +232,22 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _path(folder: Path, name: str) -> Path | None:
+def _existing_path(folder: Path, name: str) -> Path | None:
     for path in (folder / f"{name}.gz", folder / name):
-        with suppress(OSError):  # a name too long, a folder that may not be entered
+        with suppress(OSError):  # a name too long, a folder without permission
             if path.is_file():
                 return path
     return None
 
 
-def _is_whole(path: Path, sha256: str) -> bool:
+def _is_intact(path: Path, sha256: str) -> bool:
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
 
 def _read(folder: Path, name: str) -> Array:
-    path = _path(folder, name)
+    path = _existing_path(folder, name)
     if path is None:
-        raise DataError(f"{folder / name}.gz is not there any more.")
+        raise DataError(f"{folder / name}.gz has been removed; put it back.")
     try:
         contents = path.read_bytes()
     except OSError as error:
@@ -252,7 +258,7 @@ def _read(folder: Path, name: str) -> Array:
         except (OSError, EOFError, zlib.error):
             contents = b""
     if hashlib.sha256(contents).hexdigest() != FILES[name].contents:
-        raise DataError(f"{path} is damaged, or not MNIST's: replace it, or take it away.")
+        raise DataError(f"{path} is damaged, or not a file of MNIST; replace it, or remove it.")
     shape = FILES[name].shape
     header = 4 + 4 * (3 if len(shape) == 2 else 1)  # a magic number and the lengths
     return np.frombuffer(contents, np.uint8, offset=header).reshape(shape)

@@ -25,7 +25,7 @@ def sine_switch(
     """A sine whose frequency changes, to be predicted from its own past.
 
     The task of Figure 1 of the paper. The signal is ``sin(2πft)`` at times 0, dt, 2dt, …; before
-    time 0 it has the first frequency, so that the first samples have a past too.
+    time 0 it has the first frequency, so that the first samples have all their lags.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ def sine_switch(
         check_number("change", change, low=0, whole=True)
     if len(frequencies) != 2:
         raise ValueError(f"frequencies={frequencies!r}: pass two, before and after the change.")
-    history = _longest(lags)
+    history = _longest_lag(lags)
     k = np.arange(-history, n_samples)
     f = np.where(k < (n_samples // 2 if change is None else change), *frequencies)
-    return _with_past(np.sin(2 * np.pi * f * k * dt), lags)
+    return _with_lags(np.sin(2 * np.pi * f * k * dt), lags)
 
 
 def ecg(n_samples: int | None = None, *, lags: Sequence[int] = range(1, 11)) -> tuple[Array, Array]:
@@ -68,12 +68,13 @@ def ecg(n_samples: int | None = None, *, lags: Sequence[int] = range(1, 11)) -> 
     A signal like that of Figure 2 of the paper, which does not say where its own comes from: record
     208, lead MLII, of the MIT-BIH Arrhythmia Database, sampled at 360 Hz, in millivolts. It has
     beats of two kinds. The data come with the package, under the Open Data Commons Attribution
-    License; `ECG.md` beside them says whom to cite.
+    License; `ECG.md` in the same folder has the references.
 
     Parameters
     ----------
     n_samples : int, optional
-        How many samples to predict; by default all that have a past: 21,600 less the longest lag.
+        How many samples to predict; by default all that have all their lags, 21,600 less
+        the longest.
     lags : sequence of int, default=1 to 10
         Which past samples are the inputs, counted back from the one to be predicted.
 
@@ -94,7 +95,7 @@ def ecg(n_samples: int | None = None, *, lags: Sequence[int] = range(1, 11)) -> 
     >>> X.shape, round(len(y) / ECG_RATE)
     ((21590, 10), 60)
     """
-    history = _longest(lags)
+    history = _longest_lag(lags)
     with (files(__package__) / "ecg.npz").open("rb") as file, np.load(file) as archive:
         millivolts = (archive["ecg"].astype(np.float64) - 1024) / 200
     most = len(millivolts) - history
@@ -105,10 +106,10 @@ def ecg(n_samples: int | None = None, *, lags: Sequence[int] = range(1, 11)) -> 
     if n_samples is None:
         n_samples = most
     check_number("n_samples", n_samples, low=1, high=most + 1, whole=True)
-    return _with_past(millivolts[: history + n_samples], lags)
+    return _with_lags(millivolts[: history + n_samples], lags)
 
 
-def _longest(lags: Sequence[int]) -> int:
+def _longest_lag(lags: Sequence[int]) -> int:
     if len(lags) == 0:
         raise ValueError("lags: it is empty; pass at least one, such as [1].")
     for lag in lags:
@@ -116,8 +117,8 @@ def _longest(lags: Sequence[int]) -> int:
     return max(lags)
 
 
-def _with_past(signal: Array, lags: Sequence[int]) -> tuple[Array, Array]:
-    """Every sample that has all its lags before it, and these."""
+def _with_lags(signal: Array, lags: Sequence[int]) -> tuple[Array, Array]:
+    """The lags of every sample that has all of them, and the sample."""
     history = max(lags)
     X = np.stack([signal[history - lag : len(signal) - lag] for lag in lags], axis=1)
     return X, signal[history:]

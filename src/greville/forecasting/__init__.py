@@ -1,6 +1,7 @@
-"""A series predicted from its own past, by models that learn from it on the way."""
+"""Forecasting a series from its own past with models that learn online."""
 
-from ._forecast import Forecast
-from ._forecaster import Forecaster, forecast
+from ._forecast import forecast
+from ._forecaster import Forecaster
+from ._result import Forecast
 
 __all__ = ["Forecast", "Forecaster", "forecast"]

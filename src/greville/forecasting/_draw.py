@@ -1,5 +1,8 @@
-"""The picture of a forecast. Colours are Okabe and Ito's, which colour-blind readers can tell
-apart; line styles say the same in grey."""
+"""The picture of a forecast.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles tell
+the same lines apart in grey.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from ..linalg import Array
 
 if TYPE_CHECKING:
-    from ._forecast import Forecast
+    from ._result import Forecast
 
 _INK, _FAINT = "#1b1f24", "#9aa3ad"
 _LINES = {
@@ -21,15 +24,15 @@ _LINES = {
     "persistence": ("persistence", "#D55E00", ":"),
 }
 
-# Samples that are drawn one by one, stretches that stand for more, and those of one error.
-_DETAIL, _STRETCHES, _MEANS = 250, 400, 60
+# The samples drawn one by one, and the bins of the overview and of the errors.
+_DETAIL, _OVERVIEW_BINS, _ERROR_BINS = 250, 400, 60
 
-# Samples in the mean of an error, at least.
-_FEWEST = 20
+# The least number of samples in a bin of errors.
+_MIN_BIN = 20
 
 
-def picture(forecast: Forecast, name: str) -> Figure:
-    """The whole where it is long, its end in detail, and the errors."""
+def draw(forecast: Forecast, name: str) -> Figure:
+    """The last samples in detail, the errors, and an overview of a long series."""
     if not len(forecast):
         raise ValueError("plot: there is no row to draw; forecast a longer series.")
     long = len(forecast) > 2 * _DETAIL
@@ -38,9 +41,9 @@ def picture(forecast: Forecast, name: str) -> Figure:
     steps = "one step" if forecast.horizon == 1 else f"{forecast.horizon} steps"
     figure.suptitle(f"Predicted {steps} ahead, learning on the way", color=_INK, fontsize=12)
     if long:
-        _whole(panels[0], forecast, name)
-    _end(panels[-2], forecast, long, name)
-    _errors(panels[-1], forecast)
+        _draw_overview(panels[0], forecast, name)
+    _draw_last_samples(panels[-2], forecast, long, name)
+    _draw_errors(panels[-1], forecast)
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(_FAINT)
@@ -52,16 +55,16 @@ def picture(forecast: Forecast, name: str) -> Figure:
     return figure
 
 
-def _whole(axes: Any, forecast: Forecast, name: str) -> None:
-    x, parts = _stretches(forecast.index, forecast.target, -(-len(forecast) // _STRETCHES))
-    low, high = (_of_each(f, parts) for f in (np.min, np.max))
+def _draw_overview(axes: Any, forecast: Forecast, name: str) -> None:
+    x, bins = _bins(forecast.index, forecast.target, -(-len(forecast) // _OVERVIEW_BINS))
+    low, high = (_per_bin(f, bins) for f in (np.min, np.max))
     axes.fill_between(x, low, high, color=_FAINT, lw=0.6, ec=_FAINT)
     axes.axvspan(*forecast.index[[-_DETAIL, -1]], color=_LINES["prediction"][1], alpha=0.18, lw=2)
     axes.set_title("All of it; the blue part is drawn below", loc="left", fontsize=10)
     axes.set_ylabel(name, parse_math=False)
 
 
-def _end(axes: Any, forecast: Forecast, long: bool, series: str) -> None:
+def _draw_last_samples(axes: Any, forecast: Forecast, long: bool, series: str) -> None:
     end = slice(-_DETAIL if long else None, None)
     x, target, prediction = (
         getattr(forecast, name)[end] for name in ("index", "target", "prediction")
@@ -81,14 +84,14 @@ def _end(axes: Any, forecast: Forecast, long: bool, series: str) -> None:
     _legend(axes, 4)
 
 
-def _errors(axes: Any, forecast: Forecast) -> None:
-    length = max(_FEWEST, -(-len(forecast) // _MEANS))
+def _draw_errors(axes: Any, forecast: Forecast) -> None:
+    length = max(_MIN_BIN, -(-len(forecast) // _ERROR_BINS))
     rms, largest, least = forecast.summary()["rms"], 0.0, np.inf
     for column, (name, colour, style) in _LINES.items():
         error = forecast.target - getattr(forecast, column)
-        x, parts = _stretches(forecast.index, error, length)
-        size = _of_each(lambda part: np.sqrt(np.mean(part**2)), parts)
-        size[size == 0] = np.nan  # which has no place on a logarithmic axis
+        x, bins = _bins(forecast.index, error, length)
+        size = _per_bin(lambda each: np.sqrt(np.mean(each**2)), bins)
+        size[size == 0] = np.nan  # a logarithmic axis has no zero
         largest, least = np.nanmax([largest, *size]), np.nanmin([least, *size])
         label = name if np.isnan(rms[name]) else f"{name}, {rms[name]:.3g} in all"
         axes.plot(x, size, style, color=colour, lw=1.4, marker=".", ms=3, label=label)
@@ -102,41 +105,41 @@ def _errors(axes: Any, forecast: Forecast) -> None:
         return
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-    if largest < 30 * least:  # too few powers of ten to read by
+    if largest < 30 * least:  # too few powers of ten for labels
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _legend(axes: Any, n_columns: int) -> None:
-    """Above the axes, where nothing is drawn."""
+    """Above the axes, clear of the lines."""
     legend = axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=n_columns, fontsize=8.5, frameon=False,
         handlelength=2, borderaxespad=0.1, columnspacing=1.4,
     )  # fmt: skip
-    for text in legend.get_texts():  # a name is a name, also with a dollar in it
+    for text in legend.get_texts():  # a dollar in a name starts no formula
         text.set_parse_math(False)
 
 
 def _limits(target: Array, prediction: Array, lower: Array, upper: Array) -> tuple[float, float]:
-    """Room for all that was seen, and for the band unless it is much wider."""
-    seen = np.concatenate([target, prediction])
-    seen = seen[np.isfinite(seen)]
-    if not len(seen):
+    """Limits around the series and predictions, and around as much of the interval as is near."""
+    drawn = np.concatenate([target, prediction])
+    drawn = drawn[np.isfinite(drawn)]
+    if not len(drawn):
         return 0.0, 1.0
-    low, high = seen.min(), seen.max()
-    room = (high - low) or max(abs(high), 1.0)
-    bottom = max(np.nanmin([low, *lower]), low - 0.5 * room)
-    top = min(np.nanmax([high, *upper]), high + 0.5 * room)
-    return bottom - 0.04 * room, top + 0.04 * room
+    low, high = drawn.min(), drawn.max()
+    height = (high - low) or max(abs(high), 1.0)
+    bottom = max(np.nanmin([low, *lower]), low - 0.5 * height)
+    top = min(np.nanmax([high, *upper]), high + 0.5 * height)
+    return bottom - 0.04 * height, top + 0.04 * height
 
 
-def _stretches(index: Array, values: Array, length: int) -> tuple[Array, list[Array]]:
-    """The middles of stretches of samples, and what is known in each."""
+def _bins(index: Array, values: Array, length: int) -> tuple[Array, list[Array]]:
+    """The mean index of each bin of `length` samples, and the finite values in it."""
     starts = range(0, len(index), length)
     middles = np.array([index[start : start + length].mean() for start in starts])
-    parts = [values[start : start + length] for start in starts]
-    return middles, [part[np.isfinite(part)] for part in parts]
+    bins = [values[start : start + length] for start in starts]
+    return middles, [each[np.isfinite(each)] for each in bins]
 
 
-def _of_each(f: Any, parts: list[Array]) -> Array:
-    return np.array([f(part) if len(part) else np.nan for part in parts])
+def _per_bin(f: Any, bins: list[Array]) -> Array:
+    return np.array([f(each) if len(each) else np.nan for each in bins])

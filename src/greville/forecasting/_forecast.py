@@ -1,159 +1,75 @@
-"""What was predicted, and what it was worth."""
+"""Forecasting a whole series at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
+from ..progress import Progress, silent
+from ._arguments import as_columns
+from ._forecaster import Forecaster
+from ._result import Forecast
 
-from ..linalg import Array
-
-# Errors are counted from the first prediction on, less the number of lags and so many more.
-_BURN_IN = 20
-
-COLUMNS = ("index", "target", "prediction", "lower", "upper", "persistence", "linear")
+# The number of samples that `forecast` takes at a time.
+_CHUNK = 8192
 
 
-@dataclass(frozen=True, eq=False)
-class Forecast:
-    """Predictions of a series, each made `horizon` samples before its target.
+def forecast(
+    series: Any,
+    *,
+    lags: int = 10,
+    horizon: int = 1,
+    alpha: float | str = "auto",
+    hidden: Any = "auto",
+    solver: Any = None,
+    inputs: Any = None,
+    interval: float = 0.9,
+    random_state: Any = 0,
+    progress: Progress = silent,
+) -> Forecast:
+    """Predict every sample of a series from those before it, learning on the way.
 
-    Attributes
+    No prediction uses anything that would not have been known when it was made. `Forecaster` says
+    how it is made, and does the same piece by piece.
+
+    Parameters
     ----------
-    index : ndarray of int
-        Which sample is predicted, counted from 0.
-    target : ndarray
-        What it was; NaN where it is missing or still to come.
-    prediction : ndarray
-        NaN where one of the lags or inputs is missing.
-    lower, upper : ndarray
-        The interval; NaN until 20 errors are known.
-    persistence : ndarray
-        The sample `horizon` before: what to say without learning anything.
-    linear : ndarray
-        What a linear model of the same lags and inputs says, learned in the same way.
-    lags, horizon : int
-    interval : float
-        The part of the targets that the interval should hold.
+    series : array-like of shape (n_samples,)
+        NaN where a sample is missing.
+    lags, horizon, alpha, hidden, solver, interval, random_state
+        As in `Forecaster`.
+    inputs : array-like of shape (n_samples, n_inputs), optional
+        What else is known at the time of each sample, for the prediction made then.
+    progress : callable, optional
+        Called as the work goes on; see `greville.progress`.
+
+    Returns
+    -------
+    Forecast
+        A row for every sample that could be predicted, and `horizon` more for those to come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.forecasting import forecast
+    >>> series = np.sin(np.arange(500) / 5) + 0.1 * np.random.default_rng(0).normal(size=500)
+    >>> found = forecast(series)
+    >>> found.index[[0, -1]], bool(abs(found.prediction[-1] - np.sin(500 / 5)) < 0.2)
+    (array([ 10, 500]), True)
+    >>> found.summary()["ratio"]["persistence"] < 0.8
+    True
     """
-
-    index: Array
-    target: Array
-    prediction: Array
-    lower: Array
-    upper: Array
-    persistence: Array
-    linear: Array
-    lags: int
-    horizon: int
-    interval: float
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Forecast]) -> Forecast:
-        """Pieces of one forecast, one after the other."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS
-        }
-        return replace(parts[0], **columns)
-
-    @property
-    def burn_in(self) -> int:
-        """The first sample that counts in the summary: some are needed to learn from."""
-        return 2 * self.lags - 1 + self.horizon + _BURN_IN
-
-    def summary(self) -> dict[str, Any]:
-        """What the predictions are worth, next to simpler ones.
-
-        Returns
-        -------
-        summary : dict
-            ``n``, the samples that count: those from number ``burn_in`` on with a target and all
-            predictions; ``rms`` and ``mean_absolute`` errors of "greville", "persistence" and
-            "linear"; ``ratio``, the rms error next to that of "persistence" and "linear";
-            ``interval`` and ``coverage``, the part of the targets it should hold and did; and
-            ``verdict``, a sentence.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from greville.forecasting import forecast
-        >>> series = np.cumsum(np.random.default_rng(0).normal(size=500))  # a random walk
-        >>> forecast(series).summary()["verdict"].split(":")[0]
-        'No better than the simpler'
-        """
-        predictions = {
-            "greville": self.prediction,
-            "persistence": self.persistence,
-            "linear": self.linear,
-        }
-        errors = np.array([self.target - each for each in predictions.values()])
-        counts = np.isfinite(errors).all(axis=0) & (self.index >= self.burn_in)
-        errors = errors[:, counts]
-        n = errors.shape[1]
-        largest = np.abs(errors).max(initial=0.0) or 1.0  # so that no square is lost
-        rms = largest * np.sqrt(_mean((errors / largest) ** 2))
-        by_name = dict(zip(predictions, rms.tolist(), strict=True))
-        ratio = {name: _ratio(rms[0], by_name[name]) for name in ("persistence", "linear")}
-        stated = counts & np.isfinite(self.lower)
-        inside = (self.lower <= self.target) & (self.target <= self.upper)
-        return {
-            "n": n,
-            "burn_in": self.burn_in,
-            "rms": by_name,
-            "mean_absolute": dict(zip(predictions, _mean(np.abs(errors)).tolist(), strict=True)),
-            "ratio": ratio,
-            "interval": self.interval,
-            "coverage": float(_mean(inside[stated])),
-            "verdict": _verdict(n, self.burn_in, by_name, ratio),
-        }
-
-    def plot(self, path: str | Path | None = None, name: str = "series") -> Any:
-        """A picture of the predictions and of their errors; needs Matplotlib.
-
-        Parameters
-        ----------
-        path : path, optional
-            Where to save it; the ending says as what.
-        name : str, default="series"
-            What the series is called.
-
-        Returns
-        -------
-        figure : matplotlib.figure.Figure
-        """
-        from ._draw import picture
-
-        figure = picture(self, name)
-        if path is not None:
-            figure.savefig(path, dpi=150)
-        return figure
-
-
-def _mean(values: Array) -> Any:
-    """Over the last axis; NaN of nothing."""
-    return values.mean(axis=-1) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
-
-
-def _ratio(error: float, other: float) -> float:
-    if other > 0 or np.isnan(other):
-        return float(error / other)
-    return 1.0 if error == 0 else float("inf")
-
-
-def _verdict(n: int, burn_in: int, rms: dict[str, float], ratio: dict[str, float]) -> str:
-    if n == 0:
-        return f"Too short to say: no sample from number {burn_in} on has all predictions."
-    if max(rms.values()) == 0:
-        return "Nothing to predict: the series does not change."
-    worst = max(ratio.values())
-    said = "Worth it" if worst < 0.98 else "No better than the simpler" if worst < 1.02 else "Worse"
-    return (
-        f"{said}: greville's error is {ratio['persistence']:.2g} of persistence's and "
-        f"{ratio['linear']:.2g} of a linear predictor's."
-    )
+    columns = as_columns(series, inputs, "series")
+    settings = {"alpha": alpha, "hidden": hidden, "solver": solver, "interval": interval}
+    model = Forecaster(lags, horizon, **settings, random_state=random_state)
+    n, parts = len(columns), []
+    if n < lags:
+        raise ValueError(
+            f"series, lags={lags!r}: {n} samples are fewer than one prediction needs; pass more, "
+            "or fewer lags."
+        )
+    with progress("forecast", n) as advance:
+        for start in range(0, n, _CHUNK):
+            piece = columns[start : start + _CHUNK]
+            parts.append(model.update(piece[:, 0], None if inputs is None else piece[:, 1:]))
+            advance(len(piece))
+    return Forecast.joined([*parts, model.future()])

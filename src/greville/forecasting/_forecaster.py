@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from copy import deepcopy
+from itertools import chain
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -11,50 +10,59 @@ import numpy as np
 
 from ..elm import ELMRegressor, hidden_size
 from ..linalg import Array
-from ..progress import Progress, silent
-from ..solvers import DynamicOpium, Opium
+from ..mixture import Mixture, mix
+from ..solvers import Opium
 from ..threads import one_thread
-from ..validation import check_length, check_number, naming, unchanged_on_error
-from ._forecast import Forecast
+from ..validation import check_number, unchanged_on_error
+from ._arguments import as_columns, network_solvers
+from ._features import FeatureBuilder, Features
+from ._interval import AdaptiveInterval
 from ._learner import Learner
-from ._past import Known, Past
-from ._trust import Band, Trust
+from ._result import Forecast
 
-# hidden="auto": with more, a sample costs more than it gains. 200 instead of 100 gain little on
-# the electrocardiogram.
-_MOST_UNITS = 300
+# hidden="auto": the most units. On the electrocardiogram, 200 instead of 100 improve little.
+_MAX_UNITS = 300
 
-# alpha="auto": all of the past, and the last hundred samples or so. More memories in between cost
-# as much again each and gain a per cent or two.
-_MEMORIES = (1.0, 1.01)
+# Predictors are weighted by about their last 1 / (1 - 0.98) = 50 errors.
+_ERROR_DECAY = 0.98
 
-# Samples that `forecast` takes at a time.
-_PIECE = 8192
+# How many times more likely a simpler predictor is a priori: persistence and the linear model than
+# the first network, and that than the next.
+_PRIOR_RATIO = 3.0
 
-# The largest number, in units of the first change, whose square may be summed up.
-_LARGEST = 1e140
+# Predicted changes are clipped to this many times the largest change seen so far: models of a
+# series without noise may diverge after a change point.
+_CLIP_FACTOR = 2.0
+
+# The largest number, in units of the first change, whose squares may be summed up.
+_MAX_MAGNITUDE = 1e140
 
 
-class _Pending(NamedTuple):
-    """A prediction whose target is not known yet; in the units of `Past`."""
+class _Predictions(NamedTuple):
+    """Predictions of changes, one for each column of `changes`; in the units of the features."""
 
-    now: float  # in the units of the series
-    changes: list[float] | None  # of persistence, the linear model and the others; None: NaN
-    mixed: float
-    half: float
+    now: Array  # what they start from, in the units of the series
+    changes: Array  # (n_predictors, n): persistence, linear, networks; NaN if none was made
+    mixed: Array
+    half_width: Array
+
+    @classmethod
+    def missing(cls, n_predictors: int, n: int) -> _Predictions:
+        nothing = np.full((n_predictors + 3, n), np.nan)
+        return cls(nothing[0], nothing[3:], nothing[1], nothing[2])
 
 
 class Forecaster:
     """Predicts a series from its own past and learns from it, piece by piece.
 
     At time t, with y_t seen, it predicts y_{t+horizon} from y_t, ..., y_{t-lags+1} and the other
-    inputs at t. A prediction is learned from when its target has come, and not before: what it
-    says about a sample depends on nothing later than `horizon` samples before it.
+    inputs at t. A row is learned when its target has come, and not before: the prediction of a
+    sample depends on nothing later than `horizon` samples before it.
 
-    Four predict the change from y_t: nobody ("it stays"), a linear model, and two random hidden
-    layers, one that remembers everything and one that forgets. The prediction is their mean, by
-    trust in those that have erred least on about the last fifty samples. Nobody is believed beyond
-    twice the largest change seen so far.
+    Four predictors estimate the change from y_t: persistence (no change), a linear model, and two
+    networks with a random hidden layer, one that remembers everything and one that forgets. The
+    prediction is their mean, weighted by their errors on about the last fifty samples. Predicted
+    changes are clipped to twice the largest change seen so far.
 
     Parameters
     ----------
@@ -82,10 +90,10 @@ class Forecaster:
     Notes
     -----
     About 0.1 ms a sample with 10 lags and a horizon of 1, three times that for longer horizons and
-    for samples that come one by one; more in the first thousand samples. Memory does not grow.
+    for samples passed one by one; more in the first thousand samples. Memory does not grow.
 
-    Missing samples (NaN) are neither learned nor learned from, and no time passes for what forgets;
-    no prediction is made from a row that lacks something.
+    Missing samples (NaN) are skipped: nothing is learned from them, nothing is forgotten because
+    of them, and no prediction is made while one of the lags or inputs is missing.
 
     References
     ----------
@@ -121,11 +129,12 @@ class Forecaster:
         self.alpha, self.hidden, self.solver = alpha, hidden, solver
         self.random_state = random_state
         self.n_samples_seen_ = 0
-        self._solvers = _chosen_solvers(alpha, solver)
-        self._learners: list[Learner] | None = None  # until the number of inputs is known
+        self._solvers = network_solvers(alpha, solver)
+        self._learners: list[Learner] = []  # until the number of inputs is known
+        self._pending = _Predictions.missing(2, 0)
 
     def update(self, values: Any, inputs: Any = None) -> Forecast:
-        """See more of the series; what was predicted for these samples before they came.
+        """Learn more of the series, and return what was predicted for these samples beforehand.
 
         How a series is cut into pieces changes nothing but rounding.
 
@@ -142,17 +151,17 @@ class Forecaster:
             A row for every sample that could be predicted: the first is number
             ``lags - 1 + horizon``, counted from 0.
         """
-        columns = _checked(values, inputs)
-        if self._learners is not None and columns.shape[1] != self._n_columns:
+        columns = as_columns(values, inputs)
+        if self._learners and columns.shape[1] != self._n_columns:
             raise ValueError(
                 f"inputs: got {columns.shape[1] - 1} columns, but this forecast was started with "
                 f"{self._n_columns - 1}; pass as many."
             )
-        with unchanged_on_error(self, *self._parts()), one_thread:
-            if self._learners is None:
-                self._begin(columns.shape[1])
+        with unchanged_on_error(*self._stateful_parts()), one_thread:
+            if not self._learners:
+                self._start(columns.shape[1])
             if not len(columns):
-                return self._forecast(self.n_samples_seen_, [], columns[:, 0])
+                return self._forecast(self.n_samples_seen_, self._pending, columns[:, 0])
             return self._advance(columns)
 
     def future(self) -> Forecast:
@@ -163,224 +172,103 @@ class Forecaster:
         Forecast
             Its targets are NaN.
         """
-        if self._learners is None:
-            return self._forecast(0, [], np.empty(0))
-        start = self.n_samples_seen_
-        return self._forecast(start, list(self._pending), np.full(self.horizon, np.nan))
+        n = self.horizon if self._learners else 0
+        return self._forecast(self.n_samples_seen_, self._pending, np.full(n, np.nan))
 
-    def _parts(self) -> list[Any]:
-        return [part for learner in self._learners or [] for part in learner.parts()]
+    def _stateful_parts(self) -> list[Any]:
+        """The objects whose attributes an update replaces."""
+        parts = chain.from_iterable(learner.stateful_parts() for learner in self._learners)
+        return [self, self._features, *parts] if self._learners else [self]
 
-    def _begin(self, n_columns: int) -> None:
+    def _start(self, n_columns: int) -> None:
         self._n_columns = n_columns
-        n_rows = self.lags + n_columns - 1
+        n_features = self.lags + n_columns - 1
         auto = isinstance(self.hidden, str) and self.hidden == "auto"
-        hidden = hidden_size(n_rows, most=_MOST_UNITS) if auto else self.hidden
-        models = [
+        hidden = hidden_size(n_features, most=_MAX_UNITS) if auto else self.hidden
+        networks = [
             ELMRegressor(hidden, solver, self.random_state, standardize=True)
             for solver in self._solvers
         ]
-        if not all(hasattr(model, "prequential") for model in models):
+        if not all(hasattr(network, "prequential") for network in networks):
             raise ValueError(
                 f"solver={self.solver!r}: it does not learn online; pass 'opium', 'light', "
                 "'dynamic', 'greville' or such an object."
             )
         linear = Opium(epsilon="auto", intercept=True)
-        self._learners = [Learner(model, self.horizon) for model in (linear, *models)]
-        self._past = Past(self.lags, n_columns - 1)
-        nothing = np.full((self.horizon, n_rows), np.nan)
-        self._waiting = Known(nothing[:, 0], nothing, nothing)
-        empty = _Pending(np.nan, None, np.nan, np.nan)
-        self._pending = deque([empty] * self.horizon)
-        self._trust, self._band = Trust(2 + len(models)), Band(self.interval)
+        self._learners = [Learner(model, self.horizon) for model in (linear, *networks)]
+        self._features = FeatureBuilder(self.lags, n_columns - 1)
+        nothing = np.full((self.horizon, n_features), np.nan)
+        self._unlearned = Features(nothing[:, 0], nothing, nothing)
+        complexity = np.maximum(np.arange(1 + len(self._learners)) - 1, 0)
+        self._pending = _Predictions.missing(len(complexity), self.horizon)
+        self._mixture = Mixture.start(-np.log(_PRIOR_RATIO) * complexity, 1, _ERROR_DECAY)
+        self._interval = AdaptiveInterval(self.interval)
+        self._largest_change = 0.0
 
     def _advance(self, columns: Array) -> Forecast:
-        assert self._learners is not None
-        past, n = deepcopy(self._past), len(columns)  # copies: all of the update, or nothing of it
-        known = past.advance(columns)
-        if np.nanmax(np.abs(known.plain), initial=0.0) > _LARGEST:
+        n = len(columns)
+        new = self._features.append(columns)
+        if np.nanmax(np.abs(new.relative), initial=0.0) > _MAX_MAGNITUDE:
             raise ValueError(
                 "values, inputs: the largest number is too far from the first for its square; "
                 "pass them in other units."
             )
-        both = Known(*(np.concatenate(pair) for pair in zip(self._waiting, known, strict=True)))
-        change = known.now - both.now[:n]
-        predicted = [np.where(np.isfinite(known.plain[:, 0]), 0.0, np.nan)]
-        for i, learner in enumerate(self._learners):
-            rows, asked = (both.plain, known.plain) if i == 0 else (both.levelled, known.levelled)
-            predicted.append(learner.answers(rows[:n], change, asked))
-        made = self._settled(past.unit[0], columns[:, 0], change, np.array(predicted).T)
-        self._past = past
-        self._waiting = Known(*(part[n:] for part in both))
+        # Features, and predictions, of which the first n have their targets now.
+        rows = Features(*map(np.concatenate, zip(self._unlearned, new, strict=True)))
+        change = new.now - rows.now[:n]
+        predicted = [np.where(np.isfinite(new.relative[:, 0]), 0.0, np.nan)]
+        linear, *networks = self._learners
+        predicted.append(linear.learn_and_predict(rows.relative[:n], change, new.relative))
+        for network in networks:
+            predicted.append(network.learn_and_predict(rows.centred[:n], change, new.centred))
+        made = self._mix(columns[:, 0], change, np.array(predicted))
+        self._unlearned = Features(*(part[n:] for part in rows))
+        self._pending = _Predictions(*(part[..., n:] for part in made))
         start, self.n_samples_seen_ = self.n_samples_seen_, self.n_samples_seen_ + n
         return self._forecast(start, made, columns[:, 0])
 
-    def _settled(
-        self, unit: float, values: Array, change: Array, predicted: Array
-    ) -> list[_Pending]:
-        """What was predicted for each of these samples; the next predictions are left pending."""
-        trust, band, pending = deepcopy((self._trust, self._band, self._pending))
-        made = []
-        rows = zip(values.tolist(), change.tolist(), predicted.tolist(), strict=True)
-        for value, moved, changes in rows:
-            due = pending.popleft()
-            made.append(due)
-            if not isnan(moved):
-                trust.saw(moved)
-                if due.changes is not None:
-                    trust.learn([moved - each for each in due.changes])
-                    band.learn(abs(moved - due.mixed), due.half)
-            if not isnan(changes[0]):
-                held = trust.held(changes)
-                pending.append(_Pending(value, held, trust.mixed(held), band.half()))
-            else:
-                pending.append(_Pending(value, None, np.nan, np.nan))
-        self._trust, self._band, self._pending = trust, band, pending
-        return made
+    def _mix(self, values: Array, change: Array, predicted: Array) -> _Predictions:
+        """The pending predictions, followed by those made at the times of `values`.
 
-    def _forecast(self, start: int, made: list[_Pending], target: Array) -> Forecast:
-        """Rows for the samples from `start` on; those that nothing could be known of are left out.
+        `change` has the targets of the first of them, as many as there are values.
+        """
+        n, pending = len(values), self._pending
+        sizes = np.fmax.accumulate([self._largest_change, *np.abs(change)])
+        limits = _CLIP_FACTOR * sizes[1:]
+        clipped = np.clip(predicted, -limits, limits)
+        changes = np.hstack([pending.changes, clipped])
+        errors = change - changes[:, :n]
+        known = np.isfinite(errors).all(axis=0)
+        counted = np.where(known, errors, 0.0)[:, :, None]
+        self._mixture, weights = self._mixture.update_many(counted, known)
+        mixed = np.append(pending.mixed, mix(weights[1:], clipped[:, :, None]))
+        half_widths, interval = pending.half_width.tolist(), self._interval.copy()
+        absolute = np.where(known, np.abs(change - mixed[:n]), np.nan).tolist()
+        for k, has_prediction in enumerate(np.isfinite(clipped[0]).tolist()):
+            if not isnan(absolute[k]):
+                interval.learn(absolute[k], half_widths[k])
+            half_widths.append(interval.half_width() if has_prediction else np.nan)
+        self._interval, self._largest_change = interval, float(sizes[-1])
+        return _Predictions(np.append(pending.now, values), changes, mixed, np.array(half_widths))
 
-        In the units of the series again.
+    def _forecast(self, start: int, made: _Predictions, target: Array) -> Forecast:
+        """The first of these predictions as rows for the samples from `start` on.
+
+        Left out are the first samples, which have too few before them for a prediction.
         """
         skipped = min(max(0, self.lags - 1 + self.horizon - start), len(target))
-        made, target = made[skipped:], target[skipped:]
-        unit = self._past.unit[0] if len(made) else 1.0
-        columns = [
-            (p.now, np.nan if p.changes is None else p.changes[1], p.mixed, p.half) for p in made
-        ]
-        now, linear, mixed, half = np.array(columns, dtype=float).reshape(-1, 4).T.copy()
+        now, changes, mixed, half_width = (part[..., skipped : len(target)] for part in made)
+        unit = self._features.unit[0] if self._learners else 1.0
         prediction = now + unit * mixed
         return Forecast(
-            index=np.arange(start + skipped, start + skipped + len(made)),
-            target=target.copy(),
+            index=np.arange(start + skipped, start + len(target)),
+            target=target[skipped:].copy(),
             prediction=prediction,
-            lower=prediction - unit * half,
-            upper=prediction + unit * half,
-            persistence=now,
-            linear=now + unit * linear,
+            lower=prediction - unit * half_width,
+            upper=prediction + unit * half_width,
+            persistence=now.copy(),
+            linear=now + unit * changes[1],
             lags=self.lags,
             horizon=self.horizon,
             interval=self.interval,
         )
-
-
-def forecast(
-    series: Any,
-    *,
-    lags: int = 10,
-    horizon: int = 1,
-    alpha: float | str = "auto",
-    hidden: Any = "auto",
-    solver: Any = None,
-    inputs: Any = None,
-    interval: float = 0.9,
-    random_state: Any = 0,
-    progress: Progress = silent,
-) -> Forecast:
-    """Predict every sample of a series from those before it, learning on the way.
-
-    No prediction uses anything that would not have been known when it was made. `Forecaster` says
-    how it is made, and does the same piece by piece.
-
-    Parameters
-    ----------
-    series : array-like of shape (n_samples,)
-        NaN where a sample is missing.
-    lags : int, default=10
-        How many of the latest samples to predict from.
-    horizon : int, default=1
-        How many samples ahead to predict.
-    alpha : float or "auto", default="auto"
-        How fast the hidden layer forgets, as in `DynamicOpium`; 1 never does.
-    hidden : int, transformer or "auto", default="auto"
-        The hidden layer, as in `ELMRegressor`.
-    solver : str or solver object, optional
-        What learns the weights of the hidden layer, instead of what `alpha` says.
-    inputs : array-like of shape (n_samples, n_inputs), optional
-        What else is known at the time of each sample, for the prediction made then.
-    interval : float, default=0.9
-        The part of the targets that should lie between `lower` and `upper`.
-    random_state : int, default=0
-        Seeds the hidden layer.
-    progress : callable, optional
-        Told how it goes; see `greville.progress`.
-
-    Returns
-    -------
-    Forecast
-        A row for every sample that could be predicted, and `horizon` more for those to come.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from greville.forecasting import forecast
-    >>> series = np.sin(np.arange(500) / 5) + 0.1 * np.random.default_rng(0).normal(size=500)
-    >>> found = forecast(series)
-    >>> found.index[[0, -1]], bool(abs(found.prediction[-1] - np.sin(500 / 5)) < 0.2)
-    (array([ 10, 500]), True)
-    >>> found.summary()["ratio"]["persistence"] < 0.8
-    True
-    """
-    columns = _checked(series, inputs, "series")
-    model = Forecaster(
-        lags,
-        horizon,
-        alpha=alpha,
-        hidden=hidden,
-        solver=solver,
-        interval=interval,
-        random_state=random_state,
-    )
-    n, parts = len(columns), []
-    if n < lags:
-        raise ValueError(
-            f"series, lags={lags!r}: {n} samples are fewer than one prediction needs; pass more, "
-            "or fewer lags."
-        )
-    with progress("forecast", n) as advance:
-        for start in range(0, n, _PIECE):
-            piece = columns[start : start + _PIECE]
-            parts.append(model.update(piece[:, 0], None if inputs is None else piece[:, 1:]))
-            advance(len(piece))
-    return Forecast.joined([*parts, model.future()])
-
-
-def _chosen_solvers(alpha: Any, solver: Any) -> list[Any]:
-    """What learns the weights of each hidden layer."""
-    auto = isinstance(alpha, str) and alpha == "auto"
-    if solver is not None:
-        if not auto:
-            raise ValueError(f"alpha={alpha!r}, solver={solver!r}: pass one of them.")
-        return [solver]
-    if isinstance(alpha, str) and not auto:
-        raise ValueError(f"alpha={alpha!r}: pass 'auto' or a number >= 1 and < 2.")
-    if not auto:
-        check_number("alpha", alpha, low=1, high=2)
-    return [
-        Opium(epsilon="auto", intercept=True) if each == 1 else DynamicOpium(each, epsilon="auto")
-        for each in (_MEMORIES if auto else (alpha,))
-    ]
-
-
-def _checked(values: Any, inputs: Any, name: str = "values") -> Array:
-    """The series and the inputs as columns of one array."""
-    columns = _numbers(values, name, 1)[:, None]
-    if inputs is None:
-        return columns
-    others = _numbers(inputs, "inputs", 2)
-    check_length("inputs", len(others), len(columns))
-    return np.hstack([columns, others])
-
-
-def _numbers(values: Any, name: str, n_dimensions: int) -> Array:
-    with naming(name):
-        array = np.asarray(values, dtype=np.float64)
-        if array.ndim != n_dimensions:
-            shape = "(n_samples,)" if n_dimensions == 1 else "(n_samples, n_inputs)"
-            raise ValueError(f"got an array of shape {array.shape}; pass one of shape {shape}.")
-        if np.isinf(array).any():
-            raise ValueError(
-                "contains infinity; pass finite numbers, and NaN where one is missing."
-            )
-    return array

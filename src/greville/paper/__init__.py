@@ -1,8 +1,8 @@
-"""The experiments of the paper's section 5, and the claims of sections 2 and 3, run again.
+"""The experiments of section 5 of the paper, and the claims of sections 2 and 3, repeated.
 
 Each function runs one experiment and returns a `Result`: its `numbers`, the `series` its figures
-are drawn from, and what it has to say (`blocks()`, `figures()`). ``greville paper`` runs them all
-and writes a report.
+are drawn from, the text and tables about it (`blocks()`) and the figures (`figures()`).
+``greville paper`` runs them all and writes a report.
 
     >>> from greville import paper
     >>> result = paper.ecg(runs=1)
@@ -14,8 +14,11 @@ from ._ecg import ecg
 from ._exactness import exactness
 from ._mnist import mnist
 from ._report import write_report
-from ._result import Result
 from ._sine import sine
 from ._workers import WorkerError
+from .result import Picture, Result, Table, Text
 
-__all__ = ["Result", "WorkerError", "ecg", "exactness", "mnist", "sine", "write_report"]
+__all__ = [
+    "Picture", "Result", "Table", "Text", "WorkerError", "ecg", "exactness", "mnist", "sine",
+    "write_report",
+]  # fmt: skip

@@ -13,9 +13,9 @@ from ..datasets import ecg as ecg_signal
 from ..linalg import Array
 from ..progress import Progress, silent
 from ..threads import one_thread
-from ._record import recorded_errors
-from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, times
-from ._workers import SEED, run_jobs, seeds
+from ._prequential import prequential_errors, rms
+from ._workers import SEED, run_jobs, seed_range
+from .result import ALGORITHMS, Block, Picture, Result, Table, Text, count_runs
 
 EPSILON, GAIN, ALPHA, FLOOR = 0.01, 1.0, 1.003, 0.1
 
@@ -49,7 +49,7 @@ def ecg(
     n_workers : int, optional
         Processes to use; as many as there are cores by default.
     progress : callable, optional
-        Told how it goes; see `greville.progress`.
+        Called as the work goes on; see `greville.progress`.
 
     Returns
     -------
@@ -62,23 +62,23 @@ def ecg(
     >>> rms["dynamic"]["after it"] < rms["persistence"]["after it"]
     True
     """
-    jobs = [("ecg_run", {"seed": s}) for s in seeds(seed, runs)]
-    n_workers = n_workers if runs > 4 else 1  # it takes a second or two to start them
+    jobs = [("ecg_run", {"seed": s}) for s in seed_range(seed, runs)]
+    n_workers = n_workers if runs > 4 else 1  # workers take a second or two to start
     with progress(f"ecg: {runs} runs", len(jobs)) as advance:
-        of_runs = run_jobs(jobs, lambda index: advance(1), n_workers=n_workers)
+        outcomes = run_jobs(jobs, lambda index: advance(1), n_workers=n_workers)
     X, y = ecg_signal()
     with one_thread:
         linear = y - Opium(EPSILON).prequential(X, y)
-    rms = {
-        which: {part: float(np.mean([run[which][part] for run in of_runs])) for part in PARTS}
+    means = {
+        which: {part: float(np.mean([run[which][part] for run in outcomes])) for part in PARTS}
         for which in SOLVERS
     }
-    rms["persistence"] = _rms(y - X[:, 0])
-    rms["linear"] = _rms(linear)
-    numbers = {"runs": runs, "seed": seed, "seconds": len(y) / ECG_RATE, "rms": rms}
+    means["persistence"] = _rms_of_parts(y - X[:, 0])
+    means["linear"] = _rms_of_parts(linear)
+    numbers = {"runs": runs, "seed": seed, "seconds": len(y) / ECG_RATE, "rms": means}
     series = {
         "y": y,
-        "errors": {which: recorded_errors(SOLVERS[which](), X, y, seed) for which in DRAWN},
+        "errors": {which: prequential_errors(SOLVERS[which](), X, y, seed) for which in DRAWN},
     }
     return ECGResult(numbers, series)
 
@@ -86,25 +86,27 @@ def ecg(
 def ecg_run(seed: int) -> dict[str, dict[str, float]]:
     """Root mean square errors of the three algorithms, in millivolts."""
     X, y = ecg_signal()
-    return {which: _rms(recorded_errors(SOLVERS[which](), X, y, seed)) for which in SOLVERS}
+    return {
+        which: _rms_of_parts(prequential_errors(SOLVERS[which](), X, y, seed)) for which in SOLVERS
+    }
 
 
-def _rms(errors: Array) -> dict[str, float]:
-    return {part: float(np.sqrt(np.mean(errors[rows] ** 2))) for part, rows in PARTS.items()}
+def _rms_of_parts(errors: Array) -> dict[str, float]:
+    return {part: rms(errors[rows]) for part, rows in PARTS.items()}
 
 
 class ECGResult(Result):
-    """What `ecg` found."""
+    """The result of `ecg`."""
 
     name = "ecg"
     title = "An electrocardiogram (Figure 2)"
 
     def blocks(self) -> list[Block]:
-        rms = self.numbers["rms"]
+        errors = self.numbers["rms"]
         names = ALGORITHMS | {
             "dynamic_default": "dynamic OPIUM with the default floor",
             "dynamic_floored": f"dynamic OPIUM with floor = {FLOOR:g}",
-            "persistence": "as the sample before",
+            "persistence": "persistence (the sample before)",
             "linear": "linear in the ten samples (OPIUM without hidden units)",
         }
         return [
@@ -117,13 +119,13 @@ class ECGResult(Result):
                 "two kinds."
             ),
             Table(
-                f"Root mean square error in microvolts, mean of {times(self.numbers['runs'])}",
+                f"Root mean square error in microvolts, mean of {count_runs(self.numbers['runs'])}",
                 ["algorithm", "first second", "the rest of the minute"],
                 [
-                    [name, *(f"{1000 * rms[which][part]:.1f}" for part in PARTS)]
+                    [name, *(f"{1000 * errors[which][part]:.1f}" for part in PARTS)]
                     for which, name in names.items()
                 ],
-                note="The last two lines say what the task is worth: no learning at all, and no "
+                note="The last two rows are for comparison: no learning at all, and no "
                 "hidden units.",
             ),
             Text(self._verdict()),
@@ -137,22 +139,22 @@ class ECGResult(Result):
 
     def _verdict(self) -> str:
         after = {which: parts["after it"] for which, parts in self.numbers["rms"].items()}
-        better = {which for which, rms in after.items() if rms < after["opium"]}
-        said = "The paper finds that dynamic OPIUM improves on OPIUM. "
+        better = {which for which, error in after.items() if error < after["opium"]}
+        verdict = "The paper finds that dynamic OPIUM improves on OPIUM. "
         if "dynamic" in better:
-            return said + "So it does here."
-        said += (
+            return verdict + "It does so here, too."
+        verdict += (
             "On this recording it does not with the paper's α and no floor, nor with the default "
             "floor: it remembers 330 samples, for 100 weights."
         )
         if "dynamic_floored" in better:
-            said += (
+            verdict += (
                 f" With a floor of {FLOOR:g}, the best of 0.01, 0.03, 0.1, 0.3 and 1 on this "
-                "recording, it does: that part of the regularisation is not forgotten."
+                "recording, it does: the floor is a regularisation that is not forgotten."
             )
-        return said
+        return verdict
 
     def figures(self, dark: bool = False) -> dict[str, Any]:
-        from . import _draw
+        from . import figures
 
-        return {"figure-2": _draw.electrocardiogram(self.series, ECG_RATE, dark)}
+        return {"figure-2": figures.electrocardiogram(self.series, ECG_RATE, dark)}

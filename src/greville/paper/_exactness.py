@@ -1,4 +1,4 @@
-"""The claim of section 2: the same weights as a pseudoinverse by singular value decomposition."""
+"""The claim of section 2: the weights are those of a pseudoinverse by SVD."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .. import Greville, Opium, OpiumLight, RandomLayer
 from ..datasets import ecg as ecg_signal
 from ..linalg import Array
 from ..progress import Progress, silent
-from ._printed import printed_opium
-from ._result import Block, Result, Table, Text, power
-from ._workers import SEED, seeds
+from ._workers import SEED, seed_range
+from .printed import printed_opium
+from .result import Block, Result, Table, Text, scientific
 
 UNITS, ROWS, CHUNK, EPSILON = 100, 400, 64, 1e-3
 SETS = {"random": "random inputs", "ecg": "the electrocardiogram"}
@@ -28,7 +28,7 @@ def exactness(*, seed: int = SEED, progress: Progress = silent) -> ExactnessResu
     ----------
     seed : int, default=22
     progress : callable, optional
-        Told how it goes; see `greville.progress`.
+        Called as the work goes on; see `greville.progress`.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def exactness(*, seed: int = SEED, progress: Progress = silent) -> ExactnessResu
     >>> difference["random"]["opium_by_one"] < 1e-12
     True
     """
-    seeds(seed, 1)
+    seed_range(seed, 1)
     numbers: dict[str, Any] = {
         "seed": seed,
         "units": UNITS,
@@ -50,7 +50,7 @@ def exactness(*, seed: int = SEED, progress: Progress = silent) -> ExactnessResu
         "condition": {},
         "difference": {},
     }
-    single = threadpool_limits(1)  # of NumPy's BLAS, whose threads would wait for each other
+    single = threadpool_limits(1)  # NumPy's BLAS is slower with several threads here
     with progress("exactness", len(SETS) * len(METHODS)) as advance, single:
         for name in SETS:
             H, y = _rows(name, seed)
@@ -73,7 +73,7 @@ def _rows(name: str, seed: int) -> tuple[Array, Array]:
 
 
 def _greville(H: Array, y: Array) -> float:
-    """The worst after any row, also while there are fewer rows than units; later, any tenth row."""
+    """The largest difference after each of the first rows, and after every tenth of the others."""
     model, worst = Greville(), 0.0
     for k in range(1, len(H) + 1):
         model.partial_fit(H[k - 1 : k], y[k - 1 : k])
@@ -83,7 +83,7 @@ def _greville(H: Array, y: Array) -> float:
     return worst
 
 
-def _learned(solver: Any, length: int) -> Callable[[Array, Array], float]:
+def _after_learning(solver: Any, length: int) -> Callable[[Array, Array], float]:
     def measure(H: Array, y: Array) -> float:
         model = clone(solver)
         for start in range(0, len(H), length):
@@ -111,17 +111,17 @@ def _difference(got: Array, want: Array) -> float:
 
 
 METHODS: dict[str, tuple[str, Callable[[Array, Array], float]]] = {
-    "greville": ("Greville's method, eqs. (8)-(22), the worst on the way", _greville),
-    "opium_by_one": ("OPIUM, row by row", _learned(Opium(EPSILON), 1)),
-    "opium_in_chunks": (f"OPIUM, in chunks of {CHUNK}", _learned(Opium(EPSILON), CHUNK)),
-    "opium_at_once": ("OPIUM, all rows at once", _learned(Opium(EPSILON), ROWS)),
+    "greville": ("Greville's method, eqs. (8)-(22), the worst after any row", _greville),
+    "opium_by_one": ("OPIUM, row by row", _after_learning(Opium(EPSILON), 1)),
+    "opium_in_chunks": (f"OPIUM, in chunks of {CHUNK}", _after_learning(Opium(EPSILON), CHUNK)),
+    "opium_at_once": ("OPIUM, all rows at once", _after_learning(Opium(EPSILON), ROWS)),
     "printed": ("the recursion as printed, eqs. (12), (15), (16)", _printed),
-    "light": ("OPIUM light, eqs. (27)-(28)", _learned(OpiumLight(), 1)),
+    "light": ("OPIUM light, eqs. (27)-(28)", _after_learning(OpiumLight(), 1)),
 }
 
 
 class ExactnessResult(Result):
-    """What `exactness` found."""
+    """The result of `exactness`."""
 
     name = "exactness"
     title = "The same weights as the pseudoinverse (section 2)"
@@ -131,24 +131,24 @@ class ExactnessResult(Result):
         return [
             Text(
                 "Section 2 says that Greville's method and OPIUM give the weights that a singular "
-                f"value decomposition gives. Here are the relative differences of {UNITS} weights "
-                f"from `numpy.linalg.pinv` after {ROWS} rows, for OPIUM that of the same rows "
-                "below the εI of eq. (23), ε = 0.001; for Greville's method the worst over the "
-                f"first {int(1.2 * UNITS)} rows and every tenth from there on. Rounding alone can "
-                "change the weights by the condition number times 1e-16. OPIUM light is not meant "
-                "to be equal."
+                f"value decomposition gives. The table has the relative differences of {UNITS} "
+                f"weights from `numpy.linalg.pinv` after {ROWS} rows; for OPIUM, of the same rows "
+                "stacked below the εI of eq. (23), ε = 0.001; for Greville's method, the "
+                f"worst over the first {int(1.2 * UNITS)} rows and every tenth from there on. "
+                "Rounding alone can change the weights by the condition number times 1e-16. OPIUM "
+                "light is not expected to be equal."
             ),
             Table(
                 "Relative difference of the weights from numpy.linalg.pinv",
                 [
                     "method",
                     *(
-                        f"{what} (condition number {power(n['condition'][name])})"
+                        f"{what} (condition number {scientific(n['condition'][name])})"
                         for name, what in SETS.items()
                     ),
                 ],
                 [
-                    [what, *(power(n["difference"][name][method]) for name in SETS)]
+                    [what, *(scientific(n["difference"][name][method]) for name in SETS)]
                     for method, (what, _) in METHODS.items()
                 ],
             ),

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else."""
+"""The report as one HTML page without other files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from ._result import Block, Picture, Result, Table, Text
+from .result import Block, Picture, Result, Table, Text
 
 PAPER = (
     "A. van Schaik and J. Tapson, <cite>Online and Adaptive Pseudoinverse Solutions for ELM "
@@ -20,7 +20,7 @@ PAPER = (
 def page(
     results: Sequence[Result], facts: dict[str, Any], images: dict[str, dict[str, bytes]]
 ) -> str:
-    """The whole page; every image is inside it, once for light and once for dark screens."""
+    """The page, with every image embedded for light and for dark screens."""
     style = (files(__package__) / "report.css").read_text(encoding="utf-8")
     skipped = [
         f'<p class="notice"><strong>{escape(name)} was not run.</strong> {escape(why)}</p>'
@@ -44,8 +44,8 @@ def page(
             '<link rel="icon" href="data:,">',
             f"<style>\n{style}</style>\n</head>\n<body>\n<header>",
             "<h1>The paper, reproduced</h1>",
-            f'<p class="lead">{PAPER}: what it reports, and what greville gets. '
-            "A ratio is ours over the paper's.</p>",
+            f'<p class="lead">{PAPER}: its numbers, and those of greville. '
+            "A ratio is our number divided by that of the paper.</p>",
             f"<nav><ul>{links}</ul></nav>\n</header>\n<main>",
             *skipped,
             *sections,
@@ -68,7 +68,7 @@ def _inline(text: str) -> str:
 
 
 def _table(table: Table) -> str:
-    """The first column is text; so is any other that has a cell without a digit."""
+    """Columns are aligned as numbers, except the first and those with a cell that is none."""
     is_number = [
         column > 0 and all(_is_number(row[column]) for row in table.rows)
         for column in range(len(table.columns))

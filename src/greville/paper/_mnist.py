@@ -1,4 +1,4 @@
-"""Section 5 on MNIST: error, time and memory; the gain of OPIUM light; and what θ looks like."""
+"""Section 5 on MNIST: error, time and memory; the gain of OPIUM light; and the elements of θ."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from .. import ELMClassifier, Opium, OpiumLight, RandomLayer
+from ..datasets import find_mnist
 from ..datasets import mnist as mnist_data
-from ..datasets._mnist import check_mnist, find_mnist
 from ..linalg import Array
 from ..progress import Advance, Progress, silent
 from ..validation import check_number
-from ._measure import PeakMemory
 from ._mnist_result import CORNER, PAPER, UNITS, MNISTResult
-from ._result import ALGORITHMS
-from ._workers import SEED, run_alone, seeds
+from ._workers import SEED, run_alone, seed_range
+from .measure import PeakMemory
+from .result import ALGORITHMS
 
 EPSILON, GAIN = 1e-3, 1.0
 GAINS = (100.0, 4.0, 1.0, 0.4, 0.01)
@@ -46,7 +46,7 @@ def mnist(
     directory : path, optional
         Where the data are; see `greville.datasets.mnist`.
     progress : callable, optional
-        Told how it goes; see `greville.progress`.
+        Called as the work goes on; see `greville.progress`.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def mnist(
     Raises
     ------
     greville.datasets.DataError
-        If the data are nowhere to be found.
+        If the data are not found.
 
     Examples
     --------
@@ -64,9 +64,8 @@ def mnist(
     """
     check_number("units", units, low=CORNER, whole=True)
     check_number("spread", spread, low=2, whole=True)
-    seeds(seed, 1)
+    seed_range(seed, 1)
     folder = find_mnist(directory, progress=progress)
-    check_mnist(folder)
     common = {"folder": str(folder), "units": units}
 
     def run(what: str, total: int, function: str = "mnist_run", **job: Any) -> Any:
@@ -75,12 +74,12 @@ def mnist(
 
     def one(solver: str, rows: str, **job: Any) -> Any:
         n = TRAIN if rows == "all" else SUBSET
-        passes = 2 if solver == "opium" and n == SUBSET else 1  # one more to refine
+        passes = 2 if solver == "opium" and n == SUBSET else 1  # the second refines the weights
         what = f"{ALGORITHMS[solver]}, {ROWS[rows]}"
         return run(what, passes * n + TEST, solver=solver, rows=rows, seed=seed, **job)
 
     runs = {
-        "opium_60000": one("opium", "all", look=True),
+        "opium_60000": one("opium", "all", with_theta=True),
         "light_60000": one("light", "all"),
         "opium_10000": one("opium", "drawn"),
         "light_10000": one("light", "drawn"),
@@ -116,14 +115,14 @@ def mnist(
     return MNISTResult(numbers, {"theta": theta})
 
 
-class _Watched(RandomLayer):
-    """A hidden layer that says how many rows have gone through it."""
+class _CountingLayer(RandomLayer):
+    """A hidden layer that reports how many rows it has transformed."""
 
     advance: Advance = staticmethod(lambda done: None)
 
     def transform(self, X: Any) -> Array:
         H = super().transform(X)
-        _Watched.advance(len(X))
+        _CountingLayer.advance(len(X))
         return H
 
 
@@ -133,15 +132,15 @@ def mnist_run(
     seed: int,
     solver: str,
     rows: str,
-    look: bool = False,
+    with_theta: bool = False,
     advance: Advance = lambda done: None,
 ) -> dict[str, Any]:
     """One pass over the digits and the test: per cent of errors, seconds, megabytes."""
-    _Watched.advance = staticmethod(advance)
+    _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
-    X, y = _chosen(X, y, rows, seed)
+    X, y = _select(X, y, rows, seed)
     solvers = {"opium": Opium(EPSILON), "light": OpiumLight(GAIN)}
-    model = ELMClassifier(_Watched(units), solvers[solver], random_state=seed)
+    model = ELMClassifier(_CountingLayer(units), solvers[solver], random_state=seed)
     memory, start = PeakMemory(), time.perf_counter()
     model.fit(X, y)
     trained = time.perf_counter()
@@ -154,8 +153,8 @@ def mnist_run(
         "megabytes": memory.total,
         "megabytes_beyond_data": memory.beyond,
     }
-    if look:
-        measured["theta"] = _look_at(model.solver_.theta_)
+    if with_theta:
+        measured["theta"] = _theta_statistics(model.solver_.theta_)
     return measured
 
 
@@ -163,12 +162,12 @@ def light_errors(
     folder: str, units: int, plan: list[tuple[str, int]], advance: Advance = lambda done: None
 ) -> list[float]:
     """Per cent of errors of OPIUM light for several choices of digits and seeds."""
-    _Watched.advance = staticmethod(advance)
+    _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
     errors = []
     for rows, seed in plan:
-        model = ELMClassifier(_Watched(units), OpiumLight(GAIN), random_state=seed)
-        model.fit(*_chosen(X, y, rows, seed))
+        model = ELMClassifier(_CountingLayer(units), OpiumLight(GAIN), random_state=seed)
+        model.fit(*_select(X, y, rows, seed))
         errors.append(_percent(model.predict(X_test) != y_test))
     return errors
 
@@ -178,11 +177,11 @@ def gain_errors(
 ) -> list[float]:
     """Per cent of errors of OPIUM light for several gains.
 
-    The hidden layer is most of the work: it is done once for all of them.
+    The activations take most of the time; they are computed once for all gains.
     """
-    _Watched.advance = staticmethod(advance)
+    _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
-    layer = _Watched(units, random_state=seed).fit(X)
+    layer = _CountingLayer(units, random_state=seed).fit(X)
     models = [OpiumLight(gain) for gain in gains]
     Y = np.eye(10, dtype=X.dtype)[y]
     for start in range(0, len(X), 1000):
@@ -196,8 +195,8 @@ def gain_errors(
     return [_percent(np.concatenate(digits) != y_test) for digits in zip(*found, strict=True)]
 
 
-def _chosen(X: Array, y: Array, rows: str, seed: int) -> tuple[Array, Array]:
-    """All digits in the order of the file, 10,000 drawn at random, or the first 10,000."""
+def _select(X: Array, y: Array, rows: str, seed: int) -> tuple[Array, Array]:
+    """All digits in the order of the file, 10,000 chosen at random, or the first 10,000."""
     if rows == "all":
         return X, y
     if rows == "first":
@@ -210,8 +209,8 @@ def _percent(wrong: Array) -> float:
     return round(100 * float(np.mean(wrong)), 4)  # of 10,000 digits: two decimals
 
 
-def _look_at(theta: Array) -> dict[str, Any]:
-    """How close θ is to gI, with g the mean of its diagonal: the claim of section 3."""
+def _theta_statistics(theta: Array) -> dict[str, Any]:
+    """Statistics of θ/g, with g the mean of its diagonal: the claim of section 3 is θ ≈ gI."""
     diagonal = np.diagonal(theta).astype(np.float64)
     g = float(diagonal.mean())
     limits = (-2.0, 2.0)
@@ -221,7 +220,7 @@ def _look_at(theta: Array) -> dict[str, Any]:
     for start in range(0, len(theta), 500):
         others = theta[start : start + 500].astype(np.float64) / g
         rows = np.arange(len(others))
-        others[rows, start + rows] = np.nan  # the diagonal is not meant
+        others[rows, start + rows] = np.nan  # without the diagonal
         others = others[~np.isnan(others)]
         counts += np.histogram(others, len(counts), limits)[0]
         sizes += float(np.abs(others).sum())

@@ -1,4 +1,4 @@
-"""What the MNIST experiment found, next to what the paper says."""
+"""The results of the MNIST experiment, next to those of the paper."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, gigabytes, ratio
 from ._workers import SEED
+from .result import ALGORITHMS, Block, Picture, Result, Table, Text, gigabytes, ratio
 
 UNITS = 7840  # the paper's ten for each pixel
 CORNER = 60  # units of θ that are drawn
@@ -18,7 +18,8 @@ RUNS = {
     for which, name in (("opium", ALGORITHMS["opium"]), ("light", ALGORITHMS["light"]))
 }
 
-# Error in per cent, seconds and megabytes. "Just under" four hours and two minutes are taken whole.
+# Error in per cent, seconds and megabytes. Times that the paper gives as "just under"
+# four hours and two minutes are taken as these.
 PAPER: dict[str, dict[str, float]] = {
     "opium_60000": {"error": 2.75, "seconds": 20 * 3600, "megabytes": 1800},
     "light_60000": {"error": 3.7, "seconds": 7 * 60, "megabytes": 1000},
@@ -44,7 +45,7 @@ def _range(values: list[float]) -> str:
 
 
 class MNISTResult(Result):
-    """What `mnist` found."""
+    """The result of `mnist`."""
 
     name = "mnist"
     title = "Handwritten digits (section 5)"
@@ -106,10 +107,10 @@ class MNISTResult(Result):
         light = n["light_spread"]
         blocks: list[Block] = [
             Text(
-                "The paper's numbers are those of one run each, and with OPIUM light a run is a "
-                "draw: it follows its last digits. So here are other seeds, from 0 on. The paper "
-                "draws its 10,000 digits at random; the first 10,000 of the file end with the same "
-                "digits for every seed."
+                "The numbers of the paper are those of one run each, and the error of OPIUM light "
+                "is random: it follows its last digits. So other seeds, from 0 on, are run. The "
+                "paper draws its 10,000 digits at random; the first 10,000 of the file end with "
+                "the same digits for every seed."
             ),
             Table(
                 "OPIUM light with other seeds: per cent of errors, mean (range)",
@@ -123,8 +124,8 @@ class MNISTResult(Result):
                         ("the first 10,000 of the file", "light_first_10000", "6.7"),
                     )
                 ],
-                note="With the first 10,000 and this seed OPIUM errs on "
-                f"{n['opium_first_10000']['error']:.2f} %, OPIUM light on "
+                note="With the first 10,000 and this seed the error of OPIUM is "
+                f"{n['opium_first_10000']['error']:.2f} %, that of OPIUM light "
                 f"{n['light_first_10000']['error']:.2f} %.",
             ),
         ]  # fmt: skip
@@ -132,9 +133,9 @@ class MNISTResult(Result):
         if n["units"] == UNITS and worse:
             blocks.append(
                 Text(
-                    "That OPIUM does worse than OPIUM light with 10,000 digits is no lack of data: "
-                    "with hardly more digits than units least squares is at its worst, and ε = "
-                    "0.001 is too small to help."
+                    "That OPIUM does worse than OPIUM light with 10,000 digits is not for lack of "
+                    "data: with hardly more digits than units least squares is at its worst, "
+                    "and ε = 0.001 is too small to help."
                 )
             )
         return blocks
@@ -159,9 +160,10 @@ class MNISTResult(Result):
                     [ALGORITHMS[which], *(_megabytes(n[f"{which}_{count}"]) for count in COUNTS)]
                     for which in ("opium", "light")
                 ],
-                note="The paper says that it does not depend on it. One matrix of units × units "
-                f"takes {n['units'] ** 2 * 4 / 2**20:.0f} MB, one block of activations 32 MB; a "
-                "second pass over few digits, to refine the weights, holds two blocks more.",
+                note="The paper says that the memory does not depend on the number. One "
+                f"matrix of units × units takes {n['units'] ** 2 * 4 / 2**20:.0f} MB, one block "
+                "of activations 32 MB; a second pass over few digits, to refine the weights, "
+                "holds two blocks more.",
             )
         ]
 
@@ -197,13 +199,13 @@ class MNISTResult(Result):
             ),
             Picture(
                 "theta",
-                "What θ looks like",
-                f"Left: the corner of θ/g that belongs to the first {CORNER} units. Right: how "
-                "often elements on and off the diagonal have which size.",
+                "The elements of θ",
+                f"Left: the corner of θ/g of the first {CORNER} units. Right: the "
+                "distribution of the elements on and off the diagonal.",
             ),
         ]
 
     def figures(self, dark: bool = False) -> dict[str, Any]:
-        from . import _draw
+        from . import figures
 
-        return {"theta": _draw.theta(self.series["theta"], dark)}
+        return {"theta": figures.theta(self.series["theta"], dark)}

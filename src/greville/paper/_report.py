@@ -1,4 +1,4 @@
-"""Results as files: report.html, results.json and the figures, all of them or none."""
+"""Writing report.html, results.json and the figures: all of them or none."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 
 from ..progress import Progress, silent
 from ._html import page
-from ._measure import environment
-from ._result import Result
+from .measure import environment
+from .result import Result
 
-FORMAT = 1  # of results.json; grows when a key changes its meaning
+FORMAT = 1  # of results.json; increased when a key changes its meaning
 
 
 def write_report(
@@ -30,24 +30,24 @@ def write_report(
 ) -> Path:
     """Write report.html, results.json and the figures, as PNG and SVG, into a directory.
 
-    The files are made beside their place and moved there when all of them are ready.
+    The files are written to a temporary folder inside it and moved when all of them are ready.
 
     Parameters
     ----------
     results : sequence of Result
     directory : path
-        Made if it is not there; files of an earlier report in it are replaced.
+        Made if it does not exist; files of an earlier report in it are replaced.
     command : str, optional
-        What was typed to get these results.
+        The command line that gave these results.
     skipped : dict of str to str, optional
         Experiments that could not be run, and why.
     progress : callable, optional
-        Told how it goes; see `greville.progress`.
+        Called as the work goes on; see `greville.progress`.
 
     Returns
     -------
     path : Path
-        Of report.html.
+        The path of report.html.
 
     Examples
     --------
@@ -68,17 +68,17 @@ def write_report(
         "environment": environment(),
         "experiments": {result.name: result.numbers for result in results},
     }
-    desk = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
+    staging = Path(tempfile.mkdtemp(prefix=".report-", dir=directory))
     try:
         images: dict[str, dict[str, bytes]] = {}
         with progress("report", len(results)) as advance:
             for result in results:
-                images |= _draw(result, desk)
+                images |= _draw_figures(result, staging)
                 advance(1)
-        (desk / "report.html").write_text(page(results, facts, images), encoding="utf-8")
-        facts["files"] = sorted([*(path.name for path in desk.iterdir()), "results.json"])
-        (desk / "results.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
-        made = sorted(desk.iterdir(), key=lambda path: path.name == "report.html")  # it comes last
+        (staging / "report.html").write_text(page(results, facts, images), encoding="utf-8")
+        facts["files"] = sorted([*(path.name for path in staging.iterdir()), "results.json"])
+        (staging / "results.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
+        made = sorted(staging.iterdir(), key=lambda path: path.name == "report.html")  # last
         for path in made:
             if (directory / path.name).is_dir():
                 raise IsADirectoryError(f"{directory / path.name} is a folder")
@@ -87,12 +87,12 @@ def write_report(
         for name in before - {path.name for path in made}:
             (directory / name).unlink(missing_ok=True)
     finally:
-        shutil.rmtree(desk, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
     return directory / "report.html"
 
 
 def _files_of_an_earlier_report(directory: Path) -> set[str]:
-    """What to replace or remove; an error if what is there is somebody else's."""
+    """The names of its files; an error if results.json is not that of a report."""
     path = directory / "results.json"
     if not path.exists():
         return set()
@@ -104,9 +104,9 @@ def _files_of_an_earlier_report(directory: Path) -> set[str]:
     return {name for name in names if Path(name).name == name}
 
 
-def _draw(result: Result, desk: Path) -> dict[str, dict[str, bytes]]:
-    """The figures of a result: files for the light page, and both kinds for the report itself."""
-    from ._draw import style
+def _draw_figures(result: Result, staging: Path) -> dict[str, dict[str, bytes]]:
+    """The figures of a result as PNG for light and dark pages; the light ones also as files."""
+    from .figures import style
 
     images: dict[str, dict[str, bytes]] = {}
     for dark in (False, True):
@@ -116,14 +116,16 @@ def _draw(result: Result, desk: Path) -> dict[str, dict[str, bytes]]:
                 figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
                 images.setdefault(name, {})["dark" if dark else "light"] = image.getvalue()
                 if not dark:
-                    (desk / f"{name}.png").write_bytes(image.getvalue())
-                    figure.set_layout_engine("none")  # it is laid out
-                    figure.savefig(desk / f"{name}.svg", metadata={"Date": None, "Creator": None})
+                    (staging / f"{name}.png").write_bytes(image.getvalue())
+                    figure.set_layout_engine("none")  # the layout is done
+                    figure.savefig(
+                        staging / f"{name}.svg", metadata={"Date": None, "Creator": None}
+                    )
     return images
 
 
 def read_results(path: str | os.PathLike[str]) -> tuple[list[Result], dict[str, Any]]:
-    """The results behind a results.json, without what their figures are drawn from."""
+    """The results in a results.json, which cannot be drawn again, and all that it contains."""
     from ._ecg import ECGResult
     from ._exactness import ExactnessResult
     from ._mnist_result import MNISTResult

@@ -1,4 +1,4 @@
-"""Figure 1 and Table 1: a sine whose frequency changes, and what happens when it goes on."""
+"""Figure 1 and Table 1: a sine whose frequency changes, and a longer run of the same signal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..linalg import Array
 from ..progress import Progress, silent
 from ..threads import one_thread
 from ..validation import check_number
-from ._printed import printed_opium
-from ._record import UNITS, recorded_errors
-from ._result import ALGORITHMS, Block, Picture, Result, Table, Text, power, ratio, times
-from ._workers import SEED, run_jobs, seeds
+from ._prequential import UNITS, prequential_errors, rms
+from ._workers import SEED, run_jobs, seed_range
+from .printed import printed_opium
+from .result import ALGORITHMS, Block, Picture, Result, Table, Text, count_runs, ratio, scientific
 
 EPSILON, GAIN, ALPHA = 10.0, 1.0, 1.003
 PAPER = {"opium": 1.5e-2, "light": 5.6e-3, "dynamic": 4.4e-8}  # Table 1
-FINAL = 1000  # samples Table 1 averages over
+FINAL = 1000  # samples that Table 1 averages over
 
 SOLVERS: dict[str, Callable[[], Any]] = {
     "opium": lambda: Opium(EPSILON),
@@ -41,7 +41,7 @@ class Reading:
     lags: range
 
     def signal(self, n_samples: int | None = None) -> tuple[Array, Array]:
-        """The signal, which may go on for longer than the paper's; it changes where that does."""
+        """The signal, which may be longer than that of the paper; it changes at the same sample."""
         return sine_switch(
             n_samples or self.n_samples, dt=self.dt, change=self.n_samples // 2, lags=self.lags
         )
@@ -57,11 +57,11 @@ DRAWN = "long"
 RULES = {
     "printed": "the recursion as printed",
     "root": "the same rule on a root (`floor=None`)",
-    "floored": "`DynamicOpium` as it comes",
+    "floored": "`DynamicOpium` with its defaults",
 }
-GOES_ON = ("fine", "long")  # the readings that are run for longer
+LONG_READINGS = ("fine", "long")  # those that are also run for longer
 WINDOW = 1000  # samples per root mean square in the long runs
-SETTLED = 10_000  # samples after which all have settled: twice the time of the change
+SETTLED = 10_000  # samples after which all rules have settled: twice the time of the change
 
 
 def sine(
@@ -85,13 +85,13 @@ def sine(
         Random hidden layers to average over, with the seeds seed, seed + 1, …
     seed : int, default=22
     long_samples : int, default=100_000
-        How long the signal goes on beyond the paper's experiment.
+        The length of the longer run.
     long_runs : int, default=4
-        Hidden layers to show that with.
+        Hidden layers for the longer run.
     n_workers : int, optional
         Processes to use; as many as there are cores by default.
     progress : callable, optional
-        Told how it goes; see `greville.progress`.
+        Called as the work goes on; see `greville.progress`.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def sine(
     True
     """
     check_number("long_samples", long_samples, low=SETTLED + WINDOW, whole=True)
-    short = [(name, s) for name in READINGS for s in seeds(seed, runs)]
-    long = [(name, s) for name in GOES_ON for s in seeds(seed, long_runs)]
+    short = [(name, s) for name in READINGS for s in seed_range(seed, runs)]
+    long = [(name, s) for name in LONG_READINGS for s in seed_range(seed, long_runs)]
     jobs = [
         ("long_run", {"reading": name, "seed": s, "n_samples": long_samples}) for name, s in long
     ] + [("sine_run", {"reading": name, "seed": s}) for name, s in short]
@@ -114,20 +114,20 @@ def sine(
     with progress(f"sine: {runs} runs, and {long_samples:,} samples", sum(cost)) as advance:
         answers = run_jobs(jobs, lambda index: advance(cost[index]), n_workers=n_workers)
     records = dict(zip(long, answers, strict=False))
-    rms = dict(zip(short, answers[len(long) :], strict=True))
+    rms_of = dict(zip(short, answers[len(long) :], strict=True))
     readings = {}
     for name, reading in READINGS.items():
-        of_runs = [run for (of, _), run in rms.items() if of == name]
+        outcomes = [run for (of, _), run in rms_of.items() if of == name]
         readings[name] = {
             "n_samples": reading.n_samples,
             "dt": reading.dt,
             "lags": list(reading.lags),
-            **{which: _spread([run[which] for run in of_runs]) for which in SOLVERS},
+            **{which: _spread([run[which] for run in outcomes]) for which in SOLVERS},
         }
-    lasting: dict[str, Any] = {"n_samples": long_samples, "runs": long_runs}
-    for name in GOES_ON:
-        of_runs = [run for (of, _), run in records.items() if of == name]
-        lasting[name] = {rule: _outcome([run[rule] for run in of_runs]) for rule in RULES}
+    long_numbers: dict[str, Any] = {"n_samples": long_samples, "runs": long_runs}
+    for name in LONG_READINGS:
+        outcomes = [run for (of, _), run in records.items() if of == name]
+        long_numbers[name] = {rule: _outcome([run[rule] for run in outcomes]) for rule in RULES}
     X, y = READINGS[DRAWN].signal()
     numbers = {
         "runs": runs,
@@ -135,12 +135,12 @@ def sine(
         "paper": PAPER,
         "drawn": DRAWN,
         "readings": readings,
-        "long_run": lasting,
+        "long_run": long_numbers,
     }
     series = {
         "y": y,
         "change": READINGS[DRAWN].n_samples // 2,
-        "errors": {which: recorded_errors(SOLVERS[which](), X, y, seed) for which in SOLVERS},
+        "errors": {which: prequential_errors(SOLVERS[which](), X, y, seed) for which in SOLVERS},
         "long_run": records,
     }
     return SineResult(numbers, series)
@@ -150,14 +150,14 @@ def sine_run(reading: str, seed: int) -> dict[str, float]:
     """Root mean square of the final errors of the three algorithms."""
     X, y = READINGS[reading].signal()
     return {
-        which: _rms(recorded_errors(SOLVERS[which](), X, y, seed)[-FINAL:]) for which in SOLVERS
+        which: rms(prequential_errors(SOLVERS[which](), X, y, seed)[-FINAL:]) for which in SOLVERS
     }
 
 
 def long_run(reading: str, seed: int, n_samples: int) -> dict[str, dict[str, Any]]:
-    """Errors of three forms of dynamic OPIUM: root mean squares of windows, and the largest.
+    """Errors of three forms of dynamic OPIUM: root mean squares of windows, and the largest error.
 
-    The largest is that after all have settled. None stands for infinity.
+    The largest is that after all rules have settled. None stands for infinity.
     """
     X, y = READINGS[reading].signal(n_samples)
     with one_thread:
@@ -167,19 +167,15 @@ def long_run(reading: str, seed: int, n_samples: int) -> dict[str, dict[str, Any
             "floored": y - DynamicOpium(ALPHA, EPSILON).prequential(H, y),
         }
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # that this rule has lost directions
+            warnings.simplefilter("ignore", RuntimeWarning)  # this rule forgets directions
             errors["root"] = y - DynamicOpium(ALPHA, EPSILON, floor=None).prequential(H, y)
     record = {}
     for rule, e in errors.items():
         windows = e[: len(e) // WINDOW * WINDOW].reshape(-1, WINDOW)
         with np.errstate(over="ignore"):
-            rms = [_finite(_rms(window)) for window in windows]
-        record[rule] = {"rms": rms, "largest": _finite(np.abs(e[SETTLED:]).max())}
+            sizes = [_finite(rms(window)) for window in windows]
+        record[rule] = {"rms": sizes, "largest": _finite(np.abs(e[SETTLED:]).max())}
     return record
-
-
-def _rms(errors: Array) -> float:
-    return float(np.sqrt(np.mean(errors**2)))
 
 
 def _finite(x: float) -> float | None:
@@ -197,13 +193,10 @@ def _spread(values: list[float]) -> dict[str, float]:
 
 
 def _outcome(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The worst of several runs: at the end, and anywhere after they should have settled.
-
-    And the largest error of each run.
-    """
-    final, largest = ([run[what] for run in runs] for what in ("rms", "largest"))
+    """The largest final rms error of several runs, and their largest errors once settled."""
+    largest = [run["largest"] for run in runs]
     return {
-        "worst_final_rms": _largest([rms[-1] for rms in final]),
+        "worst_final_rms": _largest([run["rms"][-1] for run in runs]),
         "worst_error": _largest(largest),
         "errors": largest,
     }
@@ -214,7 +207,7 @@ def _largest(values: list[float | None]) -> float | None:
 
 
 class SineResult(Result):
-    """What `sine` found."""
+    """The result of `sine`."""
 
     name = "sine"
     title = "A sine whose frequency changes (Figure 1, Table 1)"
@@ -222,8 +215,8 @@ class SineResult(Result):
     def blocks(self) -> list[Block]:
         n = self.numbers
         long = n["long_run"]
-        worst = _largest([long[name]["floored"]["worst_final_rms"] for name in GOES_ON])
-        printed = [e for name in GOES_ON for e in long[name]["printed"]["errors"]]
+        worst = _largest([long[name]["floored"]["worst_final_rms"] for name in LONG_READINGS])
+        printed = [e for name in LONG_READINGS for e in long[name]["printed"]["errors"]]
         return [
             Text(
                 "Ten past samples of a sine predict the next one through 100 tanh units with input "
@@ -235,21 +228,21 @@ class SineResult(Result):
                 "halves of 500 ms are 1,000 samples, so that the final 1000 samples are all of "
                 "them; and 4.4e-8 cannot be reached in the 500 that are left after the change. So "
                 "three readings are run: the literal one, one that samples ten times as finely, "
-                "and one that goes on for ten times as long with the ten most recent samples as "
+                "and one that is ten times as long, with the ten most recent samples as "
                 f"inputs, as in the ECG experiment. Figure 1 draws the last (dt = 1 ms, 2 × 5 s), "
                 f"with seed {n['seed']}."
             ),
             Table(
-                f"Table 1: RMS error of the final 1000 samples, mean of {times(n['runs'])}",
+                f"Table 1: RMS error of the final 1000 samples, mean of {count_runs(n['runs'])}",
                 ["reading", "algorithm", "paper", "ours", "ratio", "runs from … to"],
                 [
                     [
                         READINGS[name].what if which == "opium" else "",
                         ALGORITHMS[which],
-                        power(PAPER[which]),
-                        power(values[which]["mean"]),
+                        scientific(PAPER[which]),
+                        scientific(values[which]["mean"]),
                         ratio(values[which]["mean"], PAPER[which]),
-                        f"{power(values[which]['min'])} … {power(values[which]['max'])}",
+                        f"{scientific(values[which]['min'])} … {scientific(values[which]['max'])}",
                     ]
                     for name, values in n["readings"].items()
                     for which in SOLVERS
@@ -258,8 +251,8 @@ class SineResult(Result):
             Picture(
                 "figure-1",
                 "Figure 1",
-                "Around the change: (a) OPIUM, held back by ε = 10 and by all it has seen, (b) "
-                "OPIUM light, (c) dynamic OPIUM. Top: target and prediction; bottom: error.",
+                "Around the change: (a) OPIUM, slowed down by ε = 10 and by all earlier samples, "
+                "(b) OPIUM light, (c) dynamic OPIUM. Top: target and prediction; bottom: error.",
             ),
             Picture(
                 "figure-1-errors",
@@ -267,18 +260,18 @@ class SineResult(Result):
                 "Root mean square error of 100 samples; the frequency doubles at the dotted line.",
             ),
             Text(
-                "Beyond the paper: it calls the instability of dynamic OPIUM very uncommon. The "
-                f"same signal, run on for {long['n_samples']:,} samples, shows it: in "
+                "Beyond the paper, which calls the instability of dynamic OPIUM very uncommon: the "
+                f"same signal with {long['n_samples']:,} samples shows it. In "
                 f"{sum(e is None or e > 1 for e in printed)} of {len(printed)} runs the printed "
-                "recursion errs by more than the size of the signal once it should have settled. "
+                "recursion has errors larger than the signal long after the change. "
                 "In directions that the data do not excite, θ grows by 1/(2 - α) with every "
-                "sample, and rounding errors with it. Kept as a triangular root the rule lasts; "
-                "with a floor under it, which is the default here, it is bounded. Which runs of "
-                "the printed recursion blow up, and when, depends on the last bit of the "
+                "sample, and rounding errors with it. On a triangular root the same rule is stable "
+                "here; with a floor, which is the default, its weights are bounded. Which runs of "
+                "the printed recursion diverge, and when, depends on the last bit of the "
                 "arithmetic."
             ),
             Table(
-                f"{long['n_samples']:,} samples, the worst of {times(long['runs'])}",
+                f"{long['n_samples']:,} samples, the worst of {count_runs(long['runs'])}",
                 [
                     "reading",
                     "dynamic OPIUM as",
@@ -289,13 +282,13 @@ class SineResult(Result):
                     [
                         READINGS[name].what if rule == "printed" else "",
                         RULES[rule],
-                        power(long[name][rule]["worst_final_rms"]),
-                        power(long[name][rule]["worst_error"]),
+                        scientific(long[name][rule]["worst_final_rms"]),
+                        scientific(long[name][rule]["worst_error"]),
                     ]
-                    for name in GOES_ON
+                    for name in LONG_READINGS
                     for rule in RULES
                 ],
-                note=f"With the floor no run ends above {power(worst)}.",
+                note=f"With the floor no run ends above {scientific(worst)}.",
             ),
             Picture(
                 "long-run",
@@ -306,10 +299,10 @@ class SineResult(Result):
         ]
 
     def figures(self, dark: bool = False) -> dict[str, Any]:
-        from . import _draw
+        from . import figures
 
         return {
-            "figure-1": _draw.around_the_change(self.series, dark),
-            "figure-1-errors": _draw.error_over_time(self.series, dark),
-            "long-run": _draw.long_runs(self.series["long_run"], READINGS, WINDOW, dark),
+            "figure-1": figures.around_the_change(self.series, dark),
+            "figure-1-errors": figures.error_over_time(self.series, dark),
+            "long-run": figures.long_runs(self.series["long_run"], READINGS, WINDOW, dark),
         }

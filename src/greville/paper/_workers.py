@@ -1,7 +1,8 @@
-"""Jobs in processes of their own: on all cores at once, or alone so that memory can be measured.
+"""Jobs in worker processes: on all cores at once, or one alone so that its memory can be measured.
 
-A worker is this Python running `work`. It gets jobs, one line of JSON each, and answers with
-lines of JSON: how far it is, and in the end the result. Numbers survive that to the last digit.
+A worker is a Python process that runs `work`. It reads jobs from stdin, one line of JSON each, and
+writes lines of JSON to stdout: its progress, and at the end the result. JSON keeps every digit of a
+float.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ from ..validation import check_number
 
 Job = dict[str, Any]
 
-SEED = 22  # see the note in the story of MNIST
+SEED = 22  # the report on MNIST says why
 
 
 class WorkerError(RuntimeError):
-    """A process that was to do part of the work has failed."""
+    """A worker process has failed."""
 
 
-def seeds(seed: Any, runs: Any) -> range:
-    """The seeds of so many runs; a ValueError unless all are seeds."""
+def seed_range(seed: Any, runs: Any) -> range:
+    """The seeds of several runs; a ValueError unless all are valid."""
     check_number("runs", runs, low=1, whole=True)
     check_number("seed", seed, low=0, high=2**32 - runs + 1, whole=True)
     return range(int(seed), int(seed) + int(runs))
 
 
-# The functions a worker may be asked for, with the module each is in.
+# The functions that a worker may run, with their modules.
 _JOBS = {
     "sine_run": "_sine",
     "long_run": "_sine",
@@ -55,55 +56,54 @@ def run_jobs(
     *,
     n_workers: int | None = None,
 ) -> list[Any]:
-    """The results of many jobs, each a function and its arguments, in their order.
+    """Run jobs, each the name of a function and its arguments; their results in the same order.
 
-    `done` is called with the index of each as it is done. With one worker the jobs run here, one
-    after the other; the numbers are the same.
+    `done` is called with the index of each job that is finished. With one worker the jobs run in
+    this process, one after the other; the numbers are the same.
     """
     n_workers = min(cores() if n_workers is None else n_workers, len(jobs))
+    results: dict[int, Any] = {}
     if n_workers <= 1:
-        results = []
         for index, (function, job) in enumerate(jobs):
-            results.append(_find(function)(**job))
+            results[index] = _function_named(function)(**job)
             done(index)
-        return results
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        return list(results.values())
+    pending: queue.SimpleQueue[int] = queue.SimpleQueue()
     for index in range(len(jobs)):
-        waiting.put(index)
+        pending.put(index)
     answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
     workers = [_Worker(threads=1) for _ in range(n_workers)]
 
     def serve(worker: _Worker) -> None:
         try:
             while True:
-                index = waiting.get_nowait()
-                answers.put((index, worker.ask(*jobs[index])))
+                index = pending.get_nowait()
+                answers.put((index, worker.run(*jobs[index])))
         except queue.Empty:
             pass
-        except Exception as error:  # raised where the answers are read
+        except Exception as error:  # raised below
             answers.put((-1, error))
 
-    found: dict[int, Any] = {}
     try:
         for worker in workers:
             threading.Thread(target=serve, args=(worker,), daemon=True).start()
-        while len(found) < len(jobs):
+        while len(results) < len(jobs):
             index, answer = answers.get()
             if isinstance(answer, Exception):
                 raise answer
-            found[index] = answer
+            results[index] = answer
             done(index)
     finally:
         for worker in workers:
             worker.stop()
-    return [found[index] for index in range(len(jobs))]
+    return [results[index] for index in range(len(jobs))]
 
 
 def run_alone(function: str, job: Job, advance: Advance) -> Any:
-    """The result of one job in a fresh process that has all cores; `advance` is told by the job."""
+    """Run one job in a new process with all cores; it calls `advance`."""
     worker = _Worker(threads=None)
     try:
-        return worker.ask(function, job, advance)
+        return worker.run(function, job, advance)
     finally:
         worker.stop()
 
@@ -124,7 +124,7 @@ class _Worker:
             env=environment,
         )
 
-    def ask(self, function: str, job: Job, advance: Advance = lambda done: None) -> Any:
+    def run(self, function: str, job: Job, advance: Advance = lambda done: None) -> Any:
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -139,8 +139,8 @@ class _Worker:
             if kind == "result":
                 return value
             advance(value)
-        complaint = process.stderr.read().strip().splitlines()
-        reason = complaint[-1] if complaint else f"it ended with exit code {process.wait()}"
+        lines = process.stderr.read().strip().splitlines()
+        reason = lines[-1] if lines else f"it ended with exit code {process.wait()}"
         raise WorkerError(f"A worker process failed: {reason}")
 
     def stop(self) -> None:
@@ -151,22 +151,22 @@ class _Worker:
                 pipe.close()
 
 
-def _find(function: str) -> Callable[..., Any]:
+def _function_named(function: str) -> Callable[..., Any]:
     return getattr(import_module(f".{_JOBS[function]}", __package__), function)
 
 
 def work() -> None:
-    """The life of a worker: until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started it
+    """Run jobs until stdin is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
-    sys.stdout = sys.stderr  # nothing else may get between the lines
+    sys.stdout = sys.stderr  # prints must not mix with the answers
 
     def answer(kind: str, value: Any) -> None:
         answers.write(json.dumps([kind, value], allow_nan=False) + "\n")
 
     for line in sys.stdin:
         name, job = json.loads(line)
-        function = _find(name)
+        function = _function_named(name)
         if "advance" in signature(function).parameters:
             job["advance"] = lambda done: answer("done", done)
         answer("result", function(**job))

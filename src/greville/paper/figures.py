@@ -1,5 +1,8 @@
-"""The figures. Colours are Okabe and Ito's, which colour-blind readers can tell apart; line styles
-and labels say the same in grey. Each figure comes for a light and a dark page."""
+"""The figures, each for a light and for a dark page.
+
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles and
+labels tell the same lines apart in grey.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ..linalg import Array
-from ._result import ALGORITHMS
+from .result import ALGORITHMS
 
-_COLOURS = {
+COLOURS = {
     False: {"opium": "#0072B2", "light": "#B87A00", "dynamic": "#009E73", "bad": "#D55E00"},
     True: {"opium": "#56B4E9", "light": "#E69F00", "dynamic": "#3DCFA5", "bad": "#FF8A4C"},
 }
@@ -27,7 +30,7 @@ _WIDTH = 9.0
 
 @contextmanager
 def style(dark: bool) -> Iterator[None]:
-    """For drawing a figure, and for saving it."""
+    """Matplotlib settings for drawing and saving a figure."""
     ink, paper, faint = _INK[dark]
     with mpl.rc_context(
         {
@@ -46,7 +49,7 @@ def style(dark: bool) -> Iterator[None]:
             "xtick.color": ink,
             "ytick.color": ink,
             "legend.frameon": False,
-            "svg.hashsalt": "greville",  # the same figure, the same file
+            "svg.hashsalt": "greville",  # so that equal figures give equal files
             "svg.fonttype": "path",
         }
     ):
@@ -62,15 +65,15 @@ def _styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return styled
 
 
-def _two_rows(
+def _signals_and_errors(
     x: Array, y: Array, errors: dict[str, Array], dark: bool, labels: tuple[str, str, str]
 ) -> tuple[Figure, list[Any], list[Any]]:
-    """Target and prediction above, the error below, a column for each algorithm."""
+    """A column for each algorithm: target and prediction above, the error below."""
     figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
     axes = figure.subplots(2, 3, sharex=True, sharey="row", height_ratios=[1.25, 1], squeeze=False)
     faint = _INK[dark][2]
     for letter, (which, error), (top, bottom) in zip("abc", errors.items(), axes.T, strict=True):
-        colour = _COLOURS[dark][which]
+        colour = COLOURS[dark][which]
         top.plot(x, y, color=faint, lw=2.6, label="target")
         top.plot(x, y - error, color=colour, lw=1.1, label="prediction")
         top.set_title(f"({letter}) {ALGORITHMS[which]}", loc="left")
@@ -90,7 +93,7 @@ def around_the_change(series: dict[str, Any], dark: bool) -> Figure:
     k = np.arange(len(series["y"]))[window]
     errors = {which: error[window] for which, error in series["errors"].items()}
     labels = ("sample", "signal", "error")
-    figure, tops, bottoms = _two_rows(k, series["y"][window], errors, dark, labels)
+    figure, tops, bottoms = _signals_and_errors(k, series["y"][window], errors, dark, labels)
     for axes in (*tops, *bottoms):
         axes.axvline(change, color=_INK[dark][0], lw=0.8, ls=":")
     tops[0].set_ylim(-1.7, 2.2)
@@ -106,7 +109,7 @@ def error_over_time(series: dict[str, Any], dark: bool) -> Figure:
     n = len(series["y"])
     for which, error in series["errors"].items():
         size = np.sqrt(np.convolve(error**2, np.ones(100) / 100, mode="valid"))
-        colour, style = _COLOURS[dark][which], _STYLES[which]
+        colour, style = COLOURS[dark][which], _STYLES[which]
         axes.semilogy(np.arange(99, n), size, style, color=colour, lw=1.4, label=ALGORITHMS[which])
     axes.axvline(series["change"], color=_INK[dark][0], lw=0.8, ls=":")
     axes.annotate(
@@ -128,9 +131,9 @@ def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int, da
     figure = Figure(figsize=(_WIDTH, 3.4), layout="constrained")
     all_axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     lines = {
-        "printed": (_COLOURS[dark]["bad"], "-", "as printed"),
-        "floored": (_COLOURS[dark]["dynamic"], "-", "DynamicOpium, the default"),
-        "root": (_COLOURS[dark]["opium"], "--", "floor=None: a root, no floor"),
+        "printed": (COLOURS[dark]["bad"], "-", "as printed"),
+        "floored": (COLOURS[dark]["dynamic"], "-", "DynamicOpium, the default"),
+        "root": (COLOURS[dark]["opium"], "--", "floor=None: a root, no floor"),
     }
     for axes, name in zip(all_axes, names, strict=True):
         runs = [record for (reading, _), record in records.items() if reading == name]
@@ -156,29 +159,31 @@ def electrocardiogram(series: dict[str, Any], rate: int, dark: bool) -> Figure:
     seconds = np.arange(len(series["y"]))[window] / rate
     errors = {which: error[window] for which, error in series["errors"].items()}
     labels = ("seconds", "millivolts", "error, millivolts")
-    figure, tops, _ = _two_rows(seconds, series["y"][window], errors, dark, labels)
+    figure, tops, _ = _signals_and_errors(seconds, series["y"][window], errors, dark, labels)
     low, high = series["y"][window].min(), series["y"][window].max()
     tops[0].set_ylim(low - 0.1 * (high - low), high + 0.35 * (high - low))
     return figure
 
 
 @_styled
-def theta(look: dict[str, Any], dark: bool) -> Figure:
+def theta(statistics: dict[str, Any], dark: bool) -> Figure:
     figure = Figure(figsize=(_WIDTH, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.25])
-    paper, low, high = _INK[dark][1], _COLOURS[dark]["opium"], _COLOURS[dark]["bad"]
+    paper, low, high = _INK[dark][1], COLOURS[dark]["opium"], COLOURS[dark]["bad"]
     colours = LinearSegmentedColormap.from_list("theta", [low, paper, high])
-    image = left.imshow(look["corner"], cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
+    image = left.imshow(
+        statistics["corner"], cmap=colours, vmin=-1, vmax=1, interpolation="nearest"
+    )
     left.set(xlabel="hidden unit", ylabel="hidden unit")
     left.set_title("a corner of θ/g", loc="left")
     figure.colorbar(image, ax=left, shrink=0.85)
-    edges, counts = np.array(look["edges"]), np.array(look["off_diagonal_counts"])
+    edges, counts = np.array(statistics["edges"]), np.array(statistics["off_diagonal_counts"])
     middles = (edges[1:] + edges[:-1]) / 2
-    bad, good = _COLOURS[dark]["light"], _COLOURS[dark]["opium"]
+    bad, good = COLOURS[dark]["light"], COLOURS[dark]["opium"]
     right.fill_between(
         middles, counts / counts.sum(), step="mid", color=bad, alpha=0.75, label="off the diagonal"
     )
-    diagonal = np.array(look["diagonal"])
+    diagonal = np.array(statistics["diagonal"])
     share, edges = np.histogram(diagonal, bins=60)
     middles = (edges[1:] + edges[:-1]) / 2
     right.step(middles, share / share.sum(), where="mid", color=good, lw=1.6, label="diagonal")

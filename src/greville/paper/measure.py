@@ -1,4 +1,4 @@
-"""What machine this is, and how much memory the process has held."""
+"""The machine, and the peak memory of this process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 
 
 class PeakMemory:
-    """The most memory this process has held since the object was made, in megabytes."""
+    """The peak memory of this process since the object was made, in units of 2^20 bytes.
+
+    Where the system cannot reset the peak (elsewhere than on Linux), it is that since the start.
+    """
 
     def __init__(self) -> None:
-        with suppress(OSError):  # Linux alone can start over
+        with suppress(OSError):  # resets the peak on Linux
             Path("/proc/self/clear_refs").write_text("5")
         self.before = _memory("VmRSS") or _peak()
 
@@ -23,7 +26,7 @@ class PeakMemory:
 
     @property
     def beyond(self) -> float | None:
-        """Beyond what it held when the object was made."""
+        """The peak minus the memory in use when the object was made."""
         total = self.total
         return None if total is None or self.before is None else total - self.before
 
@@ -40,13 +43,13 @@ def _peak() -> float | None:
     try:
         import resource
     except ModuleNotFoundError:
-        return None  # no such measure here
+        return None  # not on Windows
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def environment() -> dict[str, Any]:
-    """Versions and hardware: what a number that is measured depends on."""
+    """Versions and hardware that measured numbers depend on."""
     import numpy as np
     import scipy
     import sklearn

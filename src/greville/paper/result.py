@@ -1,4 +1,4 @@
-"""What an experiment gives back, and the blocks of text, tables and pictures it tells it in."""
+"""The result of an experiment: numbers, and blocks of text, tables and pictures about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under column heads."""
+    """Rows of text, and the titles of their columns."""
 
     title: str
     columns: Sequence[str]
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure by its name, and what it shows."""
+    """The name of a figure, with a title and a caption."""
 
     name: str
     title: str
@@ -41,12 +41,12 @@ Block = Text | Table | Picture
 
 @dataclass(frozen=True)
 class Result(ABC):
-    """One experiment's outcome.
+    """The result of one experiment.
 
     Attributes
     ----------
     numbers : dict
-        Every number, under keys that stay; what results.json holds.
+        All numbers, as in results.json; the keys do not change.
     series : dict
         Arrays that the figures are drawn from. Without them there are no figures.
     """
@@ -59,33 +59,33 @@ class Result(ABC):
 
     @abstractmethod
     def blocks(self) -> list[Block]:
-        """The story, from the numbers alone."""
+        """Text, tables and pictures for the report, from `numbers` alone."""
 
     @abstractmethod
     def figures(self, dark: bool = False) -> dict[str, Any]:
-        """The pictures named in the story, as matplotlib figures."""
+        """The Matplotlib figures of the pictures among the blocks, by name."""
 
 
-def power(x: float | None) -> str:
-    """A number that spans magnitudes, such as 4.4e-8."""
+def scientific(x: float | None) -> str:
+    """A number in scientific notation, such as 4.4e-8; None is an overflow."""
     if x is None:
         return "overflow"
     mantissa, exponent = f"{x:.1e}".split("e")
     return f"{x:#.2g}" if exponent in ("-01", "+00") else f"{mantissa}e{int(exponent)}"
 
 
-def times(runs: int) -> str:
+def count_runs(runs: int) -> str:
     return "1 run" if runs == 1 else f"{runs} runs"
 
 
 def gigabytes(megabytes: float | None) -> str:
-    """From units of 2^20 bytes to the paper's, 10^9."""
+    """From units of 2^20 bytes to units of 10^9, as in the paper."""
     return "unknown" if megabytes is None else f"{megabytes * 2**20 / 1e9:.2f} GB"
 
 
 def ratio(ours: float, paper: float) -> str:
-    """Ours as a part or a multiple of the paper's."""
+    """Our number divided by that of the paper."""
     r = ours / paper
     if r < 0.095:
         return f"1/{1 / r:,.0f}"
-    return f"{r:.2f}" if r < 1000 else power(r)
+    return f"{r:.2f}" if r < 1000 else scientific(r)

@@ -1,4 +1,8 @@
-"""The signals, and where MNIST comes from."""
+"""Where MNIST is read from.
+
+The files are small ones of the same format, with checksums of their own; the mirrors they are
+downloaded from are servers in this process.
+"""
 
 import gzip
 import hashlib
@@ -10,70 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from greville.datasets import ECG_RATE, DataError, _mnist, ecg, mnist, sine_switch
-
-
-@pytest.mark.parametrize("lags", [range(1, 11), [10, 20, 100]])
-@pytest.mark.parametrize("change", [None, 200])
-def test_sine_switch(lags, change):
-    X, y = sine_switch(600, dt=1e-3, frequencies=(10.0, 20.0), change=change, lags=lags)
-    assert X.shape == (600, len(lags))
-    for k in (0, 5, 199, 200, 299, 300, 301, 599):
-        frequency = 10 if k < (300 if change is None else change) else 20
-        assert y[k] == pytest.approx(np.sin(2 * np.pi * frequency * k * 1e-3), abs=1e-12)
-        for j, lag in enumerate(lags):
-            if k >= lag:
-                assert X[k, j] == y[k - lag]
-    assert X[0, 0] == pytest.approx(-np.sin(2 * np.pi * 10 * lags[0] * 1e-3), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"n_samples": 0},
-        {"lags": []},
-        {"lags": [0]},
-        {"lags": [-1]},
-        {"frequencies": (1,)},
-        {"change": -1},
-    ],
-)
-def test_sine_switch_refuses(bad):
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        sine_switch(**bad)
-
-
-def test_ecg():
-    X, y = ecg()
-    assert X.shape == (60 * ECG_RATE - 10, 10)
-    assert -5 < y.min() < y.max() < 5  # millivolts
-    assert np.array_equal(X[1:, 1], X[:-1, 0])
-    assert np.array_equal(X[1:, 0], y[:-1])
-    X_few, y_few = ecg(100, lags=[3])
-    assert X_few.shape == (100, 1)
-    assert np.array_equal(X_few[3:, 0], y_few[:-3])
-
-
-def test_ecg_is_the_first_minute_of_the_recording(data_dir):
-    if not (data_dir / "ecg" / "ecg.npz").is_file():
-        pytest.skip("GREVILLE_DATA has no ecg/ecg.npz to compare with")
-    whole = np.load(data_dir / "ecg" / "ecg.npz")["ecg"].astype(float)
-    assert np.array_equal(ecg(lags=[1])[1], ((whole - 1024) / 200)[1 : 60 * ECG_RATE])
-
-
-@pytest.mark.parametrize("bad", [{"n_samples": 0}, {"n_samples": 21_591}, {"lags": [21_600]}])
-def test_ecg_refuses(bad):
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        ecg(**bad)
-
-
-# MNIST. The files are small ones of the same format, with checksums of their own; the homes they
-# are downloaded from are servers in this process.
+from greville.datasets import DataError, _mnist, find_mnist, mnist
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Archives as their homes serve them; a cache of the test's own, and no other data."""
+    """Archives as mirrors serve them; an empty cache, and no other data."""
     rng = np.random.default_rng(0)
     archives = {}
     files = {}
@@ -89,13 +35,13 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(_mnist, "FILES", files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("GREVILLE_DATA", raising=False)
-    monkeypatch.setattr(_mnist, "HOMES", ("http://127.0.0.1:9/",))  # nobody there
+    monkeypatch.setattr(_mnist, "MIRRORS", ("http://127.0.0.1:9/",))  # no server
     return archives
 
 
 @pytest.fixture
-def home(small, monkeypatch):
-    """Start a server that serves `serve(name, archive)`, and make it the next home."""
+def mirror(small, monkeypatch):
+    """Start a server that answers by `serve(handler, archive)`, and add it to the mirrors."""
     servers = []
     asked = []
 
@@ -111,8 +57,8 @@ def home(small, monkeypatch):
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        homes = tuple(f"http://127.0.0.1:{s.server_port}/" for s in servers)
-        monkeypatch.setattr(_mnist, "HOMES", homes)
+        mirrors = tuple(f"http://127.0.0.1:{s.server_port}/" for s in servers)
+        monkeypatch.setattr(_mnist, "MIRRORS", mirrors)
         return asked
 
     yield start
@@ -133,7 +79,7 @@ def _truncated(handler, archive):
 
 
 def _cut(handler, archive):
-    """Too short, and the server does not even know."""
+    """Too short, with a length that says the same."""
     _answer(handler, archive[: len(archive) // 2])
 
 
@@ -149,16 +95,16 @@ def _cached_files(tmp_path):
     return sorted(path.name for path in (tmp_path / "cache").rglob("*") if path.is_file())
 
 
-def test_a_download_and_then_the_cache(home, tmp_path):
-    asked = home(_answer)
-    told = []
+def test_a_download_and_then_the_cache(mirror, tmp_path):
+    asked = mirror(_answer)
+    reported = []
 
     @contextmanager
     def progress(what, total):
-        told.append([what, 0.0])
+        reported.append([what, 0.0])
 
         def advance(done):
-            told[-1][1] += done
+            reported[-1][1] += done
 
         yield advance
 
@@ -170,33 +116,33 @@ def test_a_download_and_then_the_cache(home, tmp_path):
     assert y.dtype == np.int64
     assert X_test.shape == (10, 784)
     assert len(asked) == 4
-    assert len(told) == 4
-    assert all(done == pytest.approx(1) for _, done in told)
+    assert len(reported) == 4
+    assert all(done == pytest.approx(1) for _, done in reported)
     again = mnist()
-    assert len(asked) == 4  # nobody was asked again
+    assert len(asked) == 4  # no second download
     assert np.array_equal(again[0], X)
     assert len(_cached_files(tmp_path)) == 4
 
 
 @pytest.mark.parametrize("broken", [_truncated, _cut, _corrupt, _missing])
-def test_a_broken_home_and_a_good_one(home, tmp_path, broken):
-    home(broken)
+def test_a_broken_mirror_and_a_good_one(mirror, tmp_path, broken):
+    mirror(broken)
     with pytest.raises(DataError) as failure:
         mnist()
     assert "\n" not in str(failure.value)
     assert "--data" in str(failure.value)
     assert _cached_files(tmp_path) == []  # nothing half-done is left
-    home(_answer)
+    mirror(_answer)
     assert mnist()[0].shape == (20, 784)
 
 
-def test_a_transfer_that_breaks_off_once(home):
+def test_a_transfer_that_breaks_off_once(mirror):
     """It starts over cleanly at the next call, and what was whole is kept."""
 
     def third_breaks(handler, archive):
         (_truncated if len(asked) == 3 else _answer)(handler, archive)
 
-    asked = home(third_breaks)
+    asked = mirror(third_breaks)
     with pytest.raises(DataError, match="broke off"):
         mnist()
     assert len(asked) == 3
@@ -204,8 +150,8 @@ def test_a_transfer_that_breaks_off_once(home):
     assert len(asked) == 5
 
 
-def test_a_damaged_cache_is_mended(home, tmp_path):
-    asked = home(_answer)
+def test_a_damaged_cache_is_downloaded_again(mirror, tmp_path):
+    asked = mirror(_answer)
     mnist()
     victim = next((tmp_path / "cache").rglob("train-images*"))
     victim.write_bytes(victim.read_bytes()[:-5])
@@ -223,7 +169,7 @@ def test_no_network(small):
 @pytest.mark.parametrize("compressed", [True, False])
 @pytest.mark.parametrize("folder", ["mnist", "."])
 @pytest.mark.parametrize("named", ["argument", "environment"])
-def test_a_folder_of_the_users(small, tmp_path, monkeypatch, compressed, folder, named):
+def test_a_folder_that_the_user_names(small, tmp_path, monkeypatch, compressed, folder, named):
     (tmp_path / "data" / folder).mkdir(parents=True)
     for name, archive in small.items():
         if compressed:
@@ -238,16 +184,17 @@ def test_a_folder_of_the_users(small, tmp_path, monkeypatch, compressed, folder,
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b[:60] + b"xx" + b[62:]])
-def test_a_damaged_file_of_the_users_is_named(small, tmp_path, damage):
+def test_a_damaged_file_is_named(small, tmp_path, damage):
     for name, archive in small.items():
         (tmp_path / f"{name}.gz").write_bytes(archive)
     victim = tmp_path / "t10k-images-idx3-ubyte.gz"
     victim.write_bytes(damage(victim.read_bytes()))
-    with pytest.raises(DataError, match="t10k-images-idx3-ubyte.gz is damaged"):
-        mnist(tmp_path)
+    for read in (mnist, find_mnist):
+        with pytest.raises(DataError, match="t10k-images-idx3-ubyte.gz is damaged"):
+            read(tmp_path)
 
 
-def test_mnist_itself(data_dir):
+def test_the_whole_of_mnist(data_dir):
     X, y, X_test, y_test = mnist(data_dir)
     assert X.shape == (60_000, 784)
     assert X_test.shape == (10_000, 784)

@@ -1,6 +1,6 @@
-"""Ours and theirs, doing the same job with the same hidden weights and the same ridge.
+"""Runners of greville and of other libraries, with the same hidden weights and the same ridge.
 
-Peers are imported where they are used: one that is not installed is named so, and left out.
+Other libraries are imported where they are used: one that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 
 from greville import ELMClassifier, ELMRegressor, Opium, RandomLayer
 
-from ._measure import Array, mnist, seconds
+from .measure import Array, mnist, seconds
 
 RIDGE = 1e-6  # ε² for all of them
 INPUTS = 20
 
 
-# Streams: activations and targets that any of them can be given
+# Streams of activations and targets
 
 
 def activations(M: int, n: int, dtype: Any = np.float64) -> tuple[Array, Array]:
@@ -29,7 +29,7 @@ def activations(M: int, n: int, dtype: Any = np.float64) -> tuple[Array, Array]:
 
 
 class Single:
-    """Predict a row, then learn it: `length` rows a round, then `tests` rows to be judged by."""
+    """Predict a row, then learn it: `length` rows a round, and 100 more rows for the answer."""
 
     def __init__(self, M: int, length: int, rounds: int) -> None:
         self.length = length
@@ -55,15 +55,15 @@ class Single:
 
 
 def greville_single(M: int, length: int, rounds: int, solver: Any) -> Single:
-    player = Single(M, length, rounds)
+    runner = Single(M, length, rounds)
     model = solver.learn_one(np.zeros(M), 0.0)  # a row of zeros changes nothing
-    player.predict, player.learn = model.predict_one, model.learn_one
-    return player
+    runner.predict, runner.learn = model.predict_one, model.learn_one
+    return runner
 
 
 def printed_single(M: int, length: int, rounds: int, forgetting: float = 1.0) -> Single:
     """The paper's recursion, eqs. (12), (15), (16), or (31)-(33), in place where NumPy can."""
-    player = Single(M, length, rounds)
+    runner = Single(M, length, rounds)
     theta, W = np.eye(M) / RIDGE, np.zeros(M)
 
     def learn(a: Array, y: float) -> None:
@@ -75,34 +75,34 @@ def printed_single(M: int, length: int, rounds: int, forgetting: float = 1.0) ->
         if forgetting != 1.0:
             theta /= forgetting
 
-    player.predict, player.learn = lambda a: a @ W, learn
-    return player
+    runner.predict, runner.learn = lambda a: a @ W, learn
+    return runner
 
 
 def light_single(M: int, length: int, rounds: int) -> Single:
     """Eqs. (27)-(28) in NumPy."""
-    player = Single(M, length, rounds)
+    runner = Single(M, length, rounds)
     W = np.zeros(M)
 
     def learn(a: Array, y: float) -> None:
         nonlocal W
         W += a * ((y - a @ W) / (1 + a @ a))
 
-    player.predict, player.learn = lambda a: a @ W, learn
-    return player
+    runner.predict, runner.learn = lambda a: a @ W, learn
+    return runner
 
 
 def padasip_single(M: int, length: int, rounds: int, kind: str, forgetting: float = 1.0) -> Single:
     import padasip
 
-    player = Single(M, length, rounds)
+    runner = Single(M, length, rounds)
     if kind == "RLS":
         model = padasip.filters.FilterRLS(n=M, mu=forgetting, eps=RIDGE, w="zeros")
     else:
         model = padasip.filters.FilterNLMS(n=M, mu=1.0, eps=1.0, w="zeros")
-    player.predict = model.predict
-    player.learn = lambda h, y: model.adapt(y, h)
-    return player
+    runner.predict = model.predict
+    runner.learn = lambda h, y: model.adapt(y, h)
+    return runner
 
 
 def reservoirpy_single(
@@ -110,15 +110,15 @@ def reservoirpy_single(
 ) -> Single:
     from reservoirpy.nodes import LMS, RLS
 
-    player = Single(M, length, rounds)
+    runner = Single(M, length, rounds)
     if kind == "RLS":
         node = RLS(alpha=RIDGE, forgetting=forgetting, fit_bias=False)
     else:
         node = LMS(learning_rate=1e-3, fit_bias=False)
     node.partial_fit(np.zeros((1, M)), np.zeros((1, 1)))
-    player.predict = node.step
-    player.learn = lambda h, y: node.partial_fit(h[None], np.array([[y]]))
-    return player
+    runner.predict = node.step
+    runner.learn = lambda h, y: node.partial_fit(h[None], np.array([[y]]))
+    return runner
 
 
 def river_single(M: int, length: int, rounds: int, kind: str) -> Single:
@@ -126,14 +126,14 @@ def river_single(M: int, length: int, rounds: int, kind: str) -> Single:
         csv.DictReader.__class_getitem__ = classmethod(lambda cls, _: cls)  # type: ignore[attr-defined]
     from river import linear_model, optim
 
-    player = Single(M, length, rounds)
-    player.rows = [dict(enumerate(row)) for row in player.H.tolist()]
+    runner = Single(M, length, rounds)
+    runner.rows = [dict(enumerate(row)) for row in runner.H.tolist()]
     if kind == "Bayesian":
         model = linear_model.BayesianLinearRegression(alpha=RIDGE, beta=1.0)
     else:
         model = linear_model.LinearRegression(optim.SGD(1e-3))
-    player.predict, player.learn = model.predict_one, model.learn_one
-    return player
+    runner.predict, runner.learn = model.predict_one, model.learn_one
+    return runner
 
 
 # Chunks: predict, then learn
@@ -164,46 +164,46 @@ class Chunks:
 
 
 def greville_chunks(M: int, length: int, rounds: int, solver: Any) -> Chunks:
-    player = Chunks(M, length, rounds)
+    runner = Chunks(M, length, rounds)
     hidden = RandomLayer(M) if solver is not None else M
     options = {} if solver is None else {"standardize": False, "solver": solver}
-    model = ELMRegressor(hidden, random_state=0, **options).fit(*player.first())
+    model = ELMRegressor(hidden, random_state=0, **options).fit(*runner.first())
 
     def step(X: Array, y: Array) -> None:
         model.predict(X)
         model.partial_fit(X, y)
-        model.solver_.coef_  # noqa: B018 - the learning is done when the weights are there
+        model.solver_.coef_  # noqa: B018 - so that pending rows are learned
 
-    player.step, player.predict = step, model.predict
-    return player
+    runner.step, runner.predict = step, model.predict
+    return runner
 
 
 def pyoselm_chunks(M: int, length: int, rounds: int, woodbury: bool) -> Chunks:
     from pyoselm import OSELMRegressor
 
-    player = Chunks(M, length, rounds)
+    runner = Chunks(M, length, rounds)
     model = OSELMRegressor(n_hidden=M, activation_func="tanh", use_woodbury=woodbury)
-    model._create_random_layer = lambda: _AsLayer(player.layer)
-    model.fit(*player.first())
+    model._create_random_layer = lambda: _AsLayer(runner.layer)
+    model.fit(*runner.first())
 
     def step(X: Array, y: Array) -> None:
         model.predict(X)
         model.fit(X, y)
 
-    player.step, player.predict = step, model.predict
-    return player
+    runner.step, runner.predict = step, model.predict
+    return runner
 
 
 class _AsLayer:
-    """Our hidden weights in the place of pyoselm's own."""
+    """Our hidden weights for pyoselm."""
 
     def __init__(self, layer: RandomLayer) -> None:
         self.fit_transform = layer.transform
 
 
 def hpelm_chunks(M: int, length: int, rounds: int) -> Chunks:
-    player = Chunks(M, length, rounds)
-    model = _hpelm(player.layer, 1, "double", 10_000)
+    runner = Chunks(M, length, rounds)
+    model = _hpelm(runner.layer, 1, "double", 10_000)
 
     def learn(X: Array, y: Array) -> None:
         model.add_data(X, y[:, None])
@@ -213,30 +213,30 @@ def hpelm_chunks(M: int, length: int, rounds: int) -> Chunks:
         model.predict(X)
         learn(X, y)
 
-    learn(*player.first())
-    player.step, player.predict = step, model.predict
-    return player
+    learn(*runner.first())
+    runner.step, runner.predict = step, model.predict
+    return runner
 
 
 def ridge_chunks(M: int, length: int, rounds: int) -> Chunks:
-    """scikit-learn cannot go on: it fits all rows again."""
+    """scikit-learn cannot learn more rows: it fits all of them again."""
     from sklearn.linear_model import Ridge
 
-    player = Chunks(M, length, rounds)
+    runner = Chunks(M, length, rounds)
     model = Ridge(RIDGE, fit_intercept=False, solver="cholesky")
-    H, y = player.layer.transform(player.first()[0]), player.first()[1]
+    H, y = runner.layer.transform(runner.first()[0]), runner.first()[1]
     model.fit(H, y)
     seen = [(H, y)]
 
     def step(X: Array, y: Array) -> None:
-        H = player.layer.transform(X)
+        H = runner.layer.transform(X)
         model.predict(H)
         seen.append((H, y))
         model.fit(np.concatenate([h for h, _ in seen]), np.concatenate([t for _, t in seen]))
 
-    player.step = step
-    player.predict = lambda X: model.predict(player.layer.transform(X))
-    return player
+    runner.step = step
+    runner.predict = lambda X: model.predict(runner.layer.transform(X))
+    return runner
 
 
 def _hpelm(layer: RandomLayer, outputs: int, precision: str, batch: int) -> Any:
@@ -254,7 +254,7 @@ def _hpelm(layer: RandomLayer, outputs: int, precision: str, batch: int) -> Any:
 
 
 class Bulk:
-    """The digits; a round learns all of them from nothing, and the answer is the error rate."""
+    """MNIST; a round fits a new model, and the answer is its error rate."""
 
     def __init__(self, M: int, n: int, dtype: str) -> None:
         X, y, self.X_test, self.y_test = mnist(np.dtype(dtype))
@@ -268,7 +268,7 @@ class Bulk:
         def work() -> None:
             self.predict = self.fit()
 
-        self.predict = np.zeros_like  # the last model is gone before the next comes
+        self.predict = np.zeros_like  # frees the last model before the next
         return seconds(work)
 
     def answer(self) -> float:
@@ -277,27 +277,27 @@ class Bulk:
 
 
 def greville_bulk(M: int, n: int, dtype: str) -> Bulk:
-    player = Bulk(M, n, dtype)
+    runner = Bulk(M, n, dtype)
 
     def fit() -> Callable[[Array], Array]:
         model = ELMClassifier(RandomLayer(M), Opium(1e-3), random_state=0)
-        return model.fit(player.X, player.y).predict
+        return model.fit(runner.X, runner.y).predict
 
-    player.fit = fit
-    return player
+    runner.fit = fit
+    return runner
 
 
 def hpelm_bulk(M: int, n: int, dtype: str, batch: int) -> Bulk:
-    player = Bulk(M, n, dtype)
+    runner = Bulk(M, n, dtype)
     precision = "single" if dtype == "float32" else "double"
 
     def fit() -> Callable[[Array], Array]:
-        model = _hpelm(player.layer, 10, precision, batch)
-        model.train(player.X, player.targets)
+        model = _hpelm(runner.layer, 10, precision, batch)
+        model.train(runner.X, runner.targets)
         return lambda X: model.predict(X).argmax(axis=1)
 
-    player.fit = fit
-    return player
+    runner.fit = fit
+    return runner
 
 
 def ridge_bulk(M: int, n: int, dtype: str, intel: bool) -> Bulk:
@@ -305,37 +305,40 @@ def ridge_bulk(M: int, n: int, dtype: str, intel: bool) -> Bulk:
         from sklearnex.linear_model import Ridge
     else:
         from sklearn.linear_model import Ridge
-    player = Bulk(M, n, dtype)
+    runner = Bulk(M, n, dtype)
 
     def features(X: Array) -> Array:
-        H = X @ player.layer.weights_
+        H = X @ runner.layer.weights_
         return np.tanh(H, out=H)
 
     def fit() -> Callable[[Array], Array]:
         options = {} if intel else {"solver": "cholesky"}
         model = Ridge(RIDGE, fit_intercept=False, copy_X=False, **options)
-        model.fit(features(player.X), player.targets)
+        model.fit(features(runner.X), runner.targets)
         return lambda X: model.predict(features(X)).argmax(axis=1)
 
-    player.fit = fit
-    return player
+    runner.fit = fit
+    return runner
 
 
 def pyoselm_bulk(M: int, n: int, dtype: str, chunk: int) -> Bulk:
     from pyoselm import OSELMRegressor
 
-    player = Bulk(M, n, dtype)
+    runner = Bulk(M, n, dtype)
 
     def fit() -> Callable[[Array], Array]:
         model = OSELMRegressor(n_hidden=M, activation_func="tanh")
-        model._create_random_layer = lambda: _AsLayer(player.layer)
-        for start in [0, *range(max(M, chunk), n, chunk)]:  # the first must be as many as units
+        model._create_random_layer = lambda: _AsLayer(runner.layer)
+        for start in [
+            0,
+            *range(max(M, chunk), n, chunk),
+        ]:  # a first chunk of M rows
             stop = start + (chunk if start else max(M, chunk))
-            model.fit(player.X[start:stop], player.targets[start:stop])
+            model.fit(runner.X[start:stop], runner.targets[start:stop])
         return lambda X: model.predict(X).argmax(axis=1)
 
-    player.fit = fit
-    return player
+    runner.fit = fit
+    return runner
 
 
 # The record of a stream
@@ -360,34 +363,34 @@ class Record:
 
 
 def prequential_record(M: int, n: int) -> Record:
-    player = Record(M, n)
-    player.record = lambda: Opium(1e-3).prequential(player.H, player.y)
-    return player
+    runner = Record(M, n)
+    runner.record = lambda: Opium(1e-3).prequential(runner.H, runner.y)
+    return runner
 
 
 def loop_record(M: int, n: int) -> Record:
-    player = Record(M, n)
+    runner = Record(M, n)
 
     def record() -> Array:
         model = Opium(1e-3).learn_one(np.zeros(M), 0.0)
         predicted = np.empty(n)
-        for i, (h, y) in enumerate(zip(player.H, player.y.tolist(), strict=True)):
+        for i, (h, y) in enumerate(zip(runner.H, runner.y.tolist(), strict=True)):
             predicted[i] = model.predict_one(h)
             model.learn_one(h, y)
         return predicted
 
-    player.record = record
-    return player
+    runner.record = record
+    return runner
 
 
 def printed_record(M: int, n: int, rows: int, in_place: bool) -> Record:
-    """The first `rows` of them: every row takes as long as the others."""
-    player = Record(M, n)
+    """Only the first `rows` rows: each takes as long as the others."""
+    runner = Record(M, n)
 
     def record() -> Array:
         theta, W = np.eye(M) / RIDGE, np.zeros(M)
         predicted = np.empty(rows)
-        for i, (a, y) in enumerate(zip(player.H[:rows], player.y[:rows], strict=True)):
+        for i, (a, y) in enumerate(zip(runner.H[:rows], runner.y[:rows], strict=True)):
             predicted[i] = a @ W
             if in_place:
                 g = theta @ a
@@ -400,9 +403,9 @@ def printed_record(M: int, n: int, rows: int, in_place: bool) -> Record:
                 W = W + b * (y - a @ W)  # (16)
         return predicted
 
-    player.record = record
-    player.last = player.y[:rows]
-    return player
+    runner.record = record
+    runner.last = runner.y[:rows]
+    return runner
 
 
 # Prediction alone
@@ -421,7 +424,7 @@ class Prediction:
 
     def round(self, k: int) -> float:
         def work() -> None:
-            for rows in self.chunks:  # other rows every time: nothing can be remembered
+            for rows in self.chunks:  # other rows every time: no caching
                 self.predict(rows)
 
         return 1e6 * seconds(work) / self.chunks.shape[0] / self.chunks.shape[1]
@@ -431,38 +434,38 @@ class Prediction:
 
 
 def greville_prediction(M: int, length: int, repeats: int, one: bool = False) -> Prediction:
-    player = Prediction(M, length, repeats)
+    runner = Prediction(M, length, repeats)
     model = ELMRegressor(RandomLayer(M), Opium(1e-3), random_state=0, standardize=False)
-    model.fit(player.X, player.y)
-    player.predict = (lambda X: model.predict_one(X[0])) if one else model.predict
-    return player
+    model.fit(runner.X, runner.y)
+    runner.predict = (lambda X: model.predict_one(X[0])) if one else model.predict
+    return runner
 
 
 def hpelm_prediction(M: int, length: int, repeats: int) -> Prediction:
-    player = Prediction(M, length, repeats)
-    model = _hpelm(player.layer, 1, "double", 10_000)
-    model.train(player.X, player.y[:, None])
-    player.predict = model.predict
-    return player
+    runner = Prediction(M, length, repeats)
+    model = _hpelm(runner.layer, 1, "double", 10_000)
+    model.train(runner.X, runner.y[:, None])
+    runner.predict = model.predict
+    return runner
 
 
 def pyoselm_prediction(M: int, length: int, repeats: int) -> Prediction:
     from pyoselm import OSELMRegressor
 
-    player = Prediction(M, length, repeats)
+    runner = Prediction(M, length, repeats)
     model = OSELMRegressor(n_hidden=M, activation_func="tanh")
-    model._create_random_layer = lambda: _AsLayer(player.layer)
-    model.fit(player.X, player.y)
-    player.predict = model.predict
-    return player
+    model._create_random_layer = lambda: _AsLayer(runner.layer)
+    model.fit(runner.X, runner.y)
+    runner.predict = model.predict
+    return runner
 
 
 def ridge_prediction(M: int, length: int, repeats: int) -> Prediction:
     from sklearn.linear_model import Ridge
 
-    player = Prediction(M, length, repeats)
-    weights = player.layer.weights_
+    runner = Prediction(M, length, repeats)
+    weights = runner.layer.weights_
     model = Ridge(RIDGE, fit_intercept=False, solver="cholesky")
-    model.fit(np.tanh(player.X @ weights), player.y)
-    player.predict = lambda X: model.predict(np.tanh(X @ weights))
-    return player
+    model.fit(np.tanh(runner.X @ weights), runner.y)
+    runner.predict = lambda X: model.predict(np.tanh(X @ weights))
+    return runner

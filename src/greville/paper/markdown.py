@@ -1,6 +1,6 @@
-"""docs/reproduction.md, from a results.json: ``python -m greville.paper._markdown FOLDER``.
+"""docs/reproduction.md, from a results.json: ``python -m greville.paper.markdown FOLDER``.
 
-FOLDER is what ``greville paper --out FOLDER`` wrote, relative to the page that is printed.
+FOLDER is the one that ``greville paper --out FOLDER`` wrote to, next to the page.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from pathlib import Path
 from typing import Any
 
 from ._report import read_results
-from ._result import Block, Picture, Result, Table, Text
+from .result import Block, Picture, Result, Table, Text
 
 KEYS = """
 `experiments` has a key per experiment. Errors are root mean squares, or per cent for MNIST; times are
 in seconds, memory in megabytes of 2^20 bytes; `null` stands for a number that overflowed. The keys
-stay; `format` grows if one changes its meaning.
+do not change; `format` is increased if one changes its meaning.
 
 | key | what |
 |---|---|
-| `format`, `command`, `skipped`, `environment`, `files` | of this file; what was typed; experiments left out, and why; versions and hardware; what the report consists of |
-| `*.seed`, `*.runs`, `*.paper` | the first seed; how many; the paper's numbers |
+| `format`, `command`, `skipped`, `environment`, `files` | of this file; the command line; experiments left out, and why; versions and hardware; the files of the report |
+| `*.seed`, `*.runs`, `*.paper` | the first seed; the number of runs; the numbers of the paper |
 | `sine.drawn` | the reading that Figure 1 shows |
 | `sine.readings.READING.n_samples`, `.dt`, `.lags` | READING is `literal`, `fine` or `long`: the signal |
 | `sine.readings.READING.ALGORITHM.mean`, `.median`, `.std`, `.min`, `.max` | ALGORITHM is `opium`, `light` or `dynamic`: over the runs |
-| `sine.long_run.n_samples`, `.runs` | the signal that goes on |
+| `sine.long_run.n_samples`, `.runs` | the longer signal |
 | `sine.long_run.READING.RULE.worst_final_rms` | RULE is `printed`, `root` or `floored`: the last 1000 samples of the worst run |
 | `sine.long_run.READING.RULE.worst_error` | the largest error of all runs from sample 10,000 on |
 | `sine.long_run.READING.RULE.errors` | the same of each run |
-| `ecg.seconds` | how long the signal is |
+| `ecg.seconds` | the length of the signal |
 | `ecg.rms.METHOD.first second`, `.after it` | in millivolts; METHOD is an ALGORITHM, `dynamic_default`, `dynamic_floored`, `persistence` or `linear` |
 | `exactness.units`, `.rows`, `.epsilon` | the problem |
 | `exactness.condition.SET` | SET is `random` or `ecg`: the condition number of the activations below εI |
 | `exactness.difference.SET.METHOD` | METHOD is `greville`, `opium_by_one`, `opium_in_chunks`, `opium_at_once`, `printed` or `light` |
-| `mnist.units`, `.dtype` | hidden units; of the numbers |
+| `mnist.units`, `.dtype` | hidden units; the type of the numbers |
 | `mnist.RUN.error` | RUN is `opium` or `light`, then `_60000`, `_10000` (drawn) or `_first_10000` |
 | `mnist.RUN.seconds`, `.training_seconds` | training and test; training alone |
-| `mnist.RUN.megabytes`, `.megabytes_beyond_data` | peak of the process; beyond what it held when the data were loaded |
+| `mnist.RUN.megabytes`, `.megabytes_beyond_data` | peak of the process; the same minus its memory after loading the data |
 | `mnist.gains.GAIN` | the error of OPIUM light with that gain |
 | `mnist.light_spread.RUN` | errors with the seeds 0, 1, … |
 | `mnist.theta.g` | the mean of the diagonal of θ |
@@ -47,18 +47,18 @@ stay; `format` grows if one changes its meaning.
 
 
 def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> str:
-    """The page; pictures are those in `folder`."""
+    """The page, with links to the pictures in `folder`."""
     environment = facts["environment"]
     parts = [
         "# The paper, reproduced",
         "Every figure, table and number of section 5 of van Schaik & Tapson, *Online and Adaptive "
         "Pseudoinverse Solutions for ELM Weights*, and the claims of sections 2 and 3: how each "
-        "was obtained, what the paper leaves open, and how close we come. A ratio is ours over the "
-        "paper's.",
+        "was obtained, what the paper leaves open, and our numbers next to those of the paper. A "
+        "ratio is our number divided by that of the paper.",
         f"This page is made from [{folder}/results.json]({folder}/results.json) by `make "
         "reproduction`, which first runs",
         f"    {facts['command']}",
-        f"with `GREVILLE_DATA` naming a folder that holds MNIST. Made on {environment['cpu']}, "
+        f"with `GREVILLE_DATA` set to a folder that contains MNIST. Made on {environment['cpu']}, "
         f"{environment['cores']} cores, with Python {environment['python']}, NumPy "
         f"{environment['numpy']}, SciPy {environment['scipy']} and {environment['blas']}. The same "
         "seed gives the same numbers on the same machine, times and memory apart.",
@@ -66,7 +66,7 @@ def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> s
     for result in results:
         parts.append(f"## {result.title}")
         parts += [_block(block, folder) for block in result.blocks()]
-    parts += ["## What results.json holds", KEYS]
+    parts += ["## The contents of results.json", KEYS]
     return "\n\n".join(parts) + "\n"
 
 

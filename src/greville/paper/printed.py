@@ -1,6 +1,6 @@
-"""The paper's recursion, line by line as it is printed: for the eyes, and to show what it does.
+"""The recursion of the paper, line by line as it is printed, to compare with.
 
-It keeps θ itself, and loses digits with every sample; the solvers keep a triangular root.
+It updates θ itself, and loses digits with every sample; the solvers update a triangular root.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from ..linalg import Array
 
 
 def printed_opium(H: Array, y: Array, epsilon: float, alpha: float = 1.0) -> tuple[Array, Array]:
-    """Weights in the end, and the error on every row before it was learned; y is 1-d.
+    """The final weights, and the error on every row before it was learned; y is 1-d.
 
-    Eqs. (31)-(33), which for α = 1 are eqs. (12), (15) and (16). From the first sample on whose
-    error is not a finite number, all errors are infinite.
+    Eqs. (31)-(33), which for α = 1 are eqs. (12), (15) and (16). From the first error on that is
+    not finite, all errors are infinity.
     """
     errors = np.full(len(y), np.inf)
     W = np.zeros(H.shape[1])  # (24)

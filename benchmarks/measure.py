@@ -32,7 +32,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def in_a_fresh_process(work: Callable[..., Any], *args: Any) -> Any:
-    """work(*args) where nothing else has been measured before: for peaks of memory."""
+    """work(*args) in a new process, for peaks of memory."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(work, args)
 

@@ -1,4 +1,4 @@
-"""What this machine can do: products of large matrices, and reading memory."""
+"""Limits of this machine: products of large matrices, and reading memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas
 
-from ._measure import seconds
+from .measure import seconds
 
 
 @dataclass(frozen=True)

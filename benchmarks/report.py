@@ -1,4 +1,4 @@
-"""The outcome as JSON, as Markdown and as a picture."""
+"""The timings as JSON, as Markdown and as a picture."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ._contest import OURS, Match
-from ._machine import Machine
+from .comparison import OURS, Comparison
+from .machine import Machine
 
 
 def save(
     folder: Path,
-    matches: list[Match],
+    comparisons: list[Comparison],
     machine: Machine,
     environment: dict[str, Any],
     growth: dict[str, Any] | None,
@@ -23,19 +23,19 @@ def save(
     found = {
         "environment": environment,
         "machine": {"gemm": machine.gemm, "syrk": machine.syrk, "bandwidth": machine.bandwidth},
-        "matches": [match.as_dict() for match in matches],
+        "comparisons": [comparison.as_dict() for comparison in comparisons],
         "growth": growth,
         "startup": startup,
     }
     (folder / "speed.json").write_text(json.dumps(_plain(found), indent=1) + "\n")
-    (folder / "speed.md").write_text(markdown(matches, machine, environment, growth, startup))
-    if any(score.ratios for match in matches for score in match.scores[1:]):
-        draw(matches, folder / "speed.png")
+    (folder / "speed.md").write_text(markdown(comparisons, machine, environment, growth, startup))
+    if any(timing.ratios for comparison in comparisons for timing in comparison.timings[1:]):
+        draw(comparisons, folder / "speed.png")
     print(f"written: {folder / 'speed.json'}, speed.md, speed.png")
 
 
 def _plain(value: Any) -> Any:
-    """Without nan, which JSON does not know."""
+    """With None for nan, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -44,7 +44,7 @@ def _plain(value: Any) -> Any:
 
 
 def markdown(
-    matches: list[Match],
+    comparisons: list[Comparison],
     machine: Machine,
     environment: dict[str, Any],
     growth: dict[str, Any] | None,
@@ -59,25 +59,25 @@ def markdown(
         f"memory {machine.bandwidth / 1e9:.1f} GB/s on one core.",
         "",
         "Ratios are our time divided by theirs, round by round: the median, and the middle half. "
-        "Answers more than a thousandth apart (error rates: a quarter of a percent) are named.",
+        "Answers more than a thousandth apart (error rates: a quarter of a percent) are marked.",
     ]
-    for case in dict.fromkeys(match.case for match in matches):
-        lines += ["", f"## {case}", "", "| job | who | time | ours / theirs | memory | |",
+    for case in dict.fromkeys(comparison.case for comparison in comparisons):
+        lines += ["", f"## {case}", "", "| job | library | time | ours / theirs | memory | |",
                   "|---|---|---|---|---|---|"]  # fmt: skip
-        for match in (m for m in matches if m.case == case):
-            for score in match.scores:
-                mine = score is match.ours
-                low, high = score.spread
-                ratio = "" if mine else f"{score.ratio:.3f} ({low:.3f} to {high:.3f})"
-                note = score.note
-                if mine and math.isfinite(match.limit):
-                    note = f"{match.part_of_limit:.0%} of the machine's limit"
-                time = f"{score.median:.4g} {match.unit}" if score.times else ""
-                job = match.job if mine else ""
-                memory = f"{score.megabytes:.0f} MB" if math.isfinite(score.megabytes) else ""
-                who = f"**{score.name}**" if mine else score.name
-                ratio = ratio if score.times else ""
-                lines.append(f"| {job} | {who} | {time} | {ratio} | {memory} | {note} |")
+        for comparison in (m for m in comparisons if m.case == case):
+            for timing in comparison.timings:
+                mine = timing is comparison.ours
+                low, high = timing.spread
+                ratio = "" if mine else f"{timing.ratio:.3f} ({low:.3f} to {high:.3f})"
+                note = timing.note
+                if mine and math.isfinite(comparison.limit):
+                    note = f"{comparison.part_of_limit:.0%} of the machine's limit"
+                time = f"{timing.median:.4g} {comparison.unit}" if timing.times else ""
+                job = comparison.job if mine else ""
+                memory = f"{timing.megabytes:.0f} MB" if math.isfinite(timing.megabytes) else ""
+                library = f"**{timing.name}**" if mine else timing.name
+                ratio = ratio if timing.times else ""
+                lines.append(f"| {job} | {library} | {time} | {ratio} | {memory} | {note} |")
     if growth:
         lines += ["", "## growth", "", "| rows | seconds | memory |", "|---|---|---|"]
         lines += [f"| {one['n']:,} | {one['seconds']:.2f} | {one['megabytes']:.1f} MB |"
@@ -94,33 +94,35 @@ def markdown(
 
 
 def _library(name: str) -> str:
-    """Whose it is; all ways of writing down the paper's rules are one."""
+    """The name of the library; all forms of the rules of the paper count as one."""
     first = name.split(maxsplit=1)[0].rstrip(",")
     return "the paper's rules in NumPy" if first in ("the", "eqs.") else first
 
 
-def draw(matches: list[Match], path: Path) -> None:
-    """A dot for every job and peer: how many times as long as ours it takes."""
+def draw(comparisons: list[Comparison], path: Path) -> None:
+    """A dot for every job and library: its time as a multiple of ours."""
     from matplotlib.figure import Figure
 
     rows = [
-        (match, score)
-        for match in matches
-        for score in match.scores[1:]
-        if score.ratios and not score.name.startswith(OURS)
+        (comparison, timing)
+        for comparison in comparisons
+        for timing in comparison.timings[1:]
+        if timing.ratios and not timing.name.startswith(OURS)
     ]
-    jobs = list(dict.fromkeys((match.case, match.job) for match, _ in rows))
-    peers = list(dict.fromkeys(_library(score.name) for _, score in rows))
+    jobs = list(dict.fromkeys((comparison.case, comparison.job) for comparison, _ in rows))
+    libraries = list(dict.fromkeys(_library(timing.name) for _, timing in rows))
     colours = ["#c8452c", "#1f5fa8", "#3a8a4d", "#8a5fa8", "#c98a1a", "#4f9aa8", "#777777",
                "#a84f6f", "#5f6b1f", "#2f2f7f"]  # fmt: skip
     figure = Figure(figsize=(9, 1.2 + 0.24 * len(jobs)), layout="constrained")
     ax = figure.subplots()
-    for i, peer in enumerate(peers):
-        mine = [(match, score) for match, score in rows if _library(score.name) == peer]
+    for i, library in enumerate(libraries):
+        mine = [
+            (comparison, timing) for comparison, timing in rows if _library(timing.name) == library
+        ]
         ax.plot(
-            [1 / score.ratio for _, score in mine],
-            [jobs.index((match.case, match.job)) for match, _ in mine],
-            "o", color=colours[i % len(colours)], label=peer, markersize=6, alpha=0.85,
+            [1 / timing.ratio for _, timing in mine],
+            [jobs.index((comparison.case, comparison.job)) for comparison, _ in mine],
+            "o", color=colours[i % len(colours)], label=library, markersize=6, alpha=0.85,
         )  # fmt: skip
     ax.axvline(1, color="black", linewidth=1)
     ax.set_xscale("log")

@@ -1,0 +1,51 @@
+"""Prediction intervals with a stated coverage."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from math import ceil, isnan, nan
+
+
+class AdaptiveInterval:
+    """The half width of an interval around a prediction that holds a stated part of the targets.
+
+    A quantile of the latest absolute errors: conformal prediction, which assumes nothing about
+    their distribution. Its level is adjusted after each target, up if the interval missed it and
+    down if not (Gibbs & Candès 2021), so that the coverage is right also while errors grow or
+    shrink.
+    """
+
+    WINDOW = 500  # errors kept
+    MIN_ERRORS = 20  # before the first interval
+    STEP = 0.01
+
+    def __init__(self, coverage: float) -> None:
+        self._miss_rate = self._level = 1 - coverage
+        self._recent: deque[float] = deque()
+        self._sorted: list[float] = []
+
+    def copy(self) -> AdaptiveInterval:
+        other = AdaptiveInterval(0.0)
+        other._miss_rate, other._level = self._miss_rate, self._level
+        other._recent, other._sorted = self._recent.copy(), self._sorted.copy()
+        return other
+
+    def learn(self, error: float, half_width: float) -> None:
+        """Add an absolute error, and the half width stated for it; NaN if there was none."""
+        if not isnan(half_width):
+            self._level += self.STEP * (self._miss_rate - (error > half_width))
+        insort(self._sorted, error)
+        self._recent.append(error)
+        if len(self._recent) > self.WINDOW:
+            del self._sorted[bisect_left(self._sorted, self._recent.popleft())]
+
+    def half_width(self) -> float:
+        """For the next prediction; NaN while too few errors are known."""
+        n = len(self._sorted)
+        if n < self.MIN_ERRORS:
+            return nan
+        rank = ceil((n + 1) * (1 - self._level))
+        if rank > n:  # a larger error than any in the window
+            return 2 * self._sorted[-1]
+        return self._sorted[max(rank, 1) - 1]
