@@ -107,7 +107,8 @@ class PlainBackend:
     def pivoted_cholesky(self, G: Array, tol: float) -> tuple[Array, Array]:
         upper = self.to_numpy(self.xp.triu(G))
         A = upper + np.triu(upper, 1).T
-        order, rows = [], []
+        order: list[int] = []
+        rows: list[Array] = []
         left = np.diagonal(A).copy()
         for _ in range(len(A)):
             j = int(left.argmax())

@@ -375,7 +375,7 @@ class MemoriesAlgorithm(Algorithm):
 
     def weights(self, state: Memories) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)
-        return sum(member.exact.root.weights * float(p) for p, member in parts)  # type: ignore[return-value]
+        return sum(member.exact.root.weights * float(p) for p, member in parts)
 
     def root(self, state: Memories) -> State:
         return state.states[state.best()].exact.root

@@ -349,7 +349,7 @@ def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Arr
     NumPy's. None where R is too close to singular for finite numbers, or there is no mean yet.
     """
     b = root.backend
-    scale, of_mean = factor, 0.0
+    scale, of_mean = factor, np.zeros(len(factor))
     if root.mean is not None:
         H, Y, scale, before, _, _ = root.mean.follow(b, H, Y, weight)
         if not scale.all():

@@ -131,7 +131,8 @@ class Algorithm(ABC):
         self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int
     ) -> Array:
         """The same for rows that are learned one after the other, each before it is learned."""
-        spreads, rows = [], Rows.of(*map(shape.backend.to_numpy, (H, Y)), weight)
+        b, spreads = shape.backend, []
+        rows = Rows.of(b.to_numpy(H), b.to_numpy(Y), weight)
         for i in range(rows.n):
             spreads.append(self.spread(state, H[i : i + 1, :]))
             state = self.learn(shape, state, rows.part(i, i + 1), seen + i)

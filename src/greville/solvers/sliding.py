@@ -236,14 +236,14 @@ class _WindowCorrection(Correction):
             return False
         known = self._known
         if known is None or known[0] is not pending:
-            W: Array | None = state.weights
+            W, before = state.weights, state.weights
             if n:
                 b = state.backend
                 new = WindowRows.of(b, pending.rows())
                 gone, _ = _split(b, (*self._state.kept, new), self._window)
                 changes = _interleaved(b, new, gone)
                 with b.few_threads(0):
-                    W = linalg.signed_weights_after(b, state.R, W, *changes, state.condition)
+                    W = linalg.signed_weights_after(b, state.R, before, *changes, state.condition)
             if W is None:
                 return False
             self._known = pending, W
