@@ -167,7 +167,7 @@ def test_an_interrupt_changes_nothing(rng, solver, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("greville.solvers._pending.Pending.__init__", interrupted)
+        patch.setattr("greville.solvers.protocol.Fitted.__init__", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.learn_one(H[50], Y[50])
     assert model.n_samples_seen_ == seen

@@ -54,7 +54,9 @@ def may_pay(known: Exact, n_rows: int) -> bool:
 
 def pays(known: Exact, n_rows: int) -> bool:
     """Whether they are now."""
-    return may_pay(known, n_rows) and known.root.basis is None and _is_safe(known.root)
+    if not may_pay(known, n_rows) or not known.count > 0:
+        return False
+    return known.root.basis is None and _is_safe(known.root)
 
 
 def _is_safe(root: State) -> bool:

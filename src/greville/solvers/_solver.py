@@ -321,11 +321,15 @@ class OnlineSolver(Solver):
     def learn_checked_one(self, h: Array, y: Any) -> None:
         """Learn one row that is known to be valid."""
         fitted = self.fitted_
-        if fitted.is_due:
+        if fitted.is_due or self._has_changed(fitted):
             fitted = fitted.with_algorithm(self.algorithm())
         learned = fitted.learn_one(h, y)
         with self._lock:
             self._fitted = learned
+
+    def _has_changed(self, fitted: Fitted) -> bool:
+        """Whether parameters were set that count for the next row, where it is learned at once."""
+        return False
 
     def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.

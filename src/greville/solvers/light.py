@@ -13,7 +13,7 @@ from ..validation import check_number
 from ._mean import widened
 from ._solver import OnlineSolver
 from ._stored import stored_solver
-from .protocol import Algorithm, Rows, Shape
+from .protocol import Algorithm, Fitted, Rows, Shape
 
 
 @dataclass(frozen=True)
@@ -104,3 +104,6 @@ class OpiumLight(OnlineSolver):
     def algorithm(self) -> LightAlgorithm:
         check_number("gain", self.gain, low=0, high=1e15, include_low=False)
         return LightAlgorithm(float(self.gain))
+
+    def _has_changed(self, fitted: Fitted) -> bool:
+        return self.gain != fitted.algorithm.gain  # type: ignore[attr-defined]

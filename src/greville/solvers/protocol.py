@@ -309,6 +309,8 @@ class Fitted:
 
     def learn_one(self, h: Array, y: Any) -> Fitted:
         """After one more row."""
+        if type(y) is np.ndarray and y.shape == (1,):
+            y = y[0]
         learned = self.learn_predicted(h, y)
         if learned is not None:
             return learned
