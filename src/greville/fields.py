@@ -298,6 +298,12 @@ def declaration_of(cls: type) -> Declaration | None:
     return None if base is None else _declaration(cls, base)
 
 
+def declared_class(name: str, package: str) -> type:
+    """The class of this name that a module of the package, which is imported, has declared."""
+    named = [cls for cls in _DECLARED if cls.__name__ == name]
+    return [cls for cls in named if f"{cls.__module__}.".startswith(f"{package}.")][-1]
+
+
 def compact(thing: Any) -> None:
     """Do to an object, if its class declares something, what is done before it is saved."""
     declaration = declaration_of(type(thing))

@@ -1,6 +1,7 @@
 """A saved model and its copy from the file go on alike, to the last bit."""
 
 import copy
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -193,3 +194,30 @@ def test_a_stream_and_its_copy_answer_alike(rng, tmp_path):
         first = stream.lines + 1
         assert stream.answer(more, first, Troubles()) == loaded.answer(more, first, Troubles())
     assert content(stream) == content(loaded)
+
+
+@pytest.mark.parametrize("model", [Opium(0.1), ELMRegressor(8, Opium(0.1), random_state=0)])
+def test_saving_while_another_thread_learns(rng, tmp_path, model):
+    """A file holds the model before or after a chunk, and no row is lost by saving."""
+    X = rng.normal(size=(2000, 4))
+    y = X[:, 0] - X[:, 1]
+    model = clone(model).partial_fit(X[:10], y[:10])
+    learner = Thread(
+        target=lambda: [
+            model.partial_fit(X[i : i + 10], y[i : i + 10]) for i in range(10, 2000, 10)
+        ]
+    )
+    learner.start()
+    seen = []
+    while learner.is_alive():
+        loaded = there_and_back(model, tmp_path)
+        n = loaded.n_samples_seen_
+        seen.append(n)
+        assert n % 10 == 0
+        expected = clone(model).partial_fit(X[:n], y[:n])
+        np.testing.assert_allclose(loaded.predict(X[:9]), expected.predict(X[:9]), rtol=1e-6)
+    learner.join()
+    assert seen == sorted(seen)
+    assert model.n_samples_seen_ == 2000
+    expected = clone(model).partial_fit(X, y)
+    np.testing.assert_allclose(model.predict(X[:9]), expected.predict(X[:9]), rtol=1e-6)

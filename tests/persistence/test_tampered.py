@@ -1,4 +1,4 @@
-"""Files that nobody should trust: refused, or a model that works."""
+"""Files that must not be trusted: refused, or a model that works."""
 
 import copy
 import resource

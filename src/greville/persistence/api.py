@@ -115,7 +115,7 @@ def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Array]
 def load(path: Path) -> Any:
     """Read a model that `save` has written.
 
-    Nothing in the file is run, whoever made it. It is checked first: a file that is damaged, or
+    Nothing in the file is run, wherever it comes from. It is checked: a file that is damaged, or
     that does not hold a model that works, is refused.
 
     Parameters

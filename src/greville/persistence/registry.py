@@ -6,44 +6,28 @@ import reprlib
 from importlib import import_module
 from typing import Any, TypeVar
 
-from ..fields import Declaration, FieldError, Fields, declaration_of
+from ..fields import Declaration, FieldError, Fields, declaration_of, declared_class
 
 C = TypeVar("C", bound=type)
 
-# The class and where it is; a module is imported when an object of the class is met.
-_MODULES = {
-    "RandomLayer": "greville.layers.random",
-    "FourierLayer": "greville.layers.fourier",
-    "ReceptiveFieldLayer": "greville.layers.fields",
-    "ContrastLayer": "greville.layers.contrast",
-    "ClassLayer": "greville.layers.contrast",
-    "State": "greville.solvers._state",
-    "Mean": "greville.solvers._mean",
-    "Path": "greville.solvers._evidence",
-    "Chosen": "greville.solvers._chosen",
-    "Fading": "greville.solvers._forgetting",
-    "Memories": "greville.solvers._forgetting",
-    "Window": "greville.solvers.sliding",
-    "Batch": "greville.solvers.batch",
-    "Greville": "greville.solvers.greville",
-    "Opium": "greville.solvers.opium",
-    "OpiumLight": "greville.solvers.light",
-    "DynamicOpium": "greville.solvers.dynamic",
-    "SlidingOpium": "greville.solvers.sliding",
-    "Scaling": "greville.elm.units",
-    "HiddenMap": "greville.elm.hidden",
-    "NumericTargets": "greville.elm.targets",
-    "ClassTargets": "greville.elm.labels",
-    "Chunk": "greville.elm.chunk",
-    "Warmup": "greville.elm.warmup",
-    "FittedELM": "greville.elm.fitted",
-    "ELMRegressor": "greville.elm.regressor",
-    "ELMClassifier": "greville.elm.classifier",
-    "DriftMonitor": "greville.monitor",
-    "FirstRows": "greville.tables._first",
-    "TableModel": "greville.tables.model",
-    "Stream": "greville.tables.stream",
+# The classes of each package that can be in files. A package is imported when an object of one of
+# its classes is met; where in it a class is declared does not matter.
+_CLASSES = {
+    "greville.layers": (
+        *("RandomLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer", "ClassLayer"),
+    ),
+    "greville.solvers": (
+        *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),
+        *("State", "Mean", "Chosen", "Path", "Fading", "Memories", "Window"),
+    ),
+    "greville.elm": (
+        *("ELMRegressor", "ELMClassifier", "FittedELM", "HiddenMap", "Scaling"),
+        *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
+    ),
+    "greville.monitor": ("DriftMonitor",),
+    "greville.tables": ("TableModel", "Stream", "FirstRows"),
 }
+_PACKAGES = {name: package for package, names in _CLASSES.items() for name in names}
 
 _REGISTERED: dict[str, type] = {}
 
@@ -78,7 +62,7 @@ def register(cls: C) -> C:
         )
     other = _REGISTERED.get(cls.__name__, cls)
     same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
-    if cls.__name__ in _MODULES or not same:
+    if cls.__name__ in _PACKAGES or not same:
         raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
     _REGISTERED[cls.__name__] = cls
     return cls
@@ -86,16 +70,19 @@ def register(cls: C) -> C:
 
 def registered_names() -> list[str]:
     """The names of all classes whose objects can be in a file."""
-    return [*_MODULES, *_REGISTERED]
+    return [*_PACKAGES, *_REGISTERED]
 
 
 def declared(name: str) -> tuple[type, Declaration]:
     """The class of this name, which is imported, and what it declares."""
-    if name not in _MODULES and name not in _REGISTERED:
+    if name not in _PACKAGES and name not in _REGISTERED:
         raise FieldError(
             f"it has a {reprlib.repr(name)}, a class which this greville does not know"
         )
-    cls = _REGISTERED.get(name) or getattr(import_module(_MODULES[name]), name)
+    cls = _REGISTERED.get(name)
+    if cls is None:
+        import_module(_PACKAGES[name])
+        cls = declared_class(name, _PACKAGES[name])
     declaration = declaration_of(cls)
     assert declaration is not None
     return cls, declaration
@@ -114,7 +101,7 @@ def to_fields(thing: Any) -> tuple[str, Fields]:
 def declaration_for(thing: Any) -> Declaration:
     """What the class of an object declares; a `FieldError` if such objects cannot be saved."""
     name = type(thing).__name__
-    if name in _MODULES or name in _REGISTERED:
+    if name in _PACKAGES or name in _REGISTERED:
         cls, declaration = declared(name)
         if cls is type(thing):
             return declaration
