@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..validation import check_length, check_weights
+from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out, solver_removes
 from .chunk import Chunk
 from .labels import (
@@ -21,7 +22,7 @@ from .labels import (
     merged_classes,
     nearest_probabilities,
 )
-from .pipeline import ELM, stored_estimator
+from .pipeline import ELM
 
 
 @stored_estimator(ClassTargets)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,19 +14,19 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..fields import choice, count, flag, known, random_state, require, stored, text, words
 from ..layers import UNITS_PER_INPUT, RandomLayer
-from ..solvers import Opium, OpiumLight, Solver
+from ..solvers import Opium, OpiumLight
 from ..threads import new_lock
 from ..validation import check_number, check_rows, check_something_counts
+from ._merging import Merging
 from ._single import SingleRows
-from .capabilities import make_solver, solver_adds, solver_chooses
+from .capabilities import make_solver, solver_chooses
 from .chunk import Chunk
 from .fitted import WARMUP_ROWS, FittedELM
-from .hidden import LAYER, HiddenMap
+from .hidden import HiddenMap
 from .sizing import check_size, hidden_size, most_units
 from .targets import Targets
-from .transformers import is_same_transformer, seeded
+from .transformers import seeded
 from .units import Scaling
 from .warmup import Warmup
 
@@ -35,7 +34,7 @@ from .warmup import Warmup
 _publish_lock = new_lock()
 
 
-class ELM(SingleRows, BaseEstimator, ABC):
+class ELM(SingleRows, Merging, BaseEstimator, ABC):
     """The layer, the solver, and the way of rows through both.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and
@@ -229,56 +228,6 @@ class ELM(SingleRows, BaseEstimator, ABC):
                 "use the solver Opium, DynamicOpium, SlidingOpium or Greville."
             )
 
-    # Models as sums over rows
-
-    @available_if(solver_adds)
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned: as if this one had seen all of their rows.
-
-        Parameters
-        ----------
-        *others : estimators of the same kind with the same hidden layer and solver
-            Give them the same `random_state`, or the same fitted transformer.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        fitted = self.fitted_
-        for other in others:
-            self._check_mergeable(other)
-            fitted = fitted.merge(other.fitted_)
-        self._publish(fitted)
-        return self
-
-    def __add__(self, other: Any) -> Self:
-        """A new model that has learned what both have."""
-        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
-
-    def __radd__(self, other: Any) -> Self:
-        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
-
-    def _check_mergeable(self, other: Any) -> None:
-        if type(other) is not type(self):
-            raise ValueError(
-                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
-                "of one kind can be merged."
-            )
-        check_is_fitted(other)
-        mine, theirs = self.fitted_, other.fitted_
-        units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
-        if units[0] != units[1]:
-            raise ValueError(
-                "other: it has learned other units for its inputs or targets than this model; "
-                "bring the data to order one yourself, and pass standardize=False."
-            )
-        if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
-            raise ValueError(
-                "other: its hidden layer is not that of this model; give both the same "
-                "random_state, or the same fitted transformer as hidden."
-            )
-
     # What was learned
 
     @available_if(solver_chooses)
@@ -325,7 +274,7 @@ class ELM(SingleRows, BaseEstimator, ABC):
         return self.fitted_.solver.n_seen
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k not in _CACHES}
+        return {k: v for k, v in super().__getstate__().items() if k not in CACHES}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
@@ -337,36 +286,7 @@ class ELM(SingleRows, BaseEstimator, ABC):
 
 
 # Attributes that are found again when they are wanted.
-_CACHES = ("_last_one", "_shown_solver")
+CACHES = ("_last_one", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMNS = ("n_features_in_", "feature_names_in_")
-
-
-def stored_estimator(targets: type[Targets]) -> Callable[[type[Any]], type[Any]]:
-    """Declare what is stored of an estimator with targets of this kind."""
-
-    def check(estimator: ELM) -> None:
-        if estimator._started:
-            fitted = estimator.fitted_
-            estimator._standardizes()
-            require(isinstance(fitted.targets, targets), "the targets are those of another model")
-            n = estimator.n_features_in_
-            require(fitted.hidden.n_inputs == n, "the layer has another number of inputs")
-            names = getattr(estimator, "feature_names_in_", None)
-            require(names is None or len(names) == n, "feature_names_in_ has another length")
-
-    return stored(
-        parameters={
-            "hidden": (choice("auto") | count | LAYER).or_else(LAYER.advice),
-            "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
-            "random_state": random_state,
-            "standardize": choice("auto") | flag,
-        },
-        fitted={"n_features_in_": count, "fitted_": known(FittedELM)},
-        optional={"feature_names_in_": words},
-        derived=_CACHES,
-        whole=True,
-        check=check,
-        compact=lambda estimator: estimator._compact(),
-    )

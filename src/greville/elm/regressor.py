@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..validation import check_magnitude, check_representable, check_targets, check_weights
+from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out, solver_removes
 from .chunk import Chunk
-from .pipeline import ELM, stored_estimator
+from .pipeline import ELM
 from .targets import NumericTargets
 
 
