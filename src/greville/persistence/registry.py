@@ -7,16 +7,14 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from ..fields import Declaration, FieldError, Fields, declaration_of
+from ..layers import registry as layers
+from ..solvers import registry as solvers
 
 C = TypeVar("C", bound=type)
 
-# The class and where it is; a module is imported when an object of the class is met.
+# The class and where it is; a module is imported when an object of the class is met. Layers, and
+# solvers that have a name, are in the registries of their packages.
 _MODULES = {
-    "RandomLayer": "greville.layers.random",
-    "FourierLayer": "greville.layers.fourier",
-    "ReceptiveFieldLayer": "greville.layers.fields",
-    "ContrastLayer": "greville.layers.contrast",
-    "ClassLayer": "greville.layers.contrast",
     "State": "greville.solvers._state",
     "Mean": "greville.solvers._mean",
     "Path": "greville.solvers._evidence",
@@ -24,11 +22,6 @@ _MODULES = {
     "Fading": "greville.solvers._forgetting",
     "Memories": "greville.solvers._forgetting",
     "Window": "greville.solvers.sliding",
-    "Batch": "greville.solvers.batch",
-    "Greville": "greville.solvers.greville",
-    "Opium": "greville.solvers.opium",
-    "OpiumLight": "greville.solvers.light",
-    "DynamicOpium": "greville.solvers.dynamic",
     "SlidingOpium": "greville.solvers.sliding",
     "Scaling": "greville.elm.units",
     "HiddenMap": "greville.elm.hidden",
@@ -78,7 +71,8 @@ def register(cls: C) -> C:
         )
     other = _REGISTERED.get(cls.__name__, cls)
     same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
-    if cls.__name__ in _MODULES or not same:
+    taken = cls.__name__ in _MODULES or _in_packages().get(cls.__name__, cls) is not cls
+    if taken or not same:
         raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
     _REGISTERED[cls.__name__] = cls
     return cls
@@ -86,18 +80,31 @@ def register(cls: C) -> C:
 
 def registered_names() -> list[str]:
     """The names of all classes whose objects can be in a file."""
-    return [*_MODULES, *_REGISTERED]
+    return [*_MODULES, *_in_packages(), *_REGISTERED]
+
+
+def _in_packages() -> dict[str, type]:
+    """The classes in the registries of layers and solvers."""
+    solver_classes = (type(solvers.make(name)) for name in solvers.names())
+    layer_classes = map(layers.layer_class, layers.names())
+    return {cls.__name__: cls for cls in (*solver_classes, *layer_classes)}
+
+
+def _class_named(name: str) -> type | None:
+    if name in _MODULES:
+        found: type = getattr(import_module(_MODULES[name]), name)
+        return found
+    return _REGISTERED.get(name) or _in_packages().get(name)
 
 
 def declared(name: str) -> tuple[type, Declaration]:
     """The class of this name, which is imported, and what it declares."""
-    if name not in _MODULES and name not in _REGISTERED:
+    cls = _class_named(name)
+    declaration = None if cls is None else declaration_of(cls)
+    if cls is None or declaration is None:
         raise FieldError(
             f"it has a {reprlib.repr(name)}, a class which this greville does not know"
         )
-    cls = _REGISTERED.get(name) or getattr(import_module(_MODULES[name]), name)
-    declaration = declaration_of(cls)
-    assert declaration is not None
     return cls, declaration
 
 
@@ -114,10 +121,8 @@ def to_fields(thing: Any) -> tuple[str, Fields]:
 def declaration_for(thing: Any) -> Declaration:
     """What the class of an object declares; a `FieldError` if such objects cannot be saved."""
     name = type(thing).__name__
-    if name in _MODULES or name in _REGISTERED:
-        cls, declaration = declared(name)
-        if cls is type(thing):
-            return declaration
+    if _class_named(name) is type(thing):
+        return declared(name)[1]
     raise FieldError(
         f"a {name} from {type(thing).__module__} cannot be saved; only greville's own models and "
         "their parts can, and classes passed to greville.persistence.register"
