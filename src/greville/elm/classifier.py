@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..validation import check_length, check_weights
-from .capabilities import solver_is_online, solver_leaves_out, solver_removes
+from ._stored import stored_estimator
+from .capabilities import solver_is_online, solver_leaves_out
 from .chunk import Chunk
 from .labels import (
     ClassTargets,
@@ -21,7 +21,7 @@ from .labels import (
     merged_classes,
     nearest_probabilities,
 )
-from .pipeline import ELM, stored_estimator
+from .pipeline import ELM
 
 
 @stored_estimator(ClassTargets)
@@ -88,24 +88,6 @@ class ELMClassifier(ClassifierMixin, ELM):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn these rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        with self._columns_restored_on_error():
-            chunk, targets, _ = self._checked(X, y, None, sample_weight, reset=True)
-            self._fit(chunk, targets)
-        return self
-
     @available_if(solver_is_online)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows. How rows are cut into calls changes nothing but rounding.
@@ -122,10 +104,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         self
         """
-        with self._columns_restored_on_error():
-            reset = not self._started
-            chunk, targets, _ = self._checked(X, y, classes, sample_weight, reset=reset)
-            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
+        self._learn(X, y, sample_weight, classes=classes)
         return self
 
     @available_if(solver_is_online)
@@ -161,46 +140,16 @@ class ELMClassifier(ClassifierMixin, ELM):
             new model, all take part.
         """
         _check_method(method)
-        with self._columns_restored_on_error():
-            reset = not self._started
-            chunk, targets, known = self._checked(X, y, classes, sample_weight, reset=reset)
-            fitted, (scores,) = self._ready(chunk, targets).record(chunk, self._measure)
-            self._publish(fitted)
+        known = self._with_labels(classes)
+        chunk, targets, (scores,) = self._record(X, y, sample_weight, classes=classes)
         labels = index_of(targets.classes, chunk.y)
         first = first_seen(labels, targets.n_outputs)
-        first[index_of(targets.classes, known)] = -1
+        if known is not None:
+            first[index_of(targets.classes, known)] = -1
         unknown = first >= np.arange(len(labels))[:, None]
         unknown &= ~unknown.all(axis=1, keepdims=True)
         scores[unknown] = -np.inf
         return _answers(targets, scores, method)
-
-    @available_if(solver_removes)
-    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remove rows learned earlier: as if they had never been there, to rounding.
-
-        The hidden layer and `classes_` stay as they are. Rows that were never learned are noticed
-        only if what is left is not a sum of squares any more.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            The weights they were learned with.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If they cannot be removed; the model is then as it was.
-        """
-        check_is_fitted(self)
-        chunk, _ = self._checked_known(X, y, sample_weight)
-        self._publish(self.fitted_.unlearn(chunk))
-        return self
 
     @available_if(solver_leaves_out)
     def loo_predict(
@@ -224,11 +173,9 @@ class ELMClassifier(ClassifierMixin, ELM):
         -------
         predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        check_is_fitted(self)
         _check_method(method)
-        chunk, targets = self._checked_known(X, y, sample_weight)
-        fitted = self.fitted_
-        return _answers(targets, fitted.solver.leave_out(fitted.rows(chunk)), method)
+        targets, outputs = self._left_out(X, y, sample_weight)
+        return _answers(targets, outputs, method)
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -281,37 +228,30 @@ class ELMClassifier(ClassifierMixin, ELM):
     @property
     def classes_(self) -> Array:
         """The labels known so far, sorted."""
-        return self._targets.classes
+        classes: Array = self.fitted_.targets.classes  # type: ignore[attr-defined]
+        return classes
 
-    @property
-    def _targets(self) -> ClassTargets:
-        targets = self.fitted_.targets
-        assert isinstance(targets, ClassTargets)
-        return targets
+    def _with_labels(self, classes: Any) -> Array | None:
+        """The labels known so far and those that are passed; None if there are none."""
+        known = self.classes_ if self._started else None
+        if classes is None:
+            return known
+        return merged_classes(known, checked_labels(classes, "classes"), "classes")
 
     def _checked(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Chunk, ClassTargets, Array]:
-        """The rows, their targets with all labels, and the labels known before these rows."""
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Chunk, ClassTargets]:
         X = self._checked_rows(X, reset=reset)
         y = checked_labels(y, "y")
         check_length("y", len(y), X.shape[0])
         dtype = self._dtype_for(X, reset=reset)
         weight = check_weights(sample_weight, X.shape[0], dtype)
-        before = None if reset else self._targets
-        known = None if before is None else before.classes
-        if classes is not None:
-            known = merged_classes(known, checked_labels(classes, "classes"), "classes")
-        merged = merged_classes(known, y, "y")
+        if reset and self._started:
+            return Chunk(X, y, weight), ClassTargets(merged_classes(None, y, "y"), dtype)
+        merged = merged_classes(self._with_labels(classes), y, "y")
+        before: Any = self.fitted_.targets if self._started else None
         targets = ClassTargets(merged, dtype) if before is None else before.with_classes(merged)
-        return Chunk(X, y, weight), targets, merged[:0] if known is None else known
-
-    def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> tuple[Chunk, ClassTargets]:
-        """Rows whose labels must all be known."""
-        chunk, targets, _ = self._checked(X, y, None, sample_weight, reset=False)
-        if targets is not self.fitted_.targets:
-            raise ValueError("y: it has labels that were never learned.")
-        return chunk, targets
+        return Chunk(X, y, weight), targets
 
 
 def _answers(targets: ClassTargets, scores: Array, method: str) -> Array:

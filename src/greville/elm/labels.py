@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -49,16 +48,16 @@ class ClassTargets(Targets):
         return lambda rows: one_hot(labels[rows], n_classes, self.dtype)
 
     def encode_one(self, y: Any) -> Any:
+        encoded = vars(self).get("_encoded")  # of each label, made when it is first wanted
+        if encoded is None:
+            n = len(self.classes)
+            rows = one_hot(np.arange(n), n, self.dtype)
+            encoded = dict(zip(self.classes.tolist(), rows if n > 1 else rows[:, 0], strict=True))
+            vars(self)["_encoded"] = encoded
         try:
-            return self._row_of_label.get(y)
-        except TypeError:  # not even hashable
+            return encoded.get(y)
+        except TypeError:  # y is not hashable
             return None
-
-    @cached_property
-    def _row_of_label(self) -> dict[Any, Any]:
-        n = len(self.classes)
-        rows = one_hot(np.arange(n), n, self.dtype)
-        return dict(zip(self.classes.tolist(), rows if n > 1 else rows[:, 0], strict=True))
 
     def one_of_chunk(self, y: Any) -> Array:
         return np.asarray([y])

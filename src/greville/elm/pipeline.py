@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,32 +13,26 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..fields import choice, count, flag, known, random_state, require, stored, text, words
-from ..layers import UNITS_PER_INPUT, RandomLayer
-from ..solvers import Opium, OpiumLight, Solver
 from ..threads import new_lock
-from ..validation import check_number, check_rows, check_something_counts
+from ..validation import check_rows, check_something_counts
+from ._merging import Merging
 from ._single import SingleRows
-from .capabilities import make_solver, solver_adds, solver_chooses
+from ._starting import Starting
+from .capabilities import solver_chooses, solver_removes
 from .chunk import Chunk
-from .fitted import WARMUP_ROWS, FittedELM
-from .hidden import LAYER, HiddenMap
-from .sizing import check_size, hidden_size, most_units
+from .fitted import FittedELM
 from .targets import Targets
-from .transformers import is_same_transformer, seeded
-from .units import Scaling
-from .warmup import Warmup
 
 # Held while a model is published, never while it learns.
 _publish_lock = new_lock()
 
 
-class ELM(SingleRows, BaseEstimator, ABC):
-    """The layer, the solver, and the way of rows through both.
+class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
+    """Parameters, checks, learning and publishing of both estimators.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and
-    publishes it with one assignment; an exception on the way leaves the model as it was, and other
-    threads see the model before or after. A method that reads takes `fitted_` once.
+    publishes it with one assignment: an exception before that leaves the model unchanged, and other
+    threads see the model before or after the call. A method that predicts reads `fitted_` once.
     """
 
     fitted_: FittedELM
@@ -60,46 +52,6 @@ class ELM(SingleRows, BaseEstimator, ABC):
         self.solver = solver
         self.random_state = random_state
         self.standardize = standardize
-
-    # Parameters
-
-    def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
-        """A transformer as `hidden` describes it, not yet fitted."""
-        if isinstance(self.hidden, str) and self.hidden == "auto":
-            if isinstance(solver, Opium) and solver.epsilon == "auto":
-                size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
-            else:
-                size = UNITS_PER_INPUT * n_inputs
-            return RandomLayer(size, bias=True, random_state=self.random_state)
-        if self._has_own_layer:
-            return seeded(clone(self.hidden), self.random_state)
-        if not isinstance(self.hidden, Integral) or isinstance(self.hidden, bool):
-            raise ValueError(
-                f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer object."
-            )
-        check_number("hidden", self.hidden, low=1, whole=True)
-        return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
-
-    @property
-    def _has_own_layer(self) -> bool:
-        """Whether `hidden` is a transformer, which then gets X as it is."""
-        return hasattr(self.hidden, "transform") and not isinstance(self.hidden, type)
-
-    def _standardizes(self) -> bool:
-        if isinstance(self.standardize, str) and self.standardize == "auto":
-            return not self._has_own_layer or getattr(self.hidden, "wants_order_one", False)
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise ValueError(f"standardize={self.standardize!r}: pass 'auto', True or False.")
-        return bool(self.standardize)
-
-    def _check_size(self, solver: Any, n_inputs: int, dtype: Any) -> None:
-        """Raise a NotEnoughMemory if layer and solver do not fit, before they are made."""
-        size, what = 0, f"X with {n_inputs:,} columns"
-        if isinstance(self.hidden, Integral):
-            size, what = int(self.hidden), f"hidden={self.hidden!r} and {what}"
-        elif isinstance(self.hidden, str) and self.hidden == "auto":
-            size = hidden_size(n_inputs, most=most_units(dtype))
-        check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
 
     # Rows as they are passed
 
@@ -131,33 +83,90 @@ class ELM(SingleRows, BaseEstimator, ABC):
     def _started(self) -> bool:
         return hasattr(self, "fitted_")
 
+    @abstractmethod
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Chunk, Targets]:
+        """The rows, if they are valid, and their targets; `reset` for the first rows."""
+
+    def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> Chunk:
+        """Rows whose labels, if they have labels, must all be known."""
+        chunk, targets = self._checked(X, y, sample_weight, reset=False)
+        if targets is not self.fitted_.targets:
+            raise ValueError("y: it has labels that were never learned.")
+        return chunk
+
     # Learning
 
-    def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> FittedELM:
-        """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
 
-        A transformer of the user's is fitted once, to the first rows, and so are the units then.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
         """
-        n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
-        self._check_size(solver, n_inputs, dtype)
-        none, scaling = chunk.part(slice(0)), Scaling()
-        if whole or self._has_own_layer:
-            scaling, targets = self._measure(chunk, targets)
-        seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
-        layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
-        layer.fit(scaling.apply(seen, dtype), chunk.y)
-        warms_up = not whole and not self._has_own_layer and self._standardizes()
-        return FittedELM.start(
-            HiddenMap(scaling, layer, n_inputs, dtype),
-            targets,
-            solver,
-            Warmup(none, 0, WARMUP_ROWS) if warms_up else None,
-        )
+        with self._columns_restored_on_error():
+            chunk, targets = self._checked(X, y, sample_weight, reset=True)
+            check_something_counts(chunk.weight)
+            self._publish(self._start(chunk, targets, whole=True).learn_all(chunk))
+        return self
 
-    def _fit(self, chunk: Chunk, targets: Targets) -> None:
-        """Forget everything, then learn these rows; all of them set the units."""
-        check_something_counts(chunk.weight)
-        self._publish(self._start(chunk, targets, whole=True).learn_all(chunk))
+    @available_if(solver_removes)
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        The hidden layer, the units and the classes do not change. Rows that were never learned are
+        noticed only if what is left is not a sum of squares any more.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they cannot be removed; the model is then unchanged.
+        """
+        check_is_fitted(self)
+        self._publish(self.fitted_.unlearn(self._checked_known(X, y, sample_weight)))
+        return self
+
+    def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
+        """The targets, and leave-one-out outputs for rows that were learned."""
+        check_is_fitted(self)
+        fitted, chunk = self.fitted_, self._checked_known(X, y, sample_weight)
+        return fitted.targets, fitted.solver.leave_out(fitted.rows(chunk))
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> None:
+        """Learn more rows of a stream, or its first."""
+        with self._columns_restored_on_error():
+            reset = not self._started
+            chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
+            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
+
+    def _record(
+        self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
+    ) -> tuple[Chunk, Any, list[Array]]:
+        """Learn more rows; the rows, their targets, and the outputs for each before it."""
+        with self._columns_restored_on_error():
+            reset = not self._started
+            chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
+            ready = self._ready(chunk, targets)
+            self._check_spread(ready, spread)
+            fitted, outputs = ready.record(chunk, self._measure, spread=spread)
+            self._publish(fitted)
+        return chunk, targets, outputs
 
     def _ready(self, chunk: Chunk, targets: Targets) -> FittedELM:
         """What was learned so far of a stream, with an output for each target."""
@@ -176,18 +185,6 @@ class ELM(SingleRows, BaseEstimator, ABC):
         template, solver = clone(shown[1]), fitted.solver.with_algorithm(algorithm)
         self._shown_solver = template, shown[1]
         return fitted._replace(solver=solver, template=template)
-
-    def _measure(self, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
-        """The units of inputs and targets, from these rows."""
-        if not self._standardizes():
-            return Scaling(), targets.unmeasured()
-        scaling = Scaling.of_inputs(
-            chunk.X,
-            chunk.weight,
-            always=not isinstance(self.standardize, str),
-            centre_sparse=not self._has_own_layer,
-        )
-        return scaling, targets.measured(chunk.y, chunk.weight)
 
     def _publish(self, fitted: FittedELM) -> None:
         """Show what was learned, all of it at once."""
@@ -225,58 +222,8 @@ class ELM(SingleRows, BaseEstimator, ABC):
     def _check_spread(fitted: FittedELM, spread: bool) -> None:
         if spread and not fitted.template.capabilities.tells_spread:
             raise ValueError(
-                f"return_std=True: {type(fitted.template).__name__} does not know how sure it is; "
+                f"return_std=True: {type(fitted.template).__name__} has no standard deviations; "
                 "use the solver Opium, DynamicOpium, SlidingOpium or Greville."
-            )
-
-    # Models as sums over rows
-
-    @available_if(solver_adds)
-    def merge(self, *others: Self) -> Self:
-        """Learn all that other models have learned: as if this one had seen all of their rows.
-
-        Parameters
-        ----------
-        *others : estimators of the same kind with the same hidden layer and solver
-            Give them the same `random_state`, or the same fitted transformer.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        fitted = self.fitted_
-        for other in others:
-            self._check_mergeable(other)
-            fitted = fitted.merge(other.fitted_)
-        self._publish(fitted)
-        return self
-
-    def __add__(self, other: Any) -> Self:
-        """A new model that has learned what both have."""
-        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
-
-    def __radd__(self, other: Any) -> Self:
-        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
-
-    def _check_mergeable(self, other: Any) -> None:
-        if type(other) is not type(self):
-            raise ValueError(
-                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
-                "of one kind can be merged."
-            )
-        check_is_fitted(other)
-        mine, theirs = self.fitted_, other.fitted_
-        units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
-        if units[0] != units[1]:
-            raise ValueError(
-                "other: it has learned other units for its inputs or targets than this model; "
-                "bring the data to order one yourself, and pass standardize=False."
-            )
-        if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
-            raise ValueError(
-                "other: its hidden layer is not that of this model; give both the same "
-                "random_state, or the same fitted transformer as hidden."
             )
 
     # What was learned
@@ -325,7 +272,7 @@ class ELM(SingleRows, BaseEstimator, ABC):
         return self.fitted_.solver.n_seen
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k not in _CACHES}
+        return {k: v for k, v in super().__getstate__().items() if k not in CACHES}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
@@ -337,36 +284,7 @@ class ELM(SingleRows, BaseEstimator, ABC):
 
 
 # Attributes that are found again when they are wanted.
-_CACHES = ("_last_one", "_shown_solver")
+CACHES = ("_last_one", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMNS = ("n_features_in_", "feature_names_in_")
-
-
-def stored_estimator(targets: type[Targets]) -> Callable[[type[Any]], type[Any]]:
-    """Declare what is stored of an estimator with targets of this kind."""
-
-    def check(estimator: ELM) -> None:
-        if estimator._started:
-            fitted = estimator.fitted_
-            estimator._standardizes()
-            require(isinstance(fitted.targets, targets), "the targets are those of another model")
-            n = estimator.n_features_in_
-            require(fitted.hidden.n_inputs == n, "the layer has another number of inputs")
-            names = getattr(estimator, "feature_names_in_", None)
-            require(names is None or len(names) == n, "feature_names_in_ has another length")
-
-    return stored(
-        parameters={
-            "hidden": (choice("auto") | count | LAYER).or_else(LAYER.advice),
-            "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
-            "random_state": random_state,
-            "standardize": choice("auto") | flag,
-        },
-        fitted={"n_features_in_": count, "fitted_": known(FittedELM)},
-        optional={"feature_names_in_": words},
-        derived=_CACHES,
-        whole=True,
-        check=check,
-        compact=lambda estimator: estimator._compact(),
-    )

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..validation import check_magnitude, check_representable, check_targets, check_weights
-from .capabilities import solver_is_online, solver_leaves_out, solver_removes
+from ._stored import stored_estimator
+from .capabilities import solver_is_online, solver_leaves_out
 from .chunk import Chunk
-from .pipeline import ELM, stored_estimator
+from .pipeline import ELM
 from .targets import NumericTargets
 
 
@@ -75,23 +75,6 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
     1.0
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn these rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        with self._columns_restored_on_error():
-            self._fit(*self._checked(X, y, sample_weight, reset=True))
-        return self
-
     @available_if(solver_is_online)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. How rows are cut into calls changes nothing but rounding.
@@ -106,9 +89,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         -------
         self
         """
-        with self._columns_restored_on_error():
-            chunk, targets = self._checked(X, y, sample_weight, reset=not self._started)
-            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
+        self._learn(X, y, sample_weight)
         return self
 
     @available_if(solver_is_online)
@@ -136,42 +117,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             What `predict` would have said of each; infinite for the first row. Only if
             `return_std`.
         """
-        with self._columns_restored_on_error():
-            chunk, targets = self._checked(X, y, sample_weight, reset=not self._started)
-            ready = self._ready(chunk, targets)
-            self._check_spread(ready, return_std)
-            fitted, parts = ready.record(chunk, self._measure, spread=return_std)
-            self._publish(fitted)
+        _, targets, parts = self._record(X, y, sample_weight, spread=return_std)
         shaped = tuple(map(targets.shaped, parts))
         return shaped if return_std else shaped[0]
-
-    @available_if(solver_removes)
-    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remove rows learned earlier: as if they had never been there, to rounding.
-
-        The hidden layer stays as it is. Rows that were never learned are noticed only if what is
-        left is not a sum of squares any more.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-            The weights they were learned with.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If they cannot be removed; the model is then as it was.
-        """
-        check_is_fitted(self)
-        chunk, _ = self._checked(X, y, sample_weight, reset=False)
-        self._publish(self.fitted_.unlearn(chunk))
-        return self
 
     @available_if(solver_leaves_out)
     def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -191,11 +139,9 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         -------
         predictions : ndarray of the shape of y
         """
-        check_is_fitted(self)
-        chunk, targets = self._checked(X, y, sample_weight, reset=False)
-        fitted = self.fitted_
-        predicted = fitted.solver.leave_out(fitted.rows(chunk))
-        return targets.shaped(targets.scaling.undo(predicted))
+        targets, outputs = self._left_out(X, y, sample_weight)
+        predicted: Array = targets.shaped(targets.scaling.undo(outputs))
+        return predicted
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted targets and, if wanted, how far off they may be.

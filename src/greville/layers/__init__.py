@@ -1,10 +1,14 @@
 """Hidden layers: X → H, one file per kind."""
 
+from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
 from .protocol import UNITS_PER_INPUT, Layer, stored_layer, takes_checked_rows
 from .random import RandomLayer
+
+for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
+    registry.register(_layer)
 
 __all__ = [
     "UNITS_PER_INPUT",
@@ -14,6 +18,7 @@ __all__ = [
     "Layer",
     "RandomLayer",
     "ReceptiveFieldLayer",
+    "registry",
     "stored_layer",
     "takes_checked_rows",
 ]

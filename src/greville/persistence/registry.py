@@ -62,7 +62,8 @@ def register(cls: C) -> C:
         )
     other = _REGISTERED.get(cls.__name__, cls)
     same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
-    if cls.__name__ in _PACKAGES or not same:
+    taken = cls.__name__ in _PACKAGES or _in_registries().get(cls.__name__, cls) is not cls
+    if taken or not same:
         raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
     _REGISTERED[cls.__name__] = cls
     return cls
@@ -70,21 +71,34 @@ def register(cls: C) -> C:
 
 def registered_names() -> list[str]:
     """The names of all classes whose objects can be in a file."""
-    return [*_PACKAGES, *_REGISTERED]
+    return [*dict.fromkeys((*_PACKAGES, *_in_registries(), *_REGISTERED))]
+
+
+def _in_registries() -> dict[str, type]:
+    """The classes in the registries of layers and solvers."""
+    layers = import_module("greville.layers").registry
+    solvers = import_module("greville.solvers").registry
+    solver_classes = (type(solvers.make(name)) for name in solvers.names())
+    layer_classes = map(layers.layer_class, layers.names())
+    return {cls.__name__: cls for cls in (*solver_classes, *layer_classes)}
+
+
+def _class_named(name: str) -> type | None:
+    package = _PACKAGES.get(name)
+    if package is None:
+        return _REGISTERED.get(name) or _in_registries().get(name)
+    import_module(package)
+    return declared_class(name, package)
 
 
 def declared(name: str) -> tuple[type, Declaration]:
     """The class of this name, which is imported, and what it declares."""
-    if name not in _PACKAGES and name not in _REGISTERED:
+    cls = _class_named(name)
+    declaration = None if cls is None else declaration_of(cls)
+    if cls is None or declaration is None:
         raise FieldError(
             f"it has a {reprlib.repr(name)}, a class which this greville does not know"
         )
-    cls = _REGISTERED.get(name)
-    if cls is None:
-        import_module(_PACKAGES[name])
-        cls = declared_class(name, _PACKAGES[name])
-    declaration = declaration_of(cls)
-    assert declaration is not None
     return cls, declaration
 
 
@@ -101,10 +115,8 @@ def to_fields(thing: Any) -> tuple[str, Fields]:
 def declaration_for(thing: Any) -> Declaration:
     """What the class of an object declares; a `FieldError` if such objects cannot be saved."""
     name = type(thing).__name__
-    if name in _PACKAGES or name in _REGISTERED:
-        cls, declaration = declared(name)
-        if cls is type(thing):
-            return declaration
+    if _class_named(name) is type(thing):
+        return declared(name)[1]
     raise FieldError(
         f"a {name} from {type(thing).__module__} cannot be saved; only greville's own models and "
         "their parts can, and classes passed to greville.persistence.register"

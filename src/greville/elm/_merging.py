@@ -1,0 +1,69 @@
+"""Models as sums over rows."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .capabilities import solver_adds
+from .fitted import FittedELM
+from .transformers import is_same_transformer
+
+
+class Merging:
+    """`merge` and ``+`` of the estimators."""
+
+    # What `ELM` has
+    fitted_: FittedELM
+    _publish: Any
+
+    @available_if(solver_adds)
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : estimators of the same kind with the same hidden layer and solver
+            Give them the same `random_state`, or the same fitted transformer.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_
+        for other in others:
+            self._check_mergeable(other)
+            fitted = fitted.merge(other.fitted_)
+        self._publish(fitted)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        mine, theirs = self.fitted_, other.fitted_
+        units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
+        if units[0] != units[1]:
+            raise ValueError(
+                "other: it has learned other units for its inputs or targets than this model; "
+                "bring the data to order one yourself, and pass standardize=False."
+            )
+        if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
+            raise ValueError(
+                "other: its hidden layer is not that of this model; give both the same "
+                "random_state, or the same fitted transformer as hidden."
+            )

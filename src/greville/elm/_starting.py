@@ -1,0 +1,103 @@
+"""From the parameters of an estimator to a model that has learned nothing."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..layers import UNITS_PER_INPUT, RandomLayer
+from ..solvers import Opium, OpiumLight
+from ..validation import check_number
+from .capabilities import make_solver
+from .chunk import Chunk
+from .fitted import WARMUP_ROWS, FittedELM
+from .hidden import HiddenMap
+from .sizing import check_size, hidden_size, most_units
+from .targets import Targets
+from .transformers import seeded
+from .units import Scaling
+from .warmup import Warmup
+
+
+class Starting:
+    """The hidden layer, the solver and the units that the parameters ask for."""
+
+    # The parameters
+    hidden: Any
+    solver: Any
+    random_state: Any
+    standardize: Any
+
+    def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
+        """A transformer as `hidden` describes it, not yet fitted."""
+        if isinstance(self.hidden, str) and self.hidden == "auto":
+            if isinstance(solver, Opium) and solver.epsilon == "auto":
+                size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
+            else:
+                size = UNITS_PER_INPUT * n_inputs
+            return RandomLayer(size, bias=True, random_state=self.random_state)
+        if self._has_own_layer:
+            return seeded(clone(self.hidden), self.random_state)
+        if not isinstance(self.hidden, Integral) or isinstance(self.hidden, bool):
+            raise ValueError(
+                f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer object."
+            )
+        check_number("hidden", self.hidden, low=1, whole=True)
+        return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
+
+    @property
+    def _has_own_layer(self) -> bool:
+        """Whether `hidden` is a transformer, which then gets X as it is."""
+        return hasattr(self.hidden, "transform") and not isinstance(self.hidden, type)
+
+    def _standardizes(self) -> bool:
+        if isinstance(self.standardize, str) and self.standardize == "auto":
+            return not self._has_own_layer or getattr(self.hidden, "wants_order_one", False)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise ValueError(f"standardize={self.standardize!r}: pass 'auto', True or False.")
+        return bool(self.standardize)
+
+    def _check_size(self, solver: Any, n_inputs: int, dtype: Any) -> None:
+        """Raise a NotEnoughMemory if layer and solver do not fit, before they are made."""
+        size, what = 0, f"X with {n_inputs:,} columns"
+        if isinstance(self.hidden, Integral):
+            size, what = int(self.hidden), f"hidden={self.hidden!r} and {what}"
+        elif isinstance(self.hidden, str) and self.hidden == "auto":
+            size = hidden_size(n_inputs, most=most_units(dtype))
+        check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
+
+    def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> FittedELM:
+        """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
+
+        A transformer of the user's is fitted once, to the first rows, and so are the units then.
+        """
+        n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
+        self._check_size(solver, n_inputs, dtype)
+        none, scaling = chunk.part(slice(0)), Scaling()
+        if whole or self._has_own_layer:
+            scaling, targets = self._measure(chunk, targets)
+        seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
+        layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
+        layer.fit(scaling.apply(seen, dtype), chunk.y)
+        warms_up = not whole and not self._has_own_layer and self._standardizes()
+        return FittedELM.start(
+            HiddenMap(scaling, layer, n_inputs, dtype),
+            targets,
+            solver,
+            Warmup(none, 0, WARMUP_ROWS) if warms_up else None,
+        )
+
+    def _measure(self, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
+        """The units of inputs and targets, from these rows."""
+        if not self._standardizes():
+            return Scaling(), targets.unmeasured()
+        scaling = Scaling.of_inputs(
+            chunk.X,
+            chunk.weight,
+            always=not isinstance(self.standardize, str),
+            centre_sparse=not self._has_own_layer,
+        )
+        return scaling, targets.measured(chunk.y, chunk.weight)

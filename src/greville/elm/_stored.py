@@ -1,0 +1,42 @@
+"""What is stored of an estimator in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..fields import choice, count, flag, known, random_state, require, stored, text, words
+from ..solvers import Solver
+from .fitted import FittedELM
+from .hidden import LAYER
+from .pipeline import CACHES, ELM
+from .targets import Targets
+
+
+def stored_estimator(targets: type[Targets]) -> Callable[[type[Any]], type[Any]]:
+    """Declare what is stored of an estimator with targets of this kind."""
+
+    def check(estimator: ELM) -> None:
+        if estimator._started:
+            fitted = estimator.fitted_
+            estimator._standardizes()
+            require(isinstance(fitted.targets, targets), "the targets are those of another model")
+            n = estimator.n_features_in_
+            require(fitted.hidden.n_inputs == n, "the layer has another number of inputs")
+            names = getattr(estimator, "feature_names_in_", None)
+            require(names is None or len(names) == n, "feature_names_in_ has another length")
+
+    return stored(
+        parameters={
+            "hidden": (choice("auto") | count | LAYER).or_else(LAYER.advice),
+            "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
+            "random_state": random_state,
+            "standardize": choice("auto") | flag,
+        },
+        fitted={"n_features_in_": count, "fitted_": known(FittedELM)},
+        optional={"feature_names_in_": words},
+        derived=CACHES,
+        whole=True,
+        check=check,
+        compact=lambda estimator: estimator._compact(),
+    )

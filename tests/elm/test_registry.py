@@ -1,0 +1,173 @@
+"""A solver and a layer of one's own: a class each and one registration, and all else works."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import greville
+from greville import ELMClassifier, ELMRegressor, RandomLayer
+from greville.fields import number
+from greville.layers import Layer, stored_layer
+from greville.layers import registry as layers
+from greville.solvers import Algorithm, OnlineSolver, Solver, stored_solver
+from greville.solvers import registry as solvers
+from greville.validation import check_number
+
+from .problems import classification, regression
+
+
+@dataclass(frozen=True)
+class StepAlgorithm(Algorithm):
+    """Normalised least mean squares, row by row; the state is W."""
+
+    step: float
+
+    def start(self, shape):
+        return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
+
+    def learn(self, shape, state, rows, seen):
+        return self.record(shape, state, rows, seen)[0]
+
+    def innovate(self, shape, state, H, Y, weight, seen):
+        b, errors = shape.backend, []
+        for i, w in enumerate(weight):
+            h = H[i : i + 1, :]
+            errors.append(Y[i : i + 1, :] - b.matmul(h, state))
+            gain = float(w) * self.step / (1 + float(b.row_squares(h)[0]))
+            state = state + gain * b.matmul(h.T, errors[-1])
+        return state, b.xp.concat(errors, axis=0)
+
+    def weights(self, state):
+        return state
+
+    def with_outputs(self, shape, state, n_outputs, old):
+        wider = np.zeros((shape.n_hidden, n_outputs), shape.dtype)
+        wider[:, old] = shape.backend.to_numpy(state)
+        return shape.backend.asarray(wider)
+
+
+@stored_solver({"step": number})
+class Steps(OnlineSolver):
+    """A solver of one's own."""
+
+    def __init__(self, step=0.5):
+        self.step = step
+
+    def algorithm(self):
+        check_number("step", self.step, low=0, include_low=False)
+        return StepAlgorithm(float(self.step))
+
+
+solvers.register("steps", Steps)
+
+
+@layers.register
+@stored_layer({"scale": number})
+class SquareLayer(Layer):
+    """A layer of one's own: squares of random sums, and the sums."""
+
+    activation = "identity"
+
+    def __init__(self, n_hidden="auto", *, scale=0.5, random_state=None):
+        self.n_hidden = n_hidden
+        self.scale = scale
+        self.random_state = random_state
+
+    def _set_weights(self, X, y, dtype):
+        units = self._random().normal(0, self.scale, size=(self.n_hidden_, X.shape[1]))
+        self.weights_ = np.ascontiguousarray(units.T, dtype=dtype)
+
+    def _activated(self, H):
+        H[:, ::2] *= H[:, ::2]
+        return H
+
+
+def steps_by_hand(H, Y, step):
+    W, predicted = np.zeros((H.shape[1], Y.shape[1])), []
+    for h, y in zip(H, Y, strict=True):
+        predicted.append(h @ W)
+        W = W + step * np.outer(h, y - h @ W) / (1 + h @ h)
+    return W, np.array(predicted)
+
+
+@pytest.mark.parametrize("solver", ["steps", Steps(0.5)], ids=["name", "object"])
+def test_a_solver_in_a_regressor(rng, tmp_path, solver):
+    X, Y = regression(rng)
+    model = ELMRegressor(20, solver, random_state=0)
+    recorded = model.prequential(X[:200], Y[:200])
+    H = RandomLayer(20, bias=True, random_state=0).fit_transform(X)
+    np.testing.assert_allclose(recorded, steps_by_hand(H[:200], Y[:200], 0.5)[1], atol=1e-12)
+    greville.save(model, tmp_path / "model")
+    loaded = greville.load(tmp_path / "model")
+    assert isinstance(loaded.solver_, Steps)
+    for each in (model, loaded):
+        for x, y in zip(X[200:], Y[200:], strict=True):
+            each.predict_one(x)
+            each.learn_one(x, y)
+        np.testing.assert_allclose(each.solver_.coef_.T, steps_by_hand(H, Y, 0.5)[0], atol=1e-12)
+        assert each.n_samples_seen_ == len(X)
+    np.testing.assert_array_equal(model.predict(X), loaded.predict(X))
+
+
+def test_a_solver_in_a_classifier(rng, tmp_path):
+    """With a class that comes late."""
+    X, y = classification(rng)
+    late = np.argsort(y == 3, kind="stable")
+    X, y = X[late], y[late]
+    model = ELMClassifier(30, "steps", random_state=0).partial_fit(X[:50], y[:50])
+    assert len(model.classes_) == 3
+    model.partial_fit(X[50:], y[50:])
+    H = RandomLayer(30, bias=True, random_state=0).fit_transform(X)
+    W, _ = steps_by_hand(H, np.eye(4)[y], 0.5)
+    np.testing.assert_allclose(model.decision_function(X), H @ W, atol=1e-12)
+    greville.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(greville.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_what_the_solver_cannot_do_is_not_there():
+    for solver in ("steps", Steps()):
+        model = ELMRegressor(5, solver)
+        assert hasattr(model, "partial_fit")
+        for method in ("merge", "unlearn", "loo_predict", "path"):
+            assert not hasattr(model, method)
+    X, y = np.eye(3), np.arange(3.0)
+    with pytest.raises(ValueError, match="return_std.*Steps"):
+        ELMRegressor(5, "steps").fit(X, y).predict(X, return_std=True)
+    with pytest.raises(ValueError, match="step=-1"):
+        ELMRegressor(5, Steps(-1)).fit(X, y)
+
+
+def test_a_name_that_is_not_registered():
+    with pytest.raises(ValueError, match="solver='stairs': choose one of .*'steps'"):
+        ELMRegressor(5, "stairs").fit(np.eye(3), np.arange(3.0))
+
+
+@pytest.mark.parametrize("kind", [ELMRegressor, ELMClassifier])
+def test_a_layer_in_estimators(rng, tmp_path, kind):
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] * X[:, 1] if kind is ELMRegressor else X[:, 0] * X[:, 1] > 0
+    model = kind(SquareLayer(40, random_state=1)).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > (0.95 if kind is ELMRegressor else 0.7)
+    greville.save(model, tmp_path / "model")
+    loaded = greville.load(tmp_path / "model")
+    assert isinstance(loaded.hidden_, SquareLayer)
+    for each in (model, loaded):
+        for x, target in zip(X[200:], y[200:], strict=True):
+            each.learn_one(x, target)
+    np.testing.assert_array_equal(model.predict(X), loaded.predict(X))
+    assert model.predict_one(X[0]) == pytest.approx(model.predict(X[:1])[0])
+
+
+def test_the_layers_of_the_package_are_registered_like_any_other():
+    assert layers.layer_class("RandomLayer") is RandomLayer
+    assert {"FourierLayer", "ContrastLayer", "SquareLayer"} <= set(layers.names())
+    assert layers.register(RandomLayer) is RandomLayer
+    with pytest.raises(ValueError, match="'RandomLayer' is registered already"):
+        layers.register(type("RandomLayer", (Layer,), {}))
+    with pytest.raises(ValueError, match="no layer named 'Unknown'; there are .*RandomLayer"):
+        layers.layer_class("Unknown")
+
+
+def test_every_named_solver_is_a_solver():
+    assert all(isinstance(solvers.make(name), Solver) for name in solvers.names())
