@@ -33,7 +33,7 @@ from ._terminal import counted, say, say_skipped, show_json
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
-_CHUNK = 16_384
+_ROWS_PER_UPDATE = 16_384
 
 EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 
@@ -177,7 +177,7 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
         try:
             batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)
             with closing(batches):
-                for chunk in in_chunks(batches, _CHUNK, skip=run.rows):
+                for chunk in in_chunks(batches, _ROWS_PER_UPDATE, skip=run.rows):
                     with stop.at_once():
                         learned, met = run.model.twin(), run.troubles.copy()
                         learned.learn(chunk, met)
