@@ -40,7 +40,7 @@ def test_every_case_is_tried(cases):
 
 
 @pytest.mark.parametrize("command", ["--version", "--help", "info", "score", "train", "nonsense"])
-def test_output_that_nobody_reads_is_no_error(command, tmp_path):
+def test_output_into_a_closed_pipe_is_no_error(command, tmp_path):
     """As with head; what is wrong with the command stays so."""
     table, model = tmp_path / "a.csv", tmp_path / "a.greville"
     table.write_text("a,y\n" + "".join(f"{i % 7},{i % 5 + 0.5}\n" for i in range(50)))
@@ -79,7 +79,7 @@ def test_a_stream_leaves_signals_that_are_ignored(tmp_path):
 
 
 def test_training_that_waits_for_a_pipe_can_be_stopped(tmp_path):
-    """A named pipe that nobody writes to, and one that nobody closes."""
+    """A named pipe without a writer, and one that stays open."""
     for held in (False, True):
         pipe = tmp_path / f"pipe-{held}.csv"
         os.mkfifo(pipe)

@@ -75,7 +75,7 @@ def test_a_stream_survives_50_kills(here):
 
 
 def test_training_survives_kills(here, monkeypatch):
-    monkeypatch.setattr(_train, "_CHUNK", 500)
+    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
     options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
     run(*options, "-o", "whole.greville")
@@ -95,7 +95,7 @@ def test_training_survives_kills(here, monkeypatch):
 
 def test_stopped_when_all_was_learned(here, monkeypatch):
     """Loading a checkpoint leaves no trace in what is saved next, not even a cached product."""
-    monkeypatch.setattr(_train, "_CHUNK", 500)
+    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
     options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
     run(*options, "-o", "whole.greville")
@@ -137,7 +137,7 @@ def test_stopping_while_a_pipe_is_open(here, number):
 
 
 def test_a_checkpoint_of_another_run(here, monkeypatch):
-    monkeypatch.setattr(_train, "_CHUNK", 50)
+    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
     write(houses(200))
     options = ["train", "houses.csv", "-t", "price", "-q", "--checkpoint", "point", "--every", "50"]
     learn, calls = TableModel.learn, []
@@ -163,7 +163,7 @@ def test_a_checkpoint_is_not_the_model(here):
 
 
 def test_skipped_rows_are_counted_once_over_checkpoints(here, monkeypatch):
-    monkeypatch.setattr(_train, "_CHUNK", 50)
+    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
     monkeypatch.setattr(_state, "FIRST_ROWS", 64)
     lines = csv_bytes(houses(400)).decode().splitlines()
     for i in (20, 130, 131, 399):
@@ -192,7 +192,7 @@ def test_a_run_that_had_ended_is_not_done_again(here, monkeypatch):
     write(houses(100, seed=1), "b.csv")
     run("train", "a.csv", "-t", "price", "-q")
     unlink = Path.unlink
-    monkeypatch.setattr(_train, "_CHUNK", 50)
+    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
     monkeypatch.setattr(Path, "unlink", lambda self, **options: None)
     options = ["train", "b.csv", "--resume", "model.greville", "--checkpoint", "p", "--every", "50"]
     run(*options, "-q")

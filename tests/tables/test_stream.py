@@ -167,7 +167,7 @@ def test_targets_too_large_for_an_estimator_are_wrong_rows():
     assert stream.settled().n_rows == 598
 
 
-def test_a_target_that_nobody_waits_for():
+def test_a_target_without_a_row():
     stream = Stream(TableModel("y"), "id")
     stream.answer([{"id": 1, "x": 1.0}, {"id": 1, "y": 2.0}], 1, Troubles())
     with pytest.raises(TableError, match="line 3: no row with the id 1 waits for its target"):

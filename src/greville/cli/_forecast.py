@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from ._errors import UserError, reported
@@ -78,6 +78,8 @@ def forecast(
 
         greville forecast ecg.npz --column signal --plot ecg.png --json
     """
+    import numpy as np
+
     from ..forecasting import Forecaster
     from ..tables import TableError, find_sources
 
@@ -141,6 +143,8 @@ def _read(
     quiet: bool,
 ) -> tuple[Any, list[Any]]:
     """The series and the other columns as one array, and what the time column says."""
+    import numpy as np
+
     from ..tables import numbers, read
 
     wanted = list(dict.fromkeys([column, *others]))
@@ -203,7 +207,7 @@ def _show(column: str, summary: dict[str, Any], found: Any) -> None:
         )
     out.print(errors)
     out.print(summary["verdict"])
-    if summary["n"] and np.isfinite(summary["coverage"]):
+    if summary["n"] and isfinite(summary["coverage"]):
         out.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
     ahead = ", ".join(f"{value:.6g}" for value in found.prediction[-found.horizon :][:8])
     out.print(f"What comes next: {ahead}{', ...' if found.horizon > 8 else ''}")

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from ._errors import UserError, ignoring_closed_output, reported
@@ -94,6 +93,7 @@ def predict(
 def _with_predictions(
     model: Any, batch: Any, troubles: Any, name: str, std: bool, proba: bool
 ) -> Any:
+    import numpy as np
     import pyarrow as pa
 
     answers = model.answers(batch, std=std, proba=proba)
@@ -193,6 +193,9 @@ def score(
 
 
 def _usable(answers: Any) -> Any:
+    """Rows that have a target and a prediction."""
+    import numpy as np
+
     if answers.target is None or answers.known is None:  # before anything was learned
         return np.zeros(len(answers.prediction), bool)
     use = answers.known.copy()
@@ -246,12 +249,12 @@ def _show(summary: dict[str, Any]) -> None:
     out.print(measures)
     if "classes" in summary:
         each = table("class", "rows", "precision", "recall", "most often taken for")
-        labels, counts = summary["confusion"]["labels"], np.array(summary["confusion"]["counts"])
+        labels, counts = summary["confusion"]["labels"], summary["confusion"]["counts"]
         for i, label in enumerate(labels[:30]):
             one = summary["classes"][label]
-            others = counts[i].copy()
-            others[i] = 0
-            taken = f"{labels[others.argmax()]} ({others.max()})" if others.any() else ""
+            others = [(n, labels[j]) for j, n in enumerate(counts[i]) if j != i]
+            n, other = max(others, key=lambda each: each[0], default=(0, ""))
+            taken = f"{other} ({n})" if n else ""
             shares = _share(one["precision"]), _share(one["recall"])
             add_row(each, label, f"{one['rows']:,}", *shares, taken)
         out.print(each)

@@ -27,6 +27,7 @@ from ._options import (
     expand_options,
     one_delimiter,
 )
+from ._signals import Stop, stopping_on
 from ._terminal import printable_lines, say, say_skipped
 
 # Bytes read at once, and lines answered at once.
@@ -127,7 +128,11 @@ def _answer(
             saved = state.lines
 
     code = 0
-    with _stopping() as stop, ignoring_closed_output(), _watching(watch, state) as look:
+    with (
+        stopping_on(signal.SIGTERM, signal.SIGINT) as stop,
+        ignoring_closed_output(),
+        _watching(watch, state) as look,
+    ):
         lines = StreamLines(delimiter, state.lines if replay else 0, state.lines)
         try:
             for rows, first in _bursts(lines, stop):
@@ -140,7 +145,7 @@ def _answer(
         finally:
             sys.stdout.flush()
             keep()
-        code = stop.code
+        code = 128 + signal.SIGINT if stop.signal == signal.SIGINT else 0
     if not quiet:
         say_skipped(troubles)
         if state.forgotten:
@@ -150,7 +155,7 @@ def _answer(
     raise typer.Exit(code)
 
 
-def _bursts(lines: Any, stop: _Stop) -> Iterator[tuple[list[Any], int]]:
+def _bursts(lines: Any, stop: Stop) -> Iterator[tuple[list[Any], int]]:
     """Rows of standard input, and the number of the first; as many together as are there."""
     from ..tables.lines import LineSplitter
 
@@ -161,7 +166,7 @@ def _bursts(lines: Any, stop: _Stop) -> Iterator[tuple[list[Any], int]]:
     except OSError as error:
         raise UserError("standard input: it is closed; pipe lines into it.") from error
     while True:
-        data = stop.read(source)
+        data = _read(source, stop)
         if stop.asked:
             return
         ready += splitter.add(data) if data else splitter.end()
@@ -175,6 +180,17 @@ def _bursts(lines: Any, stop: _Stop) -> Iterator[tuple[list[Any], int]]:
                 return
         if not data:
             return
+
+
+def _read(source: int, stop: Stop) -> bytes:
+    """What has come, when something has; nothing at the end, or when asked to stop."""
+    from ..tables import Stopped
+
+    try:
+        with stop.at_once():
+            return os.read(source, _BYTES_AT_ONCE)
+    except Stopped:
+        return b""
 
 
 def _write(lines: Any, answers: list[dict[str, Any]]) -> None:
@@ -215,43 +231,6 @@ def _open_stream(
     if target is None:
         raise UserError("--target is missing: name the field to predict.")
     return Stream(TableModel(target, **settings), id)
-
-
-class _Stop:
-    """SIGTERM and SIGINT end the stream between two lines, or at once while it waits for one."""
-
-    def __init__(self) -> None:
-        self.code = 0
-        self.asked = False
-        self._waiting = False
-
-    def handle(self, number: int, frame: Any) -> None:
-        self.asked = True
-        self.code = 128 + number if number == signal.SIGINT else 0
-        if self._waiting:
-            raise InterruptedError
-
-    def read(self, source: int) -> bytes:
-        """What has come, when something has; nothing at the end, or when asked to stop."""
-        try:
-            self._waiting = True
-            return b"" if self.asked else os.read(source, _BYTES_AT_ONCE)
-        except InterruptedError:
-            return b""
-        finally:
-            self._waiting = False
-
-
-@contextmanager
-def _stopping() -> Iterator[_Stop]:
-    stop = _Stop()
-    heard = [n for n in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(n) != signal.SIG_IGN]
-    before = {n: signal.signal(n, stop.handle) for n in heard}  # what a shell has ignored stays so
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -7,8 +7,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,11 +28,12 @@ from ._options import (
     expand_options,
 )
 from ._progress import rows_bar
+from ._signals import stopping_on
 from ._terminal import counted, say, say_skipped, show_json
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
-_CHUNK = 16_384
+_ROWS_PER_UPDATE = 16_384
 
 EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 
@@ -173,11 +173,11 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
     from ..tables import Stopped, in_chunks, read
 
     start = time.perf_counter()
-    with _stopping() as stop, rows_bar(quiet, "training", run.sources) as advance:
+    with stopping_on(signal.SIGTERM) as stop, rows_bar(quiet, "training", run.sources) as advance:
         try:
             batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)
             with closing(batches):
-                for chunk in in_chunks(batches, _CHUNK, skip=run.rows):
+                for chunk in in_chunks(batches, _ROWS_PER_UPDATE, skip=run.rows):
                     with stop.at_once():
                         learned, met = run.model.twin(), run.troubles.copy()
                         learned.learn(chunk, met)
@@ -259,45 +259,6 @@ def _restore(run: _Run, checkpoint: Path, base: _Base) -> bool:
         f"{checkpoint}: it was not written by this command with these data and settings; "
         "remove it to start again, or name another."
     )
-
-
-class _Stop:
-    """SIGTERM ends the run: between two chunks, or at once where that leaves nothing half done."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._at_once = False
-
-    def handle(self, number: int, frame: Any) -> None:
-        self.asked = True
-        if self._at_once:
-            self._stop()
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """A block that SIGTERM may end anywhere: what it makes is not used then."""
-        self._at_once = True
-        try:
-            if self.asked:
-                self._stop()
-            yield
-        finally:
-            self._at_once = False
-
-    def _stop(self) -> None:
-        from ..tables import Stopped
-
-        raise Stopped
-
-
-@contextmanager
-def _stopping() -> Iterator[_Stop]:
-    stop = _Stop()
-    before = signal.signal(signal.SIGTERM, stop.handle)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _check_learned(model: Any) -> None:

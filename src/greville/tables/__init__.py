@@ -6,66 +6,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._learner import Answers
-    from ._settings import SOLVERS
-    from .batch import Batch, TableError, Troubles, check_column_names, in_chunks
-    from .metrics import ClassificationScore, RegressionScore
-    from .model import TableModel
-    from .readers.reading import Stopped, find_sources, read
-    from .readers.registry import TableFormat, register
-    from .readers.source import Content, Reading, ReadRequest
-    from .schema import numbers
-    from .stream import Stream
-    from .writers import written
+    from ._learner import Answers as Answers
+    from ._settings import SOLVERS as SOLVERS
+    from .batch import Batch as Batch
+    from .batch import TableError as TableError
+    from .batch import Troubles as Troubles
+    from .batch import check_column_names as check_column_names
+    from .batch import in_chunks as in_chunks
+    from .metrics import ClassificationScore as ClassificationScore
+    from .metrics import RegressionScore as RegressionScore
+    from .model import TableModel as TableModel
+    from .readers.reading import Stopped as Stopped
+    from .readers.reading import find_sources as find_sources
+    from .readers.reading import read as read
+    from .readers.registry import TableFormat as TableFormat
+    from .readers.registry import register as register
+    from .readers.source import Content as Content
+    from .readers.source import Reading as Reading
+    from .readers.source import ReadRequest as ReadRequest
+    from .schema import numbers as numbers
+    from .stream import Stream as Stream
+    from .writers import written as written
 
 # What is used is imported: the command lists the formats without waiting for Arrow.
-_MODULES = {
-    "Answers": "_learner",
-    "Batch": "batch",
-    "ClassificationScore": "metrics",
-    "Content": "readers.source",
-    "ReadRequest": "readers.source",
-    "Reading": "readers.source",
-    "RegressionScore": "metrics",
-    "SOLVERS": "_settings",
-    "Stopped": "readers.reading",
-    "Stream": "stream",
-    "TableError": "batch",
-    "TableFormat": "readers.registry",
-    "TableModel": "model",
-    "Troubles": "batch",
-    "check_column_names": "batch",
-    "find_sources": "readers.reading",
-    "in_chunks": "batch",
-    "numbers": "schema",
-    "read": "readers.reading",
-    "register": "readers.registry",
-    "written": "writers",
+_EXPORTS = {
+    "_learner": ("Answers",),
+    "_settings": ("SOLVERS",),
+    "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
+    "metrics": ("ClassificationScore", "RegressionScore"),
+    "model": ("TableModel",),
+    "readers.reading": ("Stopped", "find_sources", "read"),
+    "readers.registry": ("TableFormat", "register"),
+    "readers.source": ("Content", "ReadRequest", "Reading"),
+    "schema": ("numbers",),
+    "stream": ("Stream",),
+    "writers": ("written",),
 }
+_MODULES = {name: module for module, names in _EXPORTS.items() for name in names}
 
-__all__ = [
-    "SOLVERS",
-    "Answers",
-    "Batch",
-    "ClassificationScore",
-    "Content",
-    "ReadRequest",
-    "Reading",
-    "RegressionScore",
-    "Stopped",
-    "Stream",
-    "TableError",
-    "TableFormat",
-    "TableModel",
-    "Troubles",
-    "check_column_names",
-    "find_sources",
-    "in_chunks",
-    "numbers",
-    "read",
-    "register",
-    "written",
-]
+__all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

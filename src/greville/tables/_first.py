@@ -17,7 +17,7 @@ from .batch import Batch, check_count, record_batch
 # A column in a file: its name and type, and one or two arrays.
 Stored = tuple[str, str, NDArray[Any], NDArray[Any] | None]
 
-_TYPES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": VECTOR}
+_ARROW_TYPES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": VECTOR}
 _NO_TIME = np.iinfo(np.int64).min
 
 
@@ -105,7 +105,7 @@ class FirstRows:
 
 
 def _as_arrays(column: Any) -> tuple[str, NDArray[Any], NDArray[Any] | None]:
-    kind = next(name for name, type_ in _TYPES.items() if type_ == column.type)
+    kind = next(name for name, type_ in _ARROW_TYPES.items() if type_ == column.type)
     if kind == "number":
         return kind, np.array(column.to_numpy(zero_copy_only=False), np.float64), None
     if kind == "flag":
@@ -126,7 +126,7 @@ def _filled(column: Any, instead: int) -> NDArray[np.int64]:
 def _from_arrays(kind: str, values: NDArray[Any], content: NDArray[Any] | None) -> Any:
     wanted = {"number": ("f", ""), "vector": ("i", "f"), "text": ("i", "u")}.get(kind, ("i", ""))
     got = values.dtype.kind, "" if content is None else content.dtype.kind
-    if kind not in _TYPES or got != wanted or values.ndim != 1:
+    if kind not in _ARROW_TYPES or got != wanted or values.ndim != 1:
         raise ValueError(f"a column of {kind!r}: its values are not of that kind.")
     if kind == "number":
         return pa.array(values)
@@ -143,5 +143,5 @@ def _from_arrays(kind: str, values: NDArray[Any], content: NDArray[Any] | None) 
     if kind == "text":
         parts = [part.tobytes().decode() for part in parts]
     return pa.array(
-        [p if n >= 0 else None for p, n in zip(parts, values, strict=True)], _TYPES[kind]
+        [p if n >= 0 else None for p, n in zip(parts, values, strict=True)], _ARROW_TYPES[kind]
     )

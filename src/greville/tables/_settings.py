@@ -1,4 +1,4 @@
-"""What a model of a table is told before it sees a row."""
+"""The settings of a model of tables, and the estimator they make."""
 
 from __future__ import annotations
 

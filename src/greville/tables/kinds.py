@@ -29,7 +29,7 @@ _SHARE_OF_UNIQUE, _ROWS_OF_UNIQUE = 0.9, 50
 # Days: what repeats is told by the place in its period.
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "day of year": 365.2425}
 
-_TYPES = {"float": float, "bool": bool, "int": int, "str": str, "list[str]": list}
+_FIELD_TYPES = {"float": float, "bool": bool, "int": int, "str": str, "list[str]": list}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Column(ABC):
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Self:
         """What `as_dict` gave, less its kind; a ValueError for anything else."""
-        types = {field.name: _TYPES[str(field.type)] for field in fields(cls)}
+        types = {field.name: _FIELD_TYPES[str(field.type)] for field in fields(cls)}
         if settings.keys() != types.keys():
             raise ValueError(f"{cls.kind}: its settings are not those of such a column.")
         for key, value in settings.items():

@@ -19,10 +19,10 @@ from .target import REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
 # model: whatever answered them meanwhile, it is made of whole blocks.
-BLOCK = 256
+_ROWS_PER_BLOCK = 256
 
 # Rows that may be without their target. The oldest are forgotten.
-MOST_PENDING = 100_000
+_MOST_WITHOUT_TARGET = 100_000
 
 Row = dict[str, Any]
 Answer = dict[str, Any]
@@ -140,18 +140,18 @@ class Stream:
     def _learn(self, rows: list[Row], first: int, troubles: Troubles) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
-            room = BLOCK - len(self.rows)
+            room = _ROWS_PER_BLOCK - len(self.rows)
             some, rows = rows[:room], rows[room:]
             numbers = range(first, first + len(some))
             batch = self._batch(some, numbers)
-            if len(some) == BLOCK:
+            if len(some) == _ROWS_PER_BLOCK:
                 found = self.model.record(batch, troubles)
                 self._live = None
             else:
                 live = self._with_rows() if self._live is None else self._live
                 found = live.record(batch, troubles)
                 block = [*self.rows, *some]
-                if len(block) == BLOCK:
+                if len(block) == _ROWS_PER_BLOCK:
                     self.model.record(self._batch(block), Troubles(skip=True))
                     self.rows, self._live = [], None
                 else:
@@ -196,7 +196,7 @@ class Stream:
         key = answer.get("id")
         if key is not None and "error" not in answer:
             self.waiting[key] = row, answer["prediction"]
-            if len(self.waiting) > MOST_PENDING:
+            if len(self.waiting) > _MOST_WITHOUT_TARGET:
                 del self.waiting[next(iter(self.waiting))]  # the oldest
                 self.forgotten += 1
         self.lines += 1
@@ -259,7 +259,11 @@ class Stream:
         ids = [json.loads(key) for key in fields["ids"]]
         block, waiting = fields["rows"], fields["waiting"]
         usable = all(isinstance(key, (str, int, float)) for key in ids)
-        fits = block.n < BLOCK and waiting.n <= MOST_PENDING and len(set(ids)) == waiting.n
+        fits = (
+            block.n < _ROWS_PER_BLOCK
+            and waiting.n <= _MOST_WITHOUT_TARGET
+            and len(set(ids)) == waiting.n
+        )
         if not usable or not fits:
             raise ValueError("rows: not those of a part of a block, or that wait for a target.")
         stream.rows = [_as_row((block, i)) for i in range(block.n)]

@@ -166,9 +166,8 @@ def _ahead(
 ) -> Generator[Batch, None, None]:
     """The same from a thread of its own, which has ended when this has.
 
-    It must never be there when the interpreter ends: a thread that then comes back from Arrow is
-    ended in the middle of it, and the process with it. So it is no daemon; and if nobody closes
-    this, it ends with the main thread.
+    It must not run when the interpreter ends: a thread that then returns from Arrow aborts the
+    process. So it is no daemon; if this generator is never closed, it ends with the main thread.
     """
     ready: queue.Queue[Any] = queue.Queue(_READ_AHEAD)
     main = threading.main_thread()
