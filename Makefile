@@ -57,6 +57,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.private_names
 
 format: $(VENV)/dev
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,25 @@
+"""Packages use only what others export."""
+
+from . import private_names
+
+
+def test_no_package_uses_private_names_of_another():
+    assert not private_names.violations()
+
+
+def test_what_is_found(tmp_path):
+    source = tmp_path / "thing"
+    for name, text in {
+        "one/__init__.py": "from ._inside import Public",
+        "one/_inside.py": "class Public:\n    def _hidden(self): ...\n\ndef _helper(): ...",
+        "two.py": "from .one import Public\nfrom .one._inside import Public\nPublic()._hidden()",
+        "three.py": "from thing.one import _helper\nclass Own:\n    def _hidden(self): ...\n"
+        "Own()._hidden()",
+    }.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    assert private_names.violations(source) == [
+        "three.py:1: imports thing.one._helper",
+        "two.py:2: imports thing.one._inside.Public",
+        "two.py:3: uses _hidden of one",
+    ]
