@@ -21,5 +21,5 @@ def test_what_is_found(tmp_path):
     assert private_names.violations(source) == [
         "three.py:1: imports thing.one._helper",
         "two.py:2: imports thing.one._inside.Public",
-        "two.py:3: uses _hidden of one",
+        "two.py:3: uses _hidden of one, three",
     ]
