@@ -1,4 +1,4 @@
-"""One row at a time: the way from x through layer and solver without checks of whole tables."""
+"""One row at a time, without the checks of whole tables."""
 
 from __future__ import annotations
 

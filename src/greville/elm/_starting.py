@@ -72,7 +72,7 @@ class Starting:
     def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> FittedELM:
         """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
 
-        A transformer of the user's is fitted once, to the first rows, and so are the units then.
+        A transformer that was passed is fitted once, to the first rows; so are the units then.
         """
         n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
         self._check_size(solver, n_inputs, dtype)

@@ -72,7 +72,7 @@ def _try_out(fitted: FittedELM) -> None:
     from_fields=_from_fields,
 )
 class FittedELM(NamedTuple):
-    """The way of rows into the solver, that of targets, and what the solver has learned.
+    """How inputs become activations and targets outputs, and what the solver has learned.
 
     Attributes
     ----------

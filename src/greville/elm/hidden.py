@@ -41,7 +41,7 @@ def _try_out(hidden: HiddenMap) -> None:
 @stored(derived=("limit",), check=_check_fields, try_out=_try_out)
 @dataclass(frozen=True, eq=False)
 class HiddenMap:
-    """The way of rows into the solver; an immutable value.
+    """Inputs in learned units, and the layer that makes activations of them; an immutable value.
 
     Attributes
     ----------

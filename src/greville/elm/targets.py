@@ -69,7 +69,7 @@ class Targets(ABC):
         """Raise a FieldError unless y, from a file, are targets of this kind."""
 
     def unmeasured(self) -> Self:
-        """The same with numbers as they are."""
+        """The same without units."""
         return self
 
 

@@ -18,7 +18,7 @@ from .fields import SIDES, Fields, packed, with_length
 from .protocol import ACTIVATION, Layer, product, stored_layer, working_dtype
 
 # Units made at a time: each needs a few copies of an image.
-_AT_ONCE = 1024
+_UNITS_PER_BLOCK = 1024
 
 
 class SampleLayer(Layer):
@@ -56,7 +56,7 @@ class SampleLayer(Layer):
             )
             masks = fields.draw(self.n_hidden_, random)
         units = self._units(X, labels, masks, random).astype(dtype, copy=False)
-        empty = ~units.any(axis=1)  # nothing to see in its field: any weights will do
+        empty = ~units.any(axis=1)  # the samples do not differ in its field: random weights
         if empty.any():
             noise = random.normal(size=(int(empty.sum()), X.shape[1]))
             units[empty] = noise if masks is None else noise * masks[empty]
@@ -178,8 +178,8 @@ class ContrastLayer(SampleLayer):
         self, X: Any, labels: Array, masks: Array | None, random: np.random.RandomState
     ) -> Array:
         blocks = []
-        for start in range(0, self.n_hidden_, _AT_ONCE):
-            stop = min(start + _AT_ONCE, self.n_hidden_)
+        for start in range(0, self.n_hidden_, _UNITS_PER_BLOCK):
+            stop = min(start + _UNITS_PER_BLOCK, self.n_hidden_)
             inside = None if masks is None else masks[start:stop]
             first = random.randint(len(labels), size=stop - start)
             best, largest = None, np.empty(0)
@@ -252,19 +252,19 @@ class ClassLayer(SampleLayer):
         n_classes = labels.max() + 1
         for label in range(n_classes):
             samples = _rows(X, np.flatnonzero(labels == label))
-            turns = np.arange(label, self.n_hidden_, n_classes)
-            for start in range(0, len(turns), _AT_ONCE):
-                chosen = turns[start : start + _AT_ONCE]
+            members = np.arange(label, self.n_hidden_, n_classes)
+            for start in range(0, len(members), _UNITS_PER_BLOCK):
+                chosen = members[start : start + _UNITS_PER_BLOCK]
                 signs = 2.0 * random.randint(2, size=(len(chosen), len(samples))) - 1
                 units[chosen] = product(signs.astype(samples.dtype), np.ascontiguousarray(samples))
         return units if masks is None else units * masks
 
 
-def _of_other_classes(labels: Array, mine: Array, random: np.random.RandomState) -> Array:
-    """A sample for each of `mine` that is of another class."""
+def _of_other_classes(labels: Array, not_of: Array, random: np.random.RandomState) -> Array:
+    """For each label of `not_of` a random sample of another class."""
     order = np.argsort(labels, kind="stable")
-    first, last = (np.searchsorted(labels[order], mine, side=side) for side in ("left", "right"))
-    place = np.floor(random.uniform(size=len(mine)) * (len(labels) - (last - first))).astype(int)
+    first, last = (np.searchsorted(labels[order], not_of, side=side) for side in ("left", "right"))
+    place = np.floor(random.uniform(size=len(not_of)) * (len(labels) - (last - first))).astype(int)
     return order[np.where(place < first, place, place + last - first)]
 
 

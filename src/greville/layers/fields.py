@@ -120,7 +120,7 @@ class Fields:
     Parameters
     ----------
     name : str
-        The argument to blame.
+        The argument that error messages name.
     shape : tuple of two int
     border, min_area : int
     n_features : int
