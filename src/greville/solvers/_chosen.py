@@ -12,11 +12,12 @@ from .. import linalg
 from ..backend import Array, Backend, eps
 from ..fields import finite, known, nothing, stored
 from ._checks import check_chosen
+from ._derived import Value, derived, is_derived, with_derived
 from ._evidence import Path, Sums, choose_epsilon, takes_singular_values
 from ._gram import Blocks, GramSums, add_rows, gram_of, largest_diagonal
 from ._mean import Chunk, Mean
 from ._qr import append, innovate_in_span
-from ._state import LARGEST_LOSS, State, derived, is_derived, with_derived
+from ._state import LARGEST_LOSS, State
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
 # only if ε can still become so many times smaller.
@@ -31,7 +32,7 @@ _BEFORE = 1e-3
 
 @stored(check=check_chosen)
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class Chosen(Value):
     """Sums over rows without a ridge, and the ε that was last chosen from them.
 
     The sums are a `State` of the rows alone. It has no prior, so that it may be singular, and is

@@ -12,10 +12,11 @@ from itertools import groupby
 from .. import linalg
 from ..backend import Array
 from ._chosen import Chosen, append_to_chosen, choose, innovate_chosen, learn_chosen_by_gram
+from ._derived import is_derived
 from ._gram import learn_by_gram, precisions
 from ._mean import Chunk
 from ._qr import innovate_state, learn_by_qr
-from ._state import State, is_derived
+from ._state import State
 
 Exact = State | Chosen
 

@@ -12,40 +12,12 @@ from .. import backend, linalg
 from ..backend import Array, Backend, eps
 from ..fields import Fields, array, count, finite, known, nothing, number, stored
 from ._checks import check_state
+from ._derived import Value, derived
 from ._mean import Mean, widened
 
 # A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
 # space. Where that is more than this, it starts from nothing and grows with the rows instead.
 LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
-
-
-class derived:
-    """A value computed from an immutable object when it is first read, and kept with it.
-
-    `functools.cached_property` takes a lock in Python 3.11, which a forked child may never get.
-    """
-
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        self._compute = compute
-        self._name = compute.__name__
-        self.__doc__ = compute.__doc__
-
-    def __get__(self, obj: Any, owner: Any = None) -> Any:
-        if obj is None:
-            return self
-        value = vars(obj)[self._name] = self._compute(obj)
-        return value
-
-
-def is_derived(obj: Any, name: str) -> bool:
-    """Whether a derived value is there already."""
-    return name in vars(obj)
-
-
-def with_derived(obj: Any, **values: Any) -> Any:
-    """A new immutable object with derived values that were found on another way."""
-    vars(obj).update(values)
-    return obj
 
 
 def _to_fields(state: State) -> Fields:
@@ -72,7 +44,7 @@ def _moved(state: State, convert: Callable[[Array], Array]) -> State:
 
 @stored(derived=("backend",), check=check_state, to_fields=_to_fields, from_fields=_from_fields)
 @dataclass(frozen=True, eq=False)
-class State:
+class State(Value):
     """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
 
     Without a prior, or with one so small that it would be lost in rounding, R and Z are kept in
