@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from benchmarks.exits import GREVILLE, catches, counted, prepared
+from benchmarks.exits import GREVILLE, catches, exit_codes, prepare
 
 from .. import children
 
@@ -24,7 +24,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    found = prepared(tmp_path_factory.mktemp("exits"), megabytes=20)
+    found = prepare(tmp_path_factory.mktemp("exits"), megabytes=20)
     return {name: (case, wanted) for name, case, wanted in found}
 
 
@@ -32,7 +32,7 @@ def cases(tmp_path_factory):
 def test_commands_end_with_an_exit_code(cases, name):
     """`make bench CASES=exits` has more runs."""
     case, wanted = cases[name]
-    assert counted(case, runs=3) == {wanted: 3}
+    assert exit_codes(case, runs=3) == {wanted: 3}
 
 
 def test_every_case_is_tried(cases):

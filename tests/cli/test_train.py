@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -249,3 +250,9 @@ def test_shell_completion():
         [*GREVILLE, "--show-completion", "bash"], capture_output=True, text=True, env=environment,
     )  # fmt: skip
     assert "complete" in done.stdout
+
+
+def test_help_does_not_wait_for_what_it_does_not_use():
+    heavy = "{'numpy', 'scipy', 'sklearn', 'pyarrow', 'matplotlib'}"
+    code = f"import sys; import greville.cli._app; assert not {heavy} & set(sys.modules)"
+    children.run([sys.executable, "-c", code])
