@@ -156,7 +156,7 @@ def _works(model):
     if isinstance(model, TableModel):
         if model.estimator is None:
             return True
-        row = pa.table({column.name: [None] for column in model.encoding.used})
+        row = pa.table({column.name: [None] for column in model.schema.used})
         return all(p is None or np.isfinite(p) for p in model.predict(row))
     if isinstance(model, DriftMonitor):
         model.update(1.0)
