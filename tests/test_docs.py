@@ -129,4 +129,13 @@ def test_every_lower_bound_is_tested():
 
 
 # Tools of the tests, for which no lowest version is promised
-UNBOUNDED = {"hypothesis", "import-linter", "mypy", "pandas", "polars", "pytest-xdist", "ruff"}
+UNBOUNDED = {
+    "array-api-strict",
+    "hypothesis",
+    "import-linter",
+    "mypy",
+    "pandas",
+    "polars",
+    "pytest-xdist",
+    "ruff",
+}

@@ -14,6 +14,8 @@ from greville.solvers import Algorithm, OnlineSolver, Solver, stored_solver
 from greville.solvers import registry as solvers
 from greville.validation import check_number
 
+from ..houses import houses, write
+from ..runner import run
 from .problems import classification, regression
 
 
@@ -123,6 +125,15 @@ def test_a_solver_in_a_classifier(rng, tmp_path):
     np.testing.assert_allclose(model.decision_function(X), H @ W, atol=1e-12)
     greville.save(model, tmp_path / "model")
     np.testing.assert_array_equal(greville.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_a_solver_of_the_command(here):
+    """`--solver` takes its name, and the model file holds it."""
+    write(houses(300))
+    run("train", "houses.csv", "--target", "price", "--solver", "steps", "-o", "m.greville", "-q")
+    assert isinstance(greville.load("m.greville").estimator.solver_, Steps)
+    run("predict", "m.greville", "houses.csv", "-o", "out.csv", "-q")
+    assert len((here / "out.csv").read_text().splitlines()) == 301
 
 
 def test_what_the_solver_cannot_do_is_not_there():

@@ -32,16 +32,6 @@ class Task(StrEnum):
     classification = "classification"
 
 
-class SolverName(StrEnum):
-    """How the output weights are learned."""
-
-    opium = "opium"
-    dynamic = "dynamic"
-    sliding = "sliding"
-    light = "light"
-    greville = "greville"
-
-
 def _format_names() -> list[str]:
     return [format.name for format in registry.formats()]
 
@@ -123,9 +113,12 @@ class ModelOptions:
         str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
     ] = "auto"
     solver: Annotated[
-        SolverName,
-        typer.Option(help="dynamic and sliding forget old rows; light is fast and approximate."),
-    ] = SolverName.opium
+        str,
+        typer.Option(
+            help="How to learn: opium and greville are exact, dynamic and sliding forget old rows, "
+            "light is fast and approximate."
+        ),
+    ] = "opium"
     alpha: Annotated[str | None, typer.Option(help="How fast dynamic forgets: 1.003, or auto.")] = (
         None
     )
@@ -145,7 +138,7 @@ class ModelOptions:
         return {
             "task": str(task),
             "hidden": units(self.hidden),
-            "solver": str(self.solver),
+            "solver": self.solver,
             "alpha": number_or_auto("alpha", self.alpha),
             "epsilon": number_or_auto("epsilon", self.epsilon),
             "window": self.window,

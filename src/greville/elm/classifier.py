@@ -39,10 +39,11 @@ class ELMClassifier(ClassifierMixin, ELM):
         epsilon is chosen too, it is at least 100; in `fit` also at least 15 times the root of the
         number of rows, up to 2000, rounded up to 100, 200, 400, ...; and no more than keeps three
         matrices of that size within 256 MB.
-    solver : {"opium", "light", "dynamic", "greville", "batch"} or solver object, default="opium"
-        How the output weights are learned: ``Opium(epsilon="auto", intercept=True)``, or
-        `OpiumLight`, `DynamicOpium`, `Greville` or `Batch` with their defaults, or an object with
-        others, such as ``Opium(epsilon=1.0)``.
+    solver : str or solver object, default="opium"
+        How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``;
+        "light", "dynamic", "sliding", "greville" and "batch" are `OpiumLight`, `DynamicOpium`,
+        `SlidingOpium`, `Greville` and `Batch` with their defaults; `solvers.registry` adds others.
+        Or an object with other parameters, such as ``Opium(epsilon=1.0)``.
     random_state : int, RandomState instance or None, default=None
         Seeds the hidden layer, where it has no seed of its own.
     standardize : "auto" or bool, default="auto"

@@ -10,6 +10,7 @@ from .dynamic import DynamicOpium
 from .greville import Greville
 from .light import OpiumLight
 from .opium import Opium
+from .sliding import SlidingOpium
 
 _factories: dict[str, Callable[[], Solver]] = {
     "batch": Batch,
@@ -17,6 +18,7 @@ _factories: dict[str, Callable[[], Solver]] = {
     "opium": lambda: Opium(epsilon="auto", intercept=True),
     "light": OpiumLight,
     "dynamic": DynamicOpium,
+    "sliding": SlidingOpium,
 }
 
 

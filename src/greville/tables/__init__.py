@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._learner import Answers as Answers
-    from ._settings import SOLVERS as SOLVERS
+    from ._settings import solver_names as solver_names
     from .batch import Batch as Batch
     from .batch import TableError as TableError
     from .batch import Troubles as Troubles
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # What is used is imported: the command lists the formats without waiting for Arrow.
 _EXPORTS = {
     "_learner": ("Answers",),
-    "_settings": ("SOLVERS",),
+    "_settings": ("solver_names",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),

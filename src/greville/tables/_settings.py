@@ -6,22 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..elm import ELMClassifier, ELMRegressor, hidden_size
-from ..solvers import DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
+from ..solvers import registry
 from ..validation import check_number
 from .batch import TableError
 from .target import CLASSIFICATION, REGRESSION
 
 # The most units of hidden="auto", which are for the inputs and the first rows, and of "inputs".
 _MOST_UNITS = 1000
-
-_TAKES: dict[str, tuple[str, ...]] = {
-    "opium": ("epsilon",),
-    "dynamic": ("alpha", "epsilon"),
-    "sliding": ("window", "epsilon"),
-    "light": (),
-    "greville": (),
-}
-SOLVERS = tuple(_TAKES)
 
 
 def checked(settings: dict[str, Any]) -> dict[str, Any]:
@@ -42,19 +33,21 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def solver_names() -> list[str]:
+    """The names of the solvers that learn rows as they come."""
+    return [name for name in registry.names() if registry.make(name).capabilities.online]
+
+
 def make_solver(settings: dict[str, Any]) -> Any:
     name = settings["solver"]
-    if name not in SOLVERS:
-        raise _wrong("solver", name, f"choose one of {', '.join(SOLVERS)}.")
+    if name not in solver_names():
+        raise _wrong("solver", name, f"choose one of {', '.join(solver_names())}.")
+    solver = registry.make(name)
     given = {k: settings[k] for k in ("alpha", "epsilon", "window") if settings[k] is not None}
     for key, value in given.items():
-        if key not in _TAKES[name]:
+        if key not in solver.get_params():
             raise _wrong(key, value, f"the solver {name} has no such setting.")
-    if name == "opium":
-        solver: Any = Opium(given.get("epsilon", "auto"), intercept=True)
-    else:
-        kinds = {"dynamic": DynamicOpium, "sliding": SlidingOpium, "light": OpiumLight}
-        solver = kinds.get(name, Greville)(**given)
+    solver.set_params(**given)
     try:
         solver.algorithm()  # checks the parameters
     except ValueError as error:
