@@ -50,6 +50,7 @@ def test_unlearning(rng, epsilon, n, M, length):
     assert relative_error(model.coef_, fresh.partial_fit(more, targets).coef_) < 1e-8
 
 
+@pytest.mark.tuned
 def test_unlearning_two_thousand_of_five_thousand(rng):
     X = rng.normal(size=(5000, 20))
     H, Y = RandomLayer(500, random_state=0).fit_transform(X), rng.normal(size=(5000, 2))
@@ -214,6 +215,7 @@ def test_classifiers(classes):
     assert list(whole.classes_) == ["a", "b", "c"]
 
 
+@pytest.mark.tuned
 def test_eight_shards_of_mnist(data_dir):
     X, y, _, _ = datasets.mnist(data_dir)
     X, y = X[:10_000].astype(float), y[:10_000]

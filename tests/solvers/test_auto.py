@@ -17,6 +17,7 @@ def rms(errors):
     return np.sqrt(np.mean(errors**2))
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize(
     ("signal", "epsilon", "seeds"),
     [(sine_switch, 10.0, (0, 5, 22)), (sine_switch, 1e-3, (0, 5, 22)), (ecg, 0.01, (0,))],

@@ -75,6 +75,7 @@ def test_where_zero_is_does_not_matter(rng, solver, offset, cut):
     assert model.epsilon_ == learned(solver, H, Y).epsilon_
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("offset", [0.0, 100.0, 1000.0])
 def test_single_rows_in_float32_far_from_zero(rng, solver, offset):

@@ -17,6 +17,7 @@ def rms(errors):
     return np.sqrt(np.mean(errors**2))
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize("epsilon", [10.0, 1e-3])
 @pytest.mark.parametrize("seed", [0, 1, 22])
 def test_the_papers_sine_goes_on(seed, epsilon):
@@ -30,6 +31,7 @@ def test_the_papers_sine_goes_on(seed, epsilon):
     assert np.linalg.norm(model.coef_) < 1e3
 
 
+@pytest.mark.tuned
 def test_the_printed_recursion_does_not():
     """It keeps no digits of what is not excited, and multiplies their errors with every row.
 
@@ -75,6 +77,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", HOSTILE)
@@ -169,6 +172,7 @@ def test_without_a_floor_it_warns_once_and_then_stops(rng):
             assert model.n_samples_seen_ == 1900
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize("floor", ["auto", None, 1e-3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.filterwarnings("ignore:Without a floor")

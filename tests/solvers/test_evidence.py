@@ -370,6 +370,7 @@ def test_the_plot(rng):
     assert path.plot(ax) is ax
 
 
+@pytest.mark.tuned
 def test_mnist_without_tuning(data_dir):
     X, y, X_test, y_test = datasets.mnist(data_dir)
     few = np.random.RandomState(0).permutation(len(X))[:2000]

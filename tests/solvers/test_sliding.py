@@ -64,6 +64,7 @@ def test_prequential_is_the_loop(rng, window, epsilon, holes):
     assert relative_error(model.coef_, loop.coef_) < 1e-8
 
 
+@pytest.mark.tuned
 def test_no_drift(rng):
     """A window of 1,000 over 100,000 rows, against a batch solution at twenty times."""
     n, M, window = 100_000, 200, 1_000

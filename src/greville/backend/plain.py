@@ -127,13 +127,18 @@ class PlainBackend:
 
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
         xp, n = self.xp, R.shape[0]
-        A = R.T if transposed else R
-        X = xp.zeros_like(B)
+        A = xp.triu(R, k=1) + self._eye(n, R) if unit else R
+        if transposed:  # with rows and columns in reverse order it is upper triangular again
+            solved = self.solve(xp.flip(A.T), xp.flip(B, axis=0))
+            return xp.flip(solved, axis=0)
+        try:
+            return xp.linalg.solve(A, B)  # by elimination, which finds nothing to eliminate
+        except (ValueError, RuntimeError):  # a zero on the diagonal
+            X = xp.zeros_like(B)
         with np.errstate(all="ignore"):
-            for i in range(n) if transposed else range(n - 1, -1, -1):
-                done = slice(0, i) if transposed else slice(i + 1, n)
-                row = B[i : i + 1, :] - xp.matmul(A[i : i + 1, done], X[done, :])
-                X[i : i + 1, :] = row if unit else row / A[i : i + 1, i : i + 1]
+            for i in range(n - 1, -1, -1):
+                row = B[i : i + 1, :] - xp.matmul(A[i : i + 1, i + 1 :], X[i + 1 :, :])
+                X[i : i + 1, :] = row / A[i : i + 1, i : i + 1]
         return X
 
     def _inverse(self, R: Array) -> Array:

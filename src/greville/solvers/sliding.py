@@ -70,7 +70,7 @@ class WindowRows:
 
     def part(self, start: int, stop: int | None) -> WindowRows:
         """Some of the rows."""
-        rows = slice(start, stop)
+        rows = slice(start, self.n if stop is None else min(stop, self.n))
         return WindowRows(self.H[rows, :], self.Y[rows, :], self.weight[rows])
 
     @staticmethod
