@@ -167,7 +167,7 @@ def test_an_interrupt_changes_nothing(rng, solver, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("greville.solvers.protocol.Fitted.__init__", interrupted)
+        patch.setattr("greville.solvers.protocol.Fitted._with", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.learn_one(H[50], Y[50])
     assert model.n_samples_seen_ == seen
@@ -400,13 +400,13 @@ def test_a_replaced_state_keeps_no_correction(rng):
     H, Y = problem(rng, 300, 4)
     model = Opium()
     follow(model, H[:50], Y[:50])
-    assert model.fitted_._correction is not None
+    assert model.fitted_.correction is not None
     model.partial_fit(H, Y)
-    assert model.fitted_._correction is None
+    assert model.fitted_.correction is None
     copied = pickle.loads(pickle.dumps(model))
     follow(copied, H[:10], Y[:10])
     assert copied.fitted_.pending.n == 10
-    assert copied.fitted_._correction._n == 10  # also after pickling its dtype
+    assert copied.fitted_.correction._n == 10  # also after pickling its dtype
 
 
 @pytest.mark.parametrize(

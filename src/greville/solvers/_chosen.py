@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from .. import linalg
 from ..backend import Array, Backend, eps
 from ..fields import finite, known, nothing, stored
 from ._checks import check_chosen
-from ._derived import Value, derived, is_derived, with_derived
+from ._derived import Value, derived, is_derived, replace, with_derived
 from ._evidence import Path, Sums, choose_epsilon, takes_singular_values
 from ._gram import Blocks, GramSums, add_rows, gram_of, largest_diagonal
 from ._mean import Chunk, Mean

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..backend import Array, eps, longest_rows
 from ..threads import new_lock, one_thread
-from ._mean import Mean, zero_rounding
+from ._mean import ZERO, Mean
 from ._pending import Pending
 from ._state import LARGEST_LOSS, State, with_intercept
 
@@ -50,10 +50,11 @@ class Correction(ABC):
         """Catch up with pending rows; False if it cannot."""
 
     @abstractmethod
-    def predict(self, h: Array, n: int) -> Any:
-        """The prediction for one row after n pending rows; a number if there is one output.
+    def predict(self, h: Array, pending: Pending) -> Any:
+        """The prediction for one row after the pending rows; a number if there is one output.
 
-        None where R is too close to singular, or the row is not made of finite numbers.
+        None where it cannot catch up, R is too close to singular, or h has numbers that are not
+        finite.
         """
 
     @abstractmethod
@@ -212,8 +213,10 @@ class RootCorrection(Correction):
 
     # Asking
 
-    def predict(self, h: Array, n: int) -> Any:
-        known, last = self._weights, self._last
+    def predict(self, h: Array, pending: Pending) -> Any:
+        n, known, last = pending.n, self._weights, self._last
+        if (n != self._n or pending.buffer is not self._buffer) and not self.follow(pending):
+            return None
         if (known is None or known[0] != n) and (last is None or last[1] != n):
             if n <= self._one_thread_rows:
                 last = (h.tobytes(), n, *self._asked(h, n))
@@ -295,7 +298,7 @@ class _Means:
 
     def __init__(self, mean: Mean, limit: int, dtype: Any) -> None:
         self._dtype = dtype
-        self._eps = eps(dtype)
+        self._rounding = ZERO * eps(dtype)
         self._single = len(mean.target) == 1
         self._counts = [mean.count] * (limit + 1)
         self._rows = np.empty((limit + 1, len(mean.row)))
@@ -304,7 +307,9 @@ class _Means:
         self.targets: list[Any] = [mean.target[0] if self._single else mean.target] * (limit + 1)
 
     def centred(self, h: Array, n: int) -> Array:
-        row = zero_rounding(np, h - self._rows[n], self._rows[n], self._eps)
+        mean = self._rows[n]
+        row = h - mean
+        row[np.abs(row) <= self._rounding * np.abs(mean)] = 0  # as `zero_rounding`
         return row if row.dtype == self._dtype else row.astype(self._dtype)
 
     def factor(self, i: int, weight: float) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend
+from ._derived import replace
 from ._mean import Chunk
 from ._state import State, largest_safe_row
 

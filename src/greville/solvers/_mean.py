@@ -29,7 +29,7 @@ _SOME = 64
 
 # Numbers around a mean up to so many times its rounding are zero: columns that do not vary must
 # not look as if they varied a little.
-_ZERO = 8.0
+ZERO = 8.0
 
 
 class Sequence(NamedTuple):
@@ -296,7 +296,7 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     if bool(xp.any(left * left > 4 * eps(dtype) * spread)):
         rows -= b.asarray(left, dtype)
     mean = b.asarray(first, np.float64) + left
-    still = b.to_numpy(spread <= (_ZERO * eps(dtype) * mean) ** 2)
+    still = b.to_numpy(spread <= (ZERO * eps(dtype) * mean) ** 2)
     for j in np.flatnonzero(still).tolist():
         rows[:, j] = zero_rounding(xp, rows[:, j], mean[j], eps(dtype))
     return out, mean
@@ -304,7 +304,7 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
 
 def zero_rounding(xp: Any, rows: Array, mean: Array, eps: float) -> Array:
     """Rows with zeros for what is rounding in numbers around a mean."""
-    return xp.where(xp.abs(rows) <= _ZERO * eps * xp.abs(mean), xp.zeros_like(rows), rows)
+    return xp.where(xp.abs(rows) <= ZERO * eps * xp.abs(mean), xp.zeros_like(rows), rows)
 
 
 def _weighted_sum(b: Backend, A: Array, w: Array) -> Array:

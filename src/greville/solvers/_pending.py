@@ -33,8 +33,13 @@ class Pending:
 
     def with_one(self, h: Array, y: Any) -> Pending:
         """With one more row."""
-        n, buffer = self.n, self.buffer
-        if buffer is None or not buffer.claim(n, n + 1):
+        n, buffer, free = self.n, self.buffer, False
+        if buffer is not None:
+            with buffer.lock:
+                free = buffer.used == n < buffer.length
+                if free:
+                    buffer.used = n + 1
+        if buffer is None or not free:
             buffer = self._copied(n + 1, len(h), np.size(y), h.dtype)
         buffer.H[n] = h
         buffer.Y[n] = y
@@ -82,20 +87,21 @@ def _remade(H: Array, Y: Array, weight: Array | None) -> Pending:
 class _Buffer:
     """Room for rows; those up to `used` belong to a view and never change."""
 
-    __slots__ = ("H", "Y", "lock", "used", "weight", "weighted")
+    __slots__ = ("H", "Y", "length", "lock", "used", "weight", "weighted")
 
     def __init__(self, length: int, n_hidden: int, n_outputs: int, dtype: Any) -> None:
         self.H = np.empty((length, n_hidden), dtype)
         self.Y = np.empty((length, n_outputs), dtype)
         self.weight = np.ones(length, dtype)
         self.weighted = False
+        self.length = length
         self.used = 0
         self.lock = new_lock()
 
     def claim(self, start: int, stop: int) -> bool:
         """Take the rows from start to stop, if they are free and there."""
         with self.lock:
-            if self.used != start or stop > len(self.H):
+            if self.used != start or stop > self.length:
                 return False
             self.used = stop
             return True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
 from .. import linalg
 from ..backend import Array
+from ._derived import replace
 from ._gram import Blocks
 from ._state import State, largest_safe_row
 

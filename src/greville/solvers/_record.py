@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from ..backend import Array, Backend, eps, longest_rows
 from ..threads import cores, one_thread
 from ._chosen import Chosen, choose_by_gram, chosen_from_gram
+from ._derived import replace
 from ._gram import GramSums, gram_of
 from ._learn import Exact
 from ._mean import SequenceBlocks

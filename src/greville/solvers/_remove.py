@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend, eps
 from ._chosen import Chosen, pieces, raised
+from ._derived import replace
 from ._learn import Exact, learn
 from ._mean import Chunk, Mean
 from ._qr import append

@@ -97,7 +97,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         y : number, or ndarray of shape (n_outputs,)
             What ``predict([h])[0]`` gives, to rounding.
         """
-        if not self._passes_fast_check(h):
+        # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
+        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype == self._dtype
+        if not usual or not self._dot(h, h) < self._limit:
             h = self._checked_one(h)
         with self._lock:
             fitted = self._fitted
@@ -199,14 +201,6 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     # Checks
 
-    def _is_row(self, h: Any) -> bool:
-        """Whether something is an array as rows should be."""
-        return type(h) is np.ndarray and h.shape == self._row_shape and h.dtype == self._dtype
-
-    def _passes_fast_check(self, h: Any) -> bool:
-        """Whether a row is an array of the right kind, of finite numbers, none too large."""
-        return self._is_row(h) and self._dot(h, h) < self._limit
-
     def _checked_one(self, h: Any) -> Array:
         """One row, converted where that is possible."""
         check_is_fitted(self)
@@ -303,33 +297,24 @@ class OnlineSolver(Solver):
         if fitted is None:
             h = check_one(h, "h", None, FLOATS)
             return self.partial_fit(h[None], np.asarray(y)[None])
-        plain = self._flat and isinstance(y, float) and y * y < self._limit
-        if plain and self._is_row(h):
-            # A row that was just predicted, and so checked already.
+        plain, learned = self._flat and isinstance(y, float) and y * y < self._limit, None
+        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype == self._dtype
+        if plain and usual and fitted.correction is not None:
+            # If the row was just predicted, it has been checked already.
             learned = fitted.learn_predicted(h, y)
-            if learned is not None:
-                with self._lock:
-                    self._fitted = learned
-                return self
-        if not self._passes_fast_check(h):
-            h = self._checked_one(h)
-        if not plain:
-            y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
-        self.learn_checked_one(h, y)
-        return self
-
-    def learn_checked_one(self, h: Array, y: Any) -> None:
-        """Learn one row that is known to be valid."""
-        fitted = self.fitted_
-        if fitted.is_due or self._has_changed(fitted):
-            fitted = fitted.with_algorithm(self.algorithm())
-        learned = fitted.learn_one(h, y)
+        if learned is None:
+            if not usual or not self._dot(h, h) < self._limit:
+                h = self._checked_one(h)
+            if not plain:
+                y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
+            learned = self._with_parameters(fitted).learn_one(h, y)
         with self._lock:
             self._fitted = learned
+        return self
 
-    def _has_changed(self, fitted: Fitted) -> bool:
-        """Whether parameters were set that count for the next row, where it is learned at once."""
-        return False
+    def _with_parameters(self, fitted: Fitted) -> Fitted:
+        """With the parameters as they are now, if the next row is learned at once."""
+        return fitted.with_algorithm(self.algorithm()) if fitted.is_due else fitted
 
     def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.

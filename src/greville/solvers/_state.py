@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from .. import backend, linalg
 from ..backend import Array, Backend, eps
 from ..fields import Fields, array, count, finite, known, nothing, number, stored
 from ._checks import check_state
-from ._derived import Value, derived
+from ._derived import Value, derived, replace
 from ._mean import Mean, widened
 
 # A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole

@@ -41,7 +41,7 @@ class LightAlgorithm(Algorithm):
         return state + b.matmul(H.T, per_d * errors), errors
 
     def learn_one(self, shape: Shape, state: Array, h: Array, y: Any) -> Array | None:
-        kernels = shape.backend.kernels(shape.dtype)
+        kernels = shape.kernels
         if kernels is None:
             return None
         dot = kernels.dot
@@ -51,7 +51,7 @@ class LightAlgorithm(Algorithm):
         return state + np.multiply.outer(h, per_d * (y - h @ state))
 
     def predict_one(self, shape: Shape, state: Array, h: Array) -> Any:
-        kernels = shape.backend.kernels(shape.dtype)
+        kernels = shape.kernels
         if kernels is None or state.shape[1] > 1:
             return None
         return kernels.dot(h, state[:, 0])
@@ -105,5 +105,7 @@ class OpiumLight(OnlineSolver):
         check_number("gain", self.gain, low=0, high=1e15, include_low=False)
         return LightAlgorithm(float(self.gain))
 
-    def _has_changed(self, fitted: Fitted) -> bool:
-        return self.gain != fitted.algorithm.gain  # type: ignore[attr-defined]
+    def _with_parameters(self, fitted: Fitted) -> Fitted:
+        if self.gain == fitted.algorithm.gain:  # type: ignore[attr-defined]
+            return fitted
+        return fitted.with_algorithm(self.algorithm())

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..backend import Array, Backend
+from ..backend import Array, Backend, Kernels
 from ._correction import Correction
 from ._pending import Pending
 from ._rows import Rows, block_length
@@ -52,12 +52,21 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Shape:
-    """The size and kind of what is learned."""
+    """The size and kind of what is learned; and what is looked up for every row, once."""
 
     backend: Backend
     n_hidden: int
     n_outputs: int
     dtype: np.dtype[Any]
+    pending_rows: int = field(init=False, repr=False)
+    kernels: Kernels | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pending_rows", self.backend.tuning.pending_rows)
+        object.__setattr__(self, "kernels", self.backend.kernels(self.dtype))
+
+    def __reduce__(self) -> Any:
+        return Shape, (self.backend, self.n_hidden, self.n_outputs, self.dtype)
 
 
 class Algorithm(ABC):
@@ -198,10 +207,10 @@ class Fitted:
     """
 
     __slots__ = (
-        "_correction",
         "_flushed",
         "_reflect",
         "algorithm",
+        "correction",
         "n_seen",
         "pending",
         "shape",
@@ -224,7 +233,7 @@ class Fitted:
         self.n_seen = n_seen
         self.pending = Pending() if pending is None else pending
         # Found again when they are wanted:
-        self._correction = correction  # what pending rows will do to the state
+        self.correction = correction  # what pending rows will do to the state
         self._flushed: Fitted | None = None  # the same with the pending rows learned
         self._reflect = reflect  # whether the last pending rows were long
 
@@ -260,7 +269,7 @@ class Fitted:
     # Learning
 
     def _after(self, state: Any, n_seen: int) -> Fitted:
-        reflect = self._reflect if self._correction is None else self._correction.long_rows
+        reflect = self._reflect if self.correction is None else self.correction.long_rows
         return Fitted(self.algorithm, self.shape, state, n_seen, reflect=reflect)
 
     def flushed(self) -> Fitted:
@@ -283,7 +292,7 @@ class Fitted:
     @property
     def is_due(self) -> bool:
         """Whether the next row completes the pending ones, which are then learned."""
-        return self.pending.n + 1 >= self.shape.backend.tuning.pending_rows
+        return self.pending.n + 1 >= self.shape.pending_rows
 
     def compact(self) -> Fitted:
         """The same with the pending rows learned, without what can be computed from the state.
@@ -296,7 +305,7 @@ class Fitted:
 
     def learn(self, rows: Rows) -> Fitted:
         """After more rows."""
-        if rows.n < self.shape.backend.tuning.pending_rows:
+        if rows.n < self.shape.pending_rows:
             return self._collected(self.pending.with_rows(rows), rows.n)
         base = self.flushed()
         state = self.algorithm.learn(self.shape, base.state, rows, self.n_seen)
@@ -311,33 +320,33 @@ class Fitted:
         """After one more row."""
         if type(y) is np.ndarray and y.shape == (1,):
             y = y[0]
-        learned = self.learn_predicted(h, y)
-        if learned is not None:
-            return learned
-        if not self.pending.n:
+        if self.correction is not None:
+            learned = self.learn_predicted(h, y)
+            if learned is not None:
+                return learned
+        elif not self.pending.n:
             state = self.algorithm.learn_one(self.shape, self.state, h, y)
             if state is not None:
-                return Fitted(self.algorithm, self.shape, state, self.n_seen + 1, self.pending)
+                return self._with(state, self.pending, self.n_seen + 1)
         return self._collected(self.pending.with_one(h, y), 1)
 
     def learn_predicted(self, h: Array, y: Any) -> Fitted | None:
         """After one more row, if that was the last to be predicted; None otherwise."""
-        if self._correction is None:
-            return None
-        pending = self._correction.learned(self.pending, h, y)
+        assert self.correction is not None
+        pending = self.correction.learned(self.pending, h, y)
         return None if pending is None else self._collected(pending, 1)
 
     def _collected(self, pending: Pending, n: int) -> Fitted:
-        new = Fitted(
-            self.algorithm,
-            self.shape,
-            self.state,
-            self.n_seen + n,
-            pending,
-            self._correction,
-            self._reflect,
-        )
-        return new.flushed() if pending.n >= self.shape.backend.tuning.pending_rows else new
+        new = self._with(self.state, pending, self.n_seen + n)
+        return new.flushed() if pending.n >= self.shape.pending_rows else new
+
+    def _with(self, state: Any, pending: Pending, n_seen: int) -> Fitted:
+        """With another state or other pending rows; faster than by `__init__`."""
+        new: Fitted = object.__new__(Fitted)
+        new.algorithm, new.shape, new.state = self.algorithm, self.shape, state
+        new.n_seen, new.pending, new._flushed = n_seen, pending, None
+        new.correction, new._reflect = self.correction, self._reflect
+        return new
 
     def record(self, rows: Rows, *, spread: bool = False) -> tuple[Any, ...]:
         """After more rows, the prediction of each before it was learned and, with `spread`, its
@@ -388,28 +397,33 @@ class Fitted:
 
     def predict_one(self, h: Array) -> Any:
         """The prediction for one row; a number if there is one output."""
-        if not self.pending.n:
+        correction, pending = self.correction, self.pending
+        if correction is None and not pending.n:
             predicted = self.algorithm.predict_one(self.shape, self.state, h)
+            if predicted is not None:
+                return predicted
+        if correction is not None:
+            predicted = correction.predict(h, pending)
             if predicted is not None:
                 return predicted
         correction = self._look_ahead()
         if correction is not None:
-            predicted = correction.predict(h, self.pending.n)
+            predicted = correction.predict(h, pending)
             if predicted is not None:
                 return predicted
-        elif self.pending.n:
+        elif pending.n:
             return self.flushed().predict_one(h)
         predicted = self.predict(h[None])[0]
         return predicted if len(predicted) > 1 else predicted[0]
 
     def _look_ahead(self) -> Correction | None:
         """What the pending rows will do; None where they must be learned to know it."""
-        correction = self._correction
+        correction = self.correction
         if correction is not None:
             if correction.follow(self.pending):
                 return correction
             self._reflect = correction.long_rows
-        self._correction = correction = self.algorithm.correction(
+        self.correction = correction = self.algorithm.correction(
             self.shape,
             self.state,
             self.pending,

@@ -253,10 +253,11 @@ class _WindowCorrection(Correction):
         known = self._known
         return known[1] if known is not None and known[0].n == n else None
 
-    def predict(self, h: Array, n: int) -> Any:
-        W, b = self.weights(n), self._state.state.backend
-        if W is None:
+    def predict(self, h: Array, pending: Pending) -> Any:
+        if not self.follow(pending):
             return None
+        W, b = self.weights(pending.n), self._state.state.backend
+        assert W is not None
         predicted = b.to_numpy(b.matmul(b.asarray(h[None]), W))[0]
         return predicted if len(predicted) > 1 else predicted[0]
 
