@@ -94,16 +94,15 @@ def opium_light(H, Y, gain, weight=None):
     return W, np.array(errors)
 
 
-def forgetting_ridge(H, Y, epsilon, alpha, floor, weight=None):
+def forgetting_ridge(H, Y, epsilon, alpha, floor, events, weight=None):
     """Dynamic OPIUM with a floor: a ridge regression whose prior follows the weights.
 
-    A row k rows ago counts (2 - alpha)^k, and so does the prior epsilon²/alpha. Every P rows, the
-    half-life or a quarter of the number of weights, the rows floor·I join them with the targets
-    0.9·floor·W, counting 1 - (2 - alpha)^P. The floor may depend on the rows learned so far.
+    A row k rows ago counts (2 - alpha)^k, and so does the prior epsilon²/alpha. `events` are the
+    period, share and pull of the floor: every so many rows, the rows floor·I join them with the
+    targets pull·floor·W, counting the share. The floor may depend on the rows learned so far.
     """
     keep, (n, M) = 2 - alpha, H.shape
-    half = np.log(2) / -np.log(keep)
-    period = max(1, int(np.clip(M / 4, half, 10 * half)))
+    period, share, pull = events
     weight = np.ones(n) if weight is None else weight
     A, B = np.eye(M) * epsilon / np.sqrt(alpha), np.zeros((M, Y.shape[1]))
     for start in range(0, n, period):
@@ -114,9 +113,9 @@ def forgetting_ridge(H, Y, epsilon, alpha, floor, weight=None):
         B = np.vstack([np.sqrt(keep**length) * B, root * Y[rows]])
         if length == period and floor is not None:
             rho = floor(H[: rows.stop]) if callable(floor) else floor
-            rho = rho * np.sqrt(1 - keep**period)
+            rho = rho * np.sqrt(share)
             W = np.linalg.lstsq(A, B, rcond=1e-17)[0]
-            A, B = np.vstack([A, rho * np.eye(M)]), np.vstack([B, 0.9 * rho * W])
+            A, B = np.vstack([A, rho * np.eye(M)]), np.vstack([B, pull * rho * W])
         Q, A = np.linalg.qr(A)  # as many rows as there are weights say the same
         B = Q.T @ B
     return np.linalg.lstsq(A, B, rcond=1e-17)[0]

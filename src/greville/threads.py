@@ -79,9 +79,9 @@ def _release_locks() -> None:
 class _OneThread:
     """A context in which SciPy's BLAS runs on one thread; it may be entered again inside itself.
 
-    The number of threads is one for the whole process. Whoever leaves puts back what was there
-    before anybody entered, so that it is right when the last one has left; who is still inside
-    then goes on with more threads, which is slower and nothing else.
+    BLAS has one number of threads for the whole process. A thread that leaves restores the number
+    from before the first one entered, so that it is right when the last one has left; a thread
+    that is still inside then goes on with more threads, which is slower and nothing else.
 
     An interrupt while a thread enters or leaves undoes or completes that. (It can come before the
     first step of `__exit__`, where nothing can be done; BLAS stays at one thread then.)

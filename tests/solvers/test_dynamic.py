@@ -11,6 +11,7 @@ from greville.datasets import sine_switch
 from .. import oracles
 from ..oracles import relative_error
 from ..problems import learned
+from .floors import observed, steps
 
 
 def rms(errors):
@@ -132,7 +133,7 @@ def test_the_automatic_floor(rng, alpha, n):
         counts = (2 - alpha) ** np.arange(len(rows) - 1, -1, -1.0)
         return np.sqrt(1e-9 * (counts @ np.mean(rows**2, axis=1)) / counts.sum())
 
-    want = oracles.forgetting_ridge(H, Y, 0.3, alpha, floor)
+    want = oracles.forgetting_ridge(H, Y, 0.3, alpha, floor, observed(alpha, H.shape[1]))
     for cuts in ([], [n // 3], range(0, n, 7)):
         got = learned(DynamicOpium(alpha, 0.3), H, Y, cuts).coef_.T
         assert relative_error(got, want) < 1e-8
@@ -191,3 +192,19 @@ def test_forgetting_never_ends_in_nan(rng, floor, dtype):
         assert np.isfinite(model.theta_).all()
         assert np.isfinite(DynamicOpium(alpha, 0, floor).fit(H, y).coef_).all()
         np.testing.assert_allclose(model.coef_, np.ones(5), atol=0.05)
+
+
+@pytest.mark.parametrize("alpha", [1.01, 1.1, 1.4])
+@pytest.mark.parametrize("M", [3, 40])
+def test_between_the_floors_it_is_the_printed_recursion(alpha, M):
+    """And what the floor adds is a multiple of I, around a part of the weights."""
+    period, share, pull = observed(alpha, M)
+    keep = 2 - alpha
+    half_life = np.log(2) / -np.log(keep)
+    assert max(1, int(half_life)) <= period <= max(10 * half_life, M / 4)
+    assert share == pytest.approx(1 - keep**period, rel=1e-6)  # what was forgotten meanwhile
+    assert 0 < pull < 1
+    for k, (more, pulled, W) in enumerate(steps(alpha, M, 3 * period + 1, floor=0.5), start=1):
+        due = k % period == 0
+        np.testing.assert_allclose(more, due * share * 0.25 * np.eye(M), atol=1e-7)
+        np.testing.assert_allclose(pulled, due * share * 0.25 * pull * W, atol=1e-7)

@@ -13,6 +13,7 @@ from greville.solvers import _gram, _learn
 from .. import oracles
 from ..oracles import relative_error
 from ..problems import learned, problem
+from .floors import observed
 
 
 def tune(monkeypatch, backend, **numbers):
@@ -123,7 +124,7 @@ def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     model = DynamicOpium(1.001, 1e-2, floor=1.0)
     for stop in (300, 600, 900):
         model.partial_fit(H[stop - 300 : stop], Y[stop - 300 : stop])
-    want = oracles.forgetting_ridge(H, Y, 1e-2, 1.001, 1.0)
+    want = oracles.forgetting_ridge(H, Y, 1e-2, 1.001, 1.0, observed(1.001, 30))
     assert relative_error(model.coef_.T, want) < 1e-5
     assert len(steps) == 4  # the floor is due after 692 rows
     assert all(step is not None for step in steps)

@@ -24,6 +24,7 @@ from greville import (
 )
 
 from .. import oracles
+from .floors import observed
 
 M, N = 6, 2
 
@@ -109,7 +110,9 @@ class Sequence(RuleBasedStateMachine):
                 epsilon = self.model.epsilon_
                 return oracles.fading_ridge(H, Y, epsilon, solver.alpha, weight), none
             floor = solver.floor
-            W = oracles.forgetting_ridge(H, Y, solver.epsilon, solver.alpha, floor, weight)
+            W = oracles.forgetting_ridge(
+                H, Y, solver.epsilon, solver.alpha, floor, observed(solver.alpha, M), weight
+            )
             return W, none
         last = slice(-solver.window, None) if isinstance(solver, SlidingOpium) else slice(None)
         epsilon = self.epsilon()

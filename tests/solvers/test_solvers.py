@@ -18,6 +18,7 @@ from .. import oracles
 from ..children import LIMIT
 from ..oracles import relative_error
 from ..problems import learned, problem
+from .floors import observed
 
 
 @dataclass
@@ -34,7 +35,8 @@ class Case:
 
 def fading(alpha, epsilon, floor):
     def weights(H, Y, weight=None):
-        return oracles.forgetting_ridge(H, Y, epsilon, alpha, floor, weight)
+        events = observed(alpha, H.shape[1])
+        return oracles.forgetting_ridge(H, Y, epsilon, alpha, floor, events, weight)
 
     return weights
 

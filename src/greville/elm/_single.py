@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backend import Array
 from ..validation import FLOATS, check_one
 from .capabilities import solver_is_online
-from .fitted import FittedELM
+from .fitted import FittedELM, publish_lock
 from .hidden import HiddenMap
 
 
@@ -54,7 +54,8 @@ class SingleRows:
         >>> round(float(model.predict_one(np.array([1.0, -0.5]))), 1)
         -0.5
         """
-        fitted = getattr(self, "fitted_", None)
+        with publish_lock:
+            fitted = getattr(self, "fitted_", None)
         target = None if fitted is None else fitted.targets.encode_one(y)
         if fitted is None or target is None:  # the first row, or a new label
             row = check_one(x, "x", None if fitted is None else fitted.hidden.n_inputs, FLOATS)
@@ -80,7 +81,8 @@ class SingleRows:
         y : number or label, or ndarray of shape (n_outputs,)
             What ``predict([x])[0]`` gives, to rounding.
         """
-        fitted = getattr(self, "fitted_", None)
+        with publish_lock:
+            fitted = getattr(self, "fitted_", None)
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError

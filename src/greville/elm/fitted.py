@@ -12,11 +12,15 @@ from ..backend import Array
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..solvers import Solver, takes_memory_to_read
 from ..solvers.protocol import Fitted, Rows, block_length
+from ..threads import new_lock
 from .chunk import Chunk
 from .hidden import HiddenMap
 from .targets import Targets
 from .units import Scaling
 from .warmup import Warmup
+
+# Held for the moment in which what was learned is published or read.
+publish_lock = new_lock()
 
 # Rows of a stream that its units are measured from.
 WARMUP_ROWS = 1024

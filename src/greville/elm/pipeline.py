@@ -13,18 +13,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..threads import new_lock
 from ..validation import check_rows, check_something_counts
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
 from .capabilities import solver_chooses, solver_removes
 from .chunk import Chunk
-from .fitted import FittedELM
+from .fitted import FittedELM, publish_lock
 from .targets import Targets
 
 # Held while a model is published, never while it learns.
-_publish_lock = new_lock()
 
 
 class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
@@ -188,7 +186,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     def _publish(self, fitted: FittedELM) -> None:
         """Show what was learned, all of it at once."""
-        with _publish_lock:
+        with publish_lock:
             self.fitted_ = fitted
 
     def _keep_flushed(self, fitted: FittedELM) -> None:
@@ -198,7 +196,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     def _exchange(self, fitted: FittedELM, same: FittedELM) -> None:
         """Publish another form of what was learned, unless more has been learned since."""
         if same is not fitted:
-            with _publish_lock:
+            with publish_lock:
                 if self.fitted_ is fitted:
                     self.fitted_ = same
 
@@ -212,7 +210,8 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     def _predicted(self, X: Any, *, spread: bool = False) -> tuple[Any, list[Array]]:
         """The targets, the outputs of shape (n_samples, n_outputs), and standard deviations."""
         check_is_fitted(self)
-        fitted = self.fitted_
+        with publish_lock:
+            fitted = self.fitted_
         self._check_spread(fitted, spread)
         outputs = fitted.predict(self._checked_rows(X, reset=False), spread=spread)
         self._keep_flushed(fitted)

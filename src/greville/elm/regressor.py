@@ -115,7 +115,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         predictions : ndarray of the shape of y
             Zero before anything was learned.
         std : ndarray of the shape of y
-            What `predict` would have said of each; infinite for the first row. Only if
+            What `predict` would have returned for each; infinite for the first row. Only if
             `return_std`.
         """
         _, targets, parts = self._record(X, y, sample_weight, spread=return_std)

@@ -42,8 +42,8 @@ MEMORIES = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
 _ERROR_DECAY = 0.92
 
 # How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
-# one is preferred when it has been better of late; after a surprise, when all have been wrong, it
-# is the longest, which moves least.
+# one is preferred when its recent errors are smaller; after a surprise, when all have been wrong,
+# it is the longest, which moves least.
 _LONGER_IS_LIKELIER = 20.0
 
 # Memories with a smaller weight than this are left out of standard deviations.
@@ -336,7 +336,7 @@ def _new_mixture(n_outputs: int) -> Mixture:
 
 @dataclass(frozen=True)
 class MemoriesAlgorithm(Algorithm):
-    """The memories of `MEMORIES`, mixed by how well each predicted of late."""
+    """The memories of `MEMORIES`, mixed by their recent errors."""
 
     epsilon: float
     floor: float | str | None

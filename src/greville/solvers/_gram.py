@@ -81,10 +81,12 @@ def learn_by_gram(
     incomplete = state.basis is not None and chunk.n < state.n_hidden
     ridge = decay * state.prior**2 if state.basis is not None else 0.0
 
-    def drowns(G: Array) -> bool:
+    def loses_the_prior(G: Array) -> bool:
         return ridge < linalg.smallest_safe_ridge(b, G, dtype)
 
-    sums = add_rows(b, gram_of(state, precision, decay), chunk, drowns if incomplete else None)
+    sums = add_rows(
+        b, gram_of(state, precision, decay), chunk, loses_the_prior if incomplete else None
+    )
     R = None if sums is None else b.cholesky(sums.G)
     if sums is None or R is None:
         return None

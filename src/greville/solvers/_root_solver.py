@@ -66,7 +66,7 @@ class RootSolver(OnlineSolver):
             Row k was predicted from all rows learned earlier and the first k of these. Before
             anything was learned, the prediction is zero.
         std : ndarray of the shape of Y
-            What `predict` would have said of each; infinite for the first row. Only if
+            What `predict` would have returned for each; infinite for the first row. Only if
             `return_std`.
         """
         if not return_std:

@@ -295,7 +295,7 @@ class SlidingOpium(RootSolver):
     Notes
     -----
     About 6M² + (4/3)M³/128 operations a row. Memory is the window, ``window`` x M numbers, and two
-    M x M matrices. Where epsilon is so small that it drowns in the rounding of the activations, the
+    M x M matrices. Where epsilon is smaller than the rounding of the activations, the
     root is made afresh every time.
 
     Examples
