@@ -22,8 +22,6 @@ from .chunk import Chunk
 from .fitted import FittedELM, publish_lock
 from .targets import Targets
 
-# Held while a model is published, never while it learns.
-
 
 class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     """Parameters, checks, learning and publishing of both estimators.
