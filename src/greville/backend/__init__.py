@@ -5,7 +5,7 @@ operations for any namespace of the array API standard. Everything in `linalg`, 
 `layers` goes through one of them.
 """
 
-from .protocol import Array, Backend, Kernels, Tuning, eps, longest_rows
+from .protocol import Array, Backend, Kernels, Tuning, eps, longest_rows, threads_for_rows
 from .registry import default, get, names, register, use
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "longest_rows",
     "names",
     "register",
+    "threads_for_rows",
     "use",
 ]

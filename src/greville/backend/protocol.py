@@ -186,6 +186,11 @@ def eps(dtype: Any) -> float:
     return float(np.finfo(dtype).eps)
 
 
+def threads_for_rows(b: Backend, n: int) -> AbstractContextManager[Any]:
+    """A context for products of so many rows, on one thread where they are few."""
+    return b.few_threads(0 if n < b.tuning.pending_rows else np.inf)
+
+
 def longest_rows(dtype: Any) -> float:
     """The sum of squares of F up to which I + FF' keeps its digits."""
     return _LONGEST[np.dtype(dtype).char] / eps(dtype)

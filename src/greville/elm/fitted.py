@@ -212,7 +212,9 @@ class FittedELM(NamedTuple):
         length = block_length(solver.shape.backend, W.shape[0], solver.dtype)
         for start in range(0, X.shape[0], length):
             H = self.hidden.activations(X[start : start + length])
-            with solver.shape.backend.few_threads(2.0 * H.size * W.shape[1]):
+            with solver.shape.backend.few_threads(
+                0 if len(H) < solver.shape.pending_rows else np.inf
+            ):
                 predicted = solver.predict(H, W)
             parts.append((predicted, solver.spread(H)) if spread else (predicted,))
         return [np.concatenate(part) for part in zip(*parts, strict=True)]

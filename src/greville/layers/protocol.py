@@ -190,7 +190,7 @@ def takes_checked_rows(transformer: Any) -> bool:
 def product(A: Array, B: Array) -> Array:
     """A @ B for NumPy arrays, on the backend in use."""
     b = backend.default()
-    with b.few_threads(2.0 * A.shape[0] * A.shape[1] * B.shape[1]):
+    with backend.threads_for_rows(b, A.shape[0]):
         return b.to_numpy(b.matmul(b.asarray(A), b.asarray(B)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..validation import check_squares, warn
 from ._checks import check_fading, check_memories
 from ._chosen import Chosen, choose
 from ._correction import Correction
+from ._derived import Value, replace
 from ._exact import root_correction
 from ._learn import Exact, innovate, learn
 from ._pending import Pending
@@ -52,7 +53,7 @@ _NEGLIGIBLE = 1e-6
 
 @stored(check=check_fading)
 @dataclass(frozen=True, eq=False)
-class Fading:
+class Fading(Value):
     """A root whose rows fade, and how large activations are, from the rows that had any.
 
     Attributes

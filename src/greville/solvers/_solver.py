@@ -98,7 +98,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             What ``predict([h])[0]`` gives, to rounding.
         """
         # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
-        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype == self._dtype
+        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if not usual or not self._dot(h, h) < self._limit:
             h = self._checked_one(h)
         with self._lock:
@@ -161,7 +161,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             Whether the targets are 1-d.
         """
         shape = fitted.shape
-        self._dtype, self._dot = shape.dtype, DOT[shape.dtype]
+        self._dtype, self._dot = np.dtype(shape.dtype.char), DOT[shape.dtype]  # NumPy's own object
         self._row_shape, self._limit = (shape.n_hidden,), largest_square(shape.dtype)
         self._flat = flat
         self.n_features_in_ = shape.n_hidden
@@ -197,7 +197,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if self._fitted is not None:
-            self._lock, self._dot = new_lock(), DOT[self._dtype]
+            self._lock, self._dtype = new_lock(), np.dtype(self._dtype.char)
+            self._dot = DOT[self._dtype]
 
     # Checks
 
@@ -298,7 +299,7 @@ class OnlineSolver(Solver):
             h = check_one(h, "h", None, FLOATS)
             return self.partial_fit(h[None], np.asarray(y)[None])
         plain, learned = self._flat and isinstance(y, float) and y * y < self._limit, None
-        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype == self._dtype
+        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if plain and usual and fitted.correction is not None:
             # If the row was just predicted, it has been checked already.
             learned = fitted.learn_predicted(h, y)

@@ -13,6 +13,7 @@ from ..fields import Fields, array, count, integer, known, number, require, stor
 from ..validation import check_number, check_squares
 from ._checks import check_window
 from ._correction import Correction
+from ._derived import Value
 from ._learn import learn
 from ._mean import widened
 from ._pending import Pending
@@ -125,7 +126,7 @@ def _from_fields(cls: type[Window], stored: Fields) -> Window:
     from_fields=_from_fields,
 )
 @dataclass(frozen=True, eq=False)
-class Window:
+class Window(Value):
     """A root, the rows it was made of, and how many were removed since it was made afresh."""
 
     state: State
