@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..backend import Array
+from ..backend import Array, threads_for_rows
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..solvers import Solver, takes_memory_to_read
 from ..solvers.protocol import Fitted, Rows, block_length
@@ -212,9 +212,7 @@ class FittedELM(NamedTuple):
         length = block_length(solver.shape.backend, W.shape[0], solver.dtype)
         for start in range(0, X.shape[0], length):
             H = self.hidden.activations(X[start : start + length])
-            with solver.shape.backend.few_threads(
-                0 if len(H) < solver.shape.pending_rows else np.inf
-            ):
+            with threads_for_rows(solver.shape.backend, len(H)):
                 predicted = solver.predict(H, W)
             parts.append((predicted, solver.spread(H)) if spread else (predicted,))
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
