@@ -1,4 +1,4 @@
-"""Promises that belong to no single room; docs/reliability.md lists all of them."""
+"""Promises that belong to no single package; docs/reliability.md lists all of them."""
 
 import re
 from pathlib import Path
