@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
-_PACKAGES = {
+_PACKAGE_OF = {
     "ELMClassifier": "elm",
     "ELMRegressor": "elm",
     "load": "persistence",
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("augment", "datasets"):
         return import_module(f".{name}", __name__)
-    value = getattr(import_module(f".{_PACKAGES.get(name, 'solvers')}", __name__), name)
+    value = getattr(import_module(f".{_PACKAGE_OF.get(name, 'solvers')}", __name__), name)
     globals()[name] = value
     return value
 

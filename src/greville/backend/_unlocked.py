@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 # Columns of a root solved at a time. Measured for M = 4000 on two cores: 512 take 2.8 ms, 768 and
 # 1024 take 2.6; BLAS's own routine, which runs on one core, 3.7.
-_COLUMNS = 1024
+_COLUMNS_AT_ONCE = 1024
 
 _NO, _YES, _UPPER, _LEFT = (c_char(letter) for letter in (b"N", b"T", b"U", b"L"))
 _ONE, _MINUS_ONE, _NEXT = c_double(1.0), c_double(-1.0), c_int(1)
@@ -91,8 +91,8 @@ def solve_transposed_vector(R: Array, a: Array) -> Array:
     n, f = len(R), a.copy()
     stride, matrix, vector = c_int(n), R.ctypes.data, f.ctypes.data
     multiply, solve = _routine("dgemv", 11), _routine("dtrsv", 8)
-    for j in range(0, n, _COLUMNS):
-        k = c_int(min(_COLUMNS, n - j))
+    for j in range(0, n, _COLUMNS_AT_ONCE):
+        k = c_int(min(_COLUMNS_AT_ONCE, n - j))
         if j:
             multiply(
                 byref(_YES), byref(c_int(j)), byref(k), byref(_MINUS_ONE), matrix + 8 * j * n,

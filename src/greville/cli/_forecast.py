@@ -24,7 +24,7 @@ from ._options import (
 from ._progress import rows_bar
 from ._terminal import add_row, console, in_picture, say, say_skipped, show_json, table
 
-_COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
+_FORECAST_COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
 
 
 @reported
@@ -90,7 +90,7 @@ def forecast(
     check_writable(output)
     check_picture(plot)
     check_apart(output, sources)
-    if time is not None and time in ("sample", *_COLUMNS):
+    if time is not None and time in ("sample", *_FORECAST_COLUMNS):
         raise UserError(f"--time {time}: the output has a column of that name; rename yours.")
     others = names(inputs)
     series, labels = _read(sources, how, troubles, column, others, time, quiet)
@@ -192,7 +192,7 @@ def _write(found: Any, output: Path, time: str | None, labels: list[Any]) -> Non
     if time is not None:
         known = [labels[i] if i < len(labels) else None for i in found.index]
         columns[time] = pa.array(known)
-    for name in _COLUMNS:
+    for name in _FORECAST_COLUMNS:
         columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan is nothing
     with written(output) as writer:
         writer.write(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 _BARS = " ▁▂▃▄▅▆▇█"
-_RECENT, _COLUMNS = 1000, 60
+_RECENT, _HISTORY_LENGTH = 1000, 60
 
 
 class View:
@@ -23,7 +23,7 @@ class View:
         self._state = state
         self._start, self._from = time.monotonic(), state.lines
         self._recent: deque[float] = deque(maxlen=_RECENT)
-        self._history: deque[float] = deque(maxlen=_COLUMNS)
+        self._history: deque[float] = deque(maxlen=_HISTORY_LENGTH)
         self._sum, self._n, self._drawn = 0.0, 0, 0.0
         self._times: deque[tuple[float, int]] = deque(maxlen=40)
         self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=False)

@@ -64,11 +64,11 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     @contextmanager
     def _columns_restored_on_error(self) -> Iterator[None]:
         """The first check of rows sets the number and names of columns: undo that on an error."""
-        before = {name: getattr(self, name) for name in _COLUMNS if hasattr(self, name)}
+        before = {name: getattr(self, name) for name in _COLUMN_ATTRIBUTES if hasattr(self, name)}
         try:
             yield
         except BaseException:
-            for name in _COLUMNS:
+            for name in _COLUMN_ATTRIBUTES:
                 if name in before:
                     setattr(self, name, before[name])
                 else:
@@ -284,4 +284,4 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 CACHES = ("_last_one", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
-_COLUMNS = ("n_features_in_", "feature_names_in_")
+_COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")

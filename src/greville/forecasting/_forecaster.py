@@ -24,7 +24,7 @@ from ._result import Forecast
 _MAX_UNITS = 300
 
 # Predictors are weighted by about their last 1 / (1 - 0.98) = 50 errors.
-_ERROR_DECAY = 0.98
+_FORECAST_ERROR_DECAY = 0.98
 
 # How many times more likely a simpler predictor is a priori: persistence and the linear model than
 # the first network, and that than the next.
@@ -201,7 +201,7 @@ class Forecaster:
         self._unlearned = Features(nothing[:, 0], nothing, nothing)
         complexity = np.maximum(np.arange(1 + len(self._learners)) - 1, 0)
         self._pending = _Predictions.missing(len(complexity), self.horizon)
-        self._mixture = Mixture.start(-np.log(_PRIOR_RATIO) * complexity, 1, _ERROR_DECAY)
+        self._mixture = Mixture.start(-np.log(_PRIOR_RATIO) * complexity, 1, _FORECAST_ERROR_DECAY)
         self._interval = AdaptiveInterval(self.interval)
         self._largest_change = 0.0
 

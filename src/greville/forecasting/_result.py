@@ -14,7 +14,7 @@ from ..linalg import Array
 # Samples that are left out of the summary, after as many predictions as there are lags.
 _BURN_IN = 20
 
-COLUMNS = ("index", "target", "prediction", "lower", "upper", "persistence", "linear")
+RESULT_COLUMNS = ("index", "target", "prediction", "lower", "upper", "persistence", "linear")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Forecast:
     def joined(cls, parts: Sequence[Forecast]) -> Forecast:
         """Pieces of one forecast, one after the other."""
         columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in RESULT_COLUMNS
         }
         return replace(parts[0], **columns)
 

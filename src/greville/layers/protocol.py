@@ -39,7 +39,7 @@ UNITS_PER_INPUT = 10
 _WORTH_TWO_THREADS = 1_000_000
 
 # Numbers in a row of inputs and units for which a file need not have an array of that size.
-_MAX_NUMBERS = 1 << 23
+_MAX_LAYER_NUMBERS = 1 << 23
 
 
 class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -242,7 +242,7 @@ def _check_fields(layer: Layer) -> None:
     require(inputs >= 1 and units >= 1, "the layer has no units")
     fits = weights.shape == (inputs, columns) and weights.dtype.char in "fd"
     require(fits, "the layer's weights do not fit its size")
-    require(inputs + units <= _MAX_NUMBERS + weights.size, "the layer is too wide")
+    require(inputs + units <= _MAX_LAYER_NUMBERS + weights.size, "the layer is too wide")
     require(bias is None or bias.shape == (columns,), "the layer's biases do not fit its size")
     if hasattr(layer, "feature_names_in_"):
         require(len(layer.feature_names_in_) == inputs, "feature_names_in_ has another length")

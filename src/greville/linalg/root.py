@@ -10,7 +10,7 @@ from ..backend import Array, Backend, eps
 from .gram import gram_is_safe
 
 # How much must be left in a direction after rows are removed, next to rounding, to be believed.
-_LEAST_LEFT = 100
+_LEAST_OVER_ROUNDING = 100
 
 # The relative error that removing rows, or learning and removing some in one go, may add.
 _LARGEST_SIGNED = {"d": 1e-9, "f": 1e-3}
@@ -103,7 +103,7 @@ def remove_rows(
     triangular factor of CR = R - FKH. Each row must leave L_kk² >= `least` of its direction.
     """
     if least is None:
-        least = _LEAST_LEFT * R.shape[0] * eps(b.dtype_of(R))
+        least = _LEAST_OVER_ROUNDING * R.shape[0] * eps(b.dtype_of(R))
     F = b.solve(R, H.T, transposed=True)
     eye = b.xp.eye(H.shape[0], dtype=R.dtype)
     Lt = b.cholesky(eye - b.matmul(F.T, F))  # nan and inf give None
@@ -124,7 +124,7 @@ def remove_diagonal(b: Backend, R: Array, Z: Array, d: float) -> tuple[Array, Ar
         return root, b.solve(root, b.matmul(R.T, Z), transposed=True)
     U, s, Vt = b.svd(R)
     values = b.to_numpy(s)
-    if values[-1] <= d * (1 + _LEAST_LEFT * len(values) * eps(dtype)):
+    if values[-1] <= d * (1 + _LEAST_OVER_ROUNDING * len(values) * eps(dtype)):
         return None
     left = np.sqrt((values - d) * (values + d))[:, None].astype(dtype)
     scale = b.asarray((values[:, None] / left).astype(dtype))

@@ -11,7 +11,7 @@ from typing import Any
 
 from .result import Block, Picture, Result, Table, Text
 
-PAPER = (
+CITATION = (
     "A. van Schaik and J. Tapson, <cite>Online and Adaptive Pseudoinverse Solutions for ELM "
     "Weights</cite>, Neurocomputing 149 (2015), 233-238"
 )
@@ -44,7 +44,7 @@ def page(
             '<link rel="icon" href="data:,">',
             f"<style>\n{style}</style>\n</head>\n<body>\n<header>",
             "<h1>The paper, reproduced</h1>",
-            f'<p class="lead">{PAPER}: its numbers, and those of greville. '
+            f'<p class="lead">{CITATION}: its numbers, and those of greville. '
             "A ratio is our number divided by that of the paper.</p>",
             f"<nav><ul>{links}</ul></nav>\n</header>\n<main>",
             *skipped,

@@ -14,7 +14,7 @@ from ..datasets import mnist as mnist_data
 from ..linalg import Array
 from ..progress import Advance, Progress, silent
 from ..validation import check_number
-from ._mnist_result import CORNER, PAPER, UNITS, MNISTResult
+from ._mnist_result import CORNER, MNIST_PAPER, MNIST_UNITS, MNISTResult
 from ._workers import SEED, run_alone, seed_range
 from .measure import PeakMemory
 from .result import ALGORITHMS
@@ -28,7 +28,7 @@ ROWS = {"all": "60,000 digits", "drawn": "10,000 digits", "first": "the first 10
 def mnist(
     *,
     seed: int = SEED,
-    units: int = UNITS,
+    units: int = MNIST_UNITS,
     spread: int = 5,
     directory: str | os.PathLike[str] | None = None,
     progress: Progress = silent,
@@ -106,7 +106,7 @@ def mnist(
         "seed": seed,
         "units": units,
         "dtype": "float32",
-        "paper": PAPER,
+        "paper": MNIST_PAPER,
         **runs,
         "gains": {f"{gain:g}": gains[gain] for gain in GAINS},
         "light_spread": light,

@@ -9,7 +9,7 @@ import numpy as np
 from ._workers import SEED
 from .result import ALGORITHMS, Block, Picture, Result, Table, Text, gigabytes, ratio
 
-UNITS = 7840  # the paper's ten for each pixel
+MNIST_UNITS = 7840  # the paper's ten for each pixel
 CORNER = 60  # units of θ that are drawn
 COUNTS = (10_000, 60_000)
 RUNS = {
@@ -20,7 +20,7 @@ RUNS = {
 
 # Error in per cent, seconds and megabytes. Times that the paper gives as "just under"
 # four hours and two minutes are taken as these.
-PAPER: dict[str, dict[str, float]] = {
+MNIST_PAPER: dict[str, dict[str, float]] = {
     "opium_60000": {"error": 2.75, "seconds": 20 * 3600, "megabytes": 1800},
     "light_60000": {"error": 3.7, "seconds": 7 * 60, "megabytes": 1000},
     "opium_10000": {"error": 10.3, "seconds": 4 * 3600},
@@ -61,7 +61,7 @@ class MNISTResult(Result):
             f"float32, seed {n['seed']}. The paper says 728 inputs and 7280 units; the images have "
             "784 pixels, and ten units for each are 7840."
         )
-        if n["units"] != UNITS:
+        if n["units"] != MNIST_UNITS:
             small = f"{n['units']:,} units in place of the paper's 7840: nothing to compare with it"
             return [
                 Text(setting),
@@ -76,7 +76,7 @@ class MNISTResult(Result):
                 ),
             ]  # fmt: skip
         rows: list[list[str]] = []
-        for key, paper in PAPER.items():
+        for key, paper in MNIST_PAPER.items():
             run = n[key]
             rows += [
                 [f"{RUNS[key]}: error", f"{paper['error']:g} %", f"{run['error']:.2f} %",
@@ -116,7 +116,7 @@ class MNISTResult(Result):
                 "OPIUM light with other seeds: per cent of errors, mean (range)",
                 ["digits", "paper, one run", "ours", "seeds"],
                 [
-                    [what, paper if n["units"] == UNITS else "", _range(light[key]),
+                    [what, paper if n["units"] == MNIST_UNITS else "", _range(light[key]),
                      str(len(light[key]))]
                     for what, key, paper in (
                         ("all 60,000", "light_60000", "3.7"),
@@ -130,7 +130,7 @@ class MNISTResult(Result):
             ),
         ]  # fmt: skip
         worse = n["opium_10000"]["error"] > n["light_10000"]["error"]
-        if n["units"] == UNITS and worse:
+        if n["units"] == MNIST_UNITS and worse:
             blocks.append(
                 Text(
                     "That OPIUM does worse than OPIUM light with 10,000 digits is not for lack of "

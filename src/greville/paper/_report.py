@@ -17,7 +17,7 @@ from ._html import page
 from .measure import environment
 from .result import Result
 
-FORMAT = 1  # of results.json; increased when a key changes its meaning
+REPORT_FORMAT = 1  # of results.json; increased when a key changes its meaning
 
 
 def write_report(
@@ -62,7 +62,7 @@ def write_report(
     directory.mkdir(parents=True, exist_ok=True)
     before = _files_of_an_earlier_report(directory)
     facts = {
-        "format": FORMAT,
+        "format": REPORT_FORMAT,
         "command": command,
         "skipped": skipped or {},
         "environment": environment(),

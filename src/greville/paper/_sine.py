@@ -52,7 +52,7 @@ READINGS = {
     "fine": Reading("dt = 0.1 ms, 2 × 500 ms, lags 10 to 100", 10_000, 1e-4, range(10, 101, 10)),
     "long": Reading("dt = 1 ms, 2 × 5 s, lags 1 to 10", 10_000, 1e-3, range(1, 11)),
 }
-DRAWN = "long"
+DRAWN_READING = "long"
 
 RULES = {
     "printed": "the recursion as printed",
@@ -128,18 +128,18 @@ def sine(
     for name in LONG_READINGS:
         outcomes = [run for (of, _), run in records.items() if of == name]
         long_numbers[name] = {rule: _outcome([run[rule] for run in outcomes]) for rule in RULES}
-    X, y = READINGS[DRAWN].signal()
+    X, y = READINGS[DRAWN_READING].signal()
     numbers = {
         "runs": runs,
         "seed": seed,
         "paper": PAPER,
-        "drawn": DRAWN,
+        "drawn": DRAWN_READING,
         "readings": readings,
         "long_run": long_numbers,
     }
     series = {
         "y": y,
-        "change": READINGS[DRAWN].n_samples // 2,
+        "change": READINGS[DRAWN_READING].n_samples // 2,
         "errors": {which: prequential_errors(SOLVERS[which](), X, y, seed) for which in SOLVERS},
         "long_run": records,
     }

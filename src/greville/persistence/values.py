@@ -24,7 +24,7 @@ _SCALARS = {
     np.dtype(name).name: np.dtype(name)
     for name in ("?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d")
 }
-_FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+_FLOAT_WORDS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 _MATRICES = {
     kind.__name__: kind
     for kind in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matrix)
@@ -150,9 +150,9 @@ class Decoder:
         return [self.decode(item, depth + 1) for item in expect(list, items)]
 
     def _float(self, name: Any, depth: int) -> float:
-        if type(name) is not str or name not in _FLOATS:
+        if type(name) is not str or name not in _FLOAT_WORDS:
             raise Refused("invalid number literal")
-        return _FLOATS[name]
+        return _FLOAT_WORDS[name]
 
     def _scalar(self, pair: Any, depth: int) -> Any:
         name, value = expect(list, pair, 2)

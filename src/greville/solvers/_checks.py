@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .sliding import Window
 
 # Numbers in a row, or in the weights, for which a file need not have an array of that size.
-_MAX_NUMBERS = 1 << 23
+_MAX_STATE_NUMBERS = 1 << 23
 
 # Larger sizes have squares that are not finite.
 _MAX_SIZE = 1e150
@@ -51,7 +51,7 @@ def check_state(state: State) -> None:
     squares = sum(float(b.column_squares(A).sum()) for A in arrays)
     fits = squares < np.finfo(state.dtype).max and max(state.prior, state.count) < _MAX_SIZE
     require(fits, "the numbers of a state are too large")
-    wide = M * (n_outputs + 4) > _MAX_NUMBERS + rank * (rank + M + n_outputs)
+    wide = M * (n_outputs + 4) > _MAX_STATE_NUMBERS + rank * (rank + M + n_outputs)
     require(not wide, "a state is too wide")
 
 

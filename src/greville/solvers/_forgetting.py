@@ -40,7 +40,7 @@ _LARGEST_FACTOR = 1e3
 MEMORIES = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
 
 # Errors count less by this factor with every row: about twelve of them matter.
-_ERROR_DECAY = 0.92
+_MEMORY_ERROR_DECAY = 0.92
 
 # How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
 # one is preferred when its recent errors are smaller; after a surprise, when all have been wrong,
@@ -332,7 +332,7 @@ class Memories:
 
 def _new_mixture(n_outputs: int) -> Mixture:
     log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
-    return Mixture.start(log_prior, n_outputs, _ERROR_DECAY)
+    return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
 
 
 @dataclass(frozen=True)

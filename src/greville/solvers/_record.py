@@ -27,7 +27,7 @@ from ._state import State
 
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
 # most a hundredth of it.
-_SAFE = 1e-9
+_SAFE_TO_RECORD = 1e-9
 
 
 def block_of_rows(b: Backend, n_hidden: int) -> int:
@@ -60,7 +60,7 @@ def pays(known: Exact, n_rows: int) -> bool:
 
 
 def _is_safe(root: State) -> bool:
-    return eps(root.dtype) * root.condition**2 <= _SAFE  # nan compares false
+    return eps(root.dtype) * root.condition**2 <= _SAFE_TO_RECORD  # nan compares false
 
 
 def record(

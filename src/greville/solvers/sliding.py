@@ -26,7 +26,7 @@ from .protocol import Algorithm, Shape
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is made afresh instead.
-_LEAST_LEFT = 0.3
+_LEAST_LEFT_IN_WINDOW = 0.3
 
 # Rows that are pending may be this many when the weights are wanted; more are learned first.
 _MOST_PENDING = 32
@@ -162,7 +162,7 @@ class WindowAlgorithm(Algorithm):
 
     def _without(self, state: State, gone: WindowRows) -> State | None:
         """Without rows; None if digits went with them."""
-        b, least = state.backend, eps(state.dtype) ** _LEAST_LEFT
+        b, least = state.backend, eps(state.dtype) ** _LEAST_LEFT_IN_WINDOW
         with b.few_threads(0):
             left = remove(state, gone.H, gone.Y, least)
             if left is None or not linalg.signed_is_safe(b, left.R):
