@@ -149,18 +149,18 @@ def _cached(download: bool, progress: Progress) -> Path:
         import pooch
     except ModuleNotFoundError:
         raise DataError(
-            f"MNIST was not found; {_WHERE_FILES_GO}, or install greville[cli] to have them downloaded."
+            f"MNIST was not found; {_PLACE}, or install greville[cli] to have them downloaded."
         ) from None
     cache = Path(pooch.os_cache("greville")) / "mnist"
     missing = [name for name in FILES if not _is_intact(cache / f"{name}.gz", FILES[name].archive)]
     if missing and not download:
-        raise DataError(f"MNIST was not found; {_WHERE_FILES_GO}, or allow the download.")
+        raise DataError(f"MNIST was not found; {_PLACE}, or allow the download.")
     for name in missing:
         _fetch(pooch, cache, name, progress)
     return cache
 
 
-_WHERE_FILES_GO = (
+_PLACE = (
     "put its four files (train-images-idx3-ubyte.gz and so on) into a folder, and name that with "
     "--data DIR or GREVILLE_DATA"
 )
@@ -189,7 +189,7 @@ def _fetch(pooch: Any, cache: Path, name: str, progress: Progress) -> None:
         except (OSError, ValueError) as error:  # errors of the network; a wrong checksum
             failures.append(f"{mirror}: {_reason(error)}")
     raise DataError(
-        f"MNIST was not found, and could not be downloaded ({'; '.join(failures)}): {_WHERE_FILES_GO}."
+        f"MNIST was not found, and could not be downloaded ({'; '.join(failures)}): {_PLACE}."
     )
 
 

@@ -26,7 +26,7 @@ SOLVERS: dict[str, Callable[[], Any]] = {
     "dynamic_default": lambda: DynamicOpium(ALPHA, EPSILON),
     "dynamic_floored": lambda: DynamicOpium(ALPHA, EPSILON, floor=FLOOR),
 }
-DRAWN_SOLVERS = ("opium", "light", "dynamic")
+SHOWN = ("opium", "light", "dynamic")
 PARTS = {"first second": slice(0, ECG_RATE), "after it": slice(ECG_RATE, None)}
 
 
@@ -78,9 +78,7 @@ def ecg(
     numbers = {"runs": runs, "seed": seed, "seconds": len(y) / ECG_RATE, "rms": means}
     series = {
         "y": y,
-        "errors": {
-            which: prequential_errors(SOLVERS[which](), X, y, seed) for which in DRAWN_SOLVERS
-        },
+        "errors": {which: prequential_errors(SOLVERS[which](), X, y, seed) for which in SHOWN},
     }
     return ECGResult(numbers, series)
 

@@ -17,7 +17,7 @@ from ._workers import SEED, seed_range
 from .printed import printed_opium
 from .result import Block, Result, Table, Text, scientific
 
-EXACTNESS_UNITS, ROWS, CHUNK, EPSILON = 100, 400, 64, 1e-3
+WIDTH, ROWS, CHUNK, EPSILON = 100, 400, 64, 1e-3
 SETS = {"random": "random inputs", "ecg": "the electrocardiogram"}
 
 
@@ -44,7 +44,7 @@ def exactness(*, seed: int = SEED, progress: Progress = silent) -> ExactnessResu
     seed_range(seed, 1)
     numbers: dict[str, Any] = {
         "seed": seed,
-        "units": EXACTNESS_UNITS,
+        "units": WIDTH,
         "rows": ROWS,
         "epsilon": EPSILON,
         "condition": {},
@@ -69,7 +69,7 @@ def _rows(name: str, seed: int) -> tuple[Array, Array]:
         rng = np.random.RandomState(seed)
         X = rng.normal(size=(ROWS, 10))
         y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=ROWS)
-    return RandomLayer(EXACTNESS_UNITS, random_state=seed).fit_transform(X), y
+    return RandomLayer(WIDTH, random_state=seed).fit_transform(X), y
 
 
 def _greville(H: Array, y: Array) -> float:
@@ -77,7 +77,7 @@ def _greville(H: Array, y: Array) -> float:
     model, worst = Greville(), 0.0
     for k in range(1, len(H) + 1):
         model.partial_fit(H[k - 1 : k], y[k - 1 : k])
-        if k > 1.2 * EXACTNESS_UNITS and k % 10:
+        if k > 1.2 * WIDTH and k % 10:
             continue
         worst = max(worst, _difference(model.coef_, np.linalg.pinv(H[:k]) @ y[:k]))
     return worst
@@ -131,10 +131,10 @@ class ExactnessResult(Result):
         return [
             Text(
                 "Section 2 says that Greville's method and OPIUM give the weights that a singular "
-                f"value decomposition gives. The table has the relative differences of {EXACTNESS_UNITS} "
+                f"value decomposition gives. The table has the relative differences of {WIDTH} "
                 f"weights from `numpy.linalg.pinv` after {ROWS} rows; for OPIUM, of the same rows "
                 "stacked below the εI of eq. (23), ε = 0.001; for Greville's method, the "
-                f"worst over the first {int(1.2 * EXACTNESS_UNITS)} rows and every tenth from there on. "
+                f"worst over the first {int(1.2 * WIDTH)} rows and every tenth from there on. "
                 "Rounding alone can change the weights by the condition number times 1e-16. OPIUM "
                 "light is not expected to be equal."
             ),
