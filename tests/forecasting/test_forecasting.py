@@ -9,9 +9,9 @@ from sklearn.preprocessing import FunctionTransformer
 from greville import DynamicOpium, ELMRegressor, Opium
 from greville.datasets import ecg, sine_switch
 from greville.forecasting import Forecast, Forecaster, forecast
-from greville.forecasting._result import COLUMNS
+from greville.forecasting._result import RESULT_COLUMNS
 
-PREDICTED = [name for name in COLUMNS if name not in ("index", "target")]
+PREDICTED = [name for name in RESULT_COLUMNS if name not in ("index", "target")]
 
 
 def wavy(n, seed=0, noise=0.3):
@@ -183,7 +183,7 @@ def test_how_the_series_is_cut_changes_nothing(horizon):
             assert len(model.future()) == horizon or model.n_samples_seen_ < 9 + horizon
         cut = Forecast.joined([*parts, model.future()])
         assert model.n_samples_seen_ == 300
-        for name in COLUMNS:
+        for name in RESULT_COLUMNS:
             np.testing.assert_allclose(
                 getattr(cut, name), getattr(whole, name), rtol=0, atol=1e-8, err_msg=name
             )
@@ -411,7 +411,7 @@ def test_an_error_leaves_everything_as_it_was(horizon):
         with pytest.raises(ZeroDivisionError):
             model.update(y[150:200])
     after, expected = model.update(y[150:]), other.update(y[150:])
-    for name in COLUMNS:
+    for name in RESULT_COLUMNS:
         np.testing.assert_array_equal(getattr(after, name), getattr(expected, name))
 
 
