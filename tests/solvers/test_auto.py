@@ -49,6 +49,7 @@ def test_it_forgets_little_while_nothing_changes_and_quickly_after(rng):
     assert DynamicOpium(1.01).fit(H, y).alpha_ == 1.01
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize("cuts", [[], [100, 101], range(0, 600, 37)])
 def test_cutting_changes_nothing(rng, cuts):
     H, Y = problem(rng, 600, 8)

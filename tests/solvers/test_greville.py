@@ -26,6 +26,7 @@ def test_greville_shows_theta_phi_psi_and_rank(rng):
     assert not full.phi_.any()
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize(
     ("solver", "length"), [(Greville(), 1), (Greville(), 600), (Opium(0), 40)], ids=repr
 )

@@ -13,6 +13,7 @@ from ..problems import problem
 Z90 = norm.ppf(0.95)
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize(
     ("solver", "n"),
     [
