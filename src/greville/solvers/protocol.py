@@ -334,7 +334,8 @@ class Fitted:
         """After one more row, if that was the last to be predicted; None otherwise."""
         assert self.correction is not None
         pending = self.correction.learned(self.pending, h, y)
-        return None if pending is None else self._collected(pending, 1)
+        # It says itself, when it is asked again, how many pending rows are too many.
+        return None if pending is None else self._with(self.state, pending, self.n_seen + 1)
 
     def _collected(self, pending: Pending, n: int) -> Fitted:
         new = self._with(self.state, pending, self.n_seen + n)
