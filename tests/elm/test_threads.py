@@ -65,7 +65,10 @@ def test_a_model_is_never_seen_half_learned(rng, in_the_middle, classes, learn):
     assert seen
     for each in seen:
         for name, value in each.items():
-            np.testing.assert_array_equal(value, before[name], err_msg=name)
+            if name == "one":  # the first and the second time in different ways, to rounding
+                np.testing.assert_allclose(value, before[name], rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(value, before[name], err_msg=name)
     assert not np.array_equal(everything(model, X[:9])["predictions"], before["predictions"])
 
 
