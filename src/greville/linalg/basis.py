@@ -35,7 +35,7 @@ def extend_basis(b: Backend, Q: Array, H: Array, tol: float) -> tuple[Array, Arr
     C = H / unit  # no overflow in squares
     limit = tol**2 * b.row_squares(C)
     along, C = _project(b, C, Q)
-    found = b.zeros((room, Q.shape[1]), b.dtype_of(Q))
+    found = xp.zeros_like(C[:room, :])
     T = xp.concat([along, xp.zeros_like(found[:, :1].T * unit)], axis=1)
     new = np.zeros(n, dtype=bool)
     k = 0

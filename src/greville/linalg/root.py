@@ -119,7 +119,7 @@ def remove_rows(
 def remove_diagonal(b: Backend, R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:
     """`remove_rows` of the M rows d·I with zero targets."""
     dtype = b.dtype_of(R)
-    root = b.cholesky(b.with_ridge(b.gram_of_root(R), -(d**2)))
+    root = b.cholesky(b.with_ridge(b.gram_of_root(R), -(d**2), consume=True))
     if root is not None and gram_is_safe(b, root, dtype):
         return root, b.solve(root, b.matmul(R.T, Z), transposed=True)
     U, s, Vt = b.svd(R)

@@ -72,6 +72,9 @@ class Chosen(Value):
         ridge = self.epsilon**2 - sums.prior**2
         if ridge <= 0:
             return replace(sums)
+        if sums.count == 0 and sums.prior == 0:  # no row so far
+            R = b.with_ridge(b.zeros(sums.R.shape, self.dtype), self.epsilon, consume=True)
+            return replace(sums, R=R, prior=self.epsilon)
         R, Z, left = b.append_diagonal(sums.R, sums.Z, float(np.sqrt(ridge)))
         return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=self.epsilon)
 

@@ -58,8 +58,11 @@ class Correction(ABC):
         """
 
     @abstractmethod
-    def weights(self, n: int) -> Array | None:
-        """W after n pending rows, with a row for the intercept first if there is one."""
+    def weights(self, pending: Pending) -> Array | None:
+        """W after the pending rows, with a row for the intercept first if there is one.
+
+        None as above.
+        """
 
     def learned(self, pending: Pending, h: Array, y: Any) -> Pending | None:
         """The pending rows and one more, if that was the last to be predicted after them."""
@@ -142,6 +145,8 @@ class RootCorrection(Correction):
         if self._n and pending.buffer is not self._buffer:
             return False
         with self._lock, one_thread:
+            if self._n and pending.buffer is not self._buffer:
+                return False
             self._buffer = buffer = pending.buffer
             for i in range(self._n, n):  # another thread may have been faster
                 row, f, t, predicted = self._asked(buffer.H[i], i)  # type: ignore[union-attr]
@@ -225,7 +230,7 @@ class RootCorrection(Correction):
                     last = (h.tobytes(), n, *self._asked(h, n))
             predicted = last[-1]
         else:
-            W = self.weights(n)  # asked for the second time: there will be others
+            W = self._weights_after(n)  # asked for the second time: there will be others
             if W is None:
                 return None
             single, V = self._single is not None, W if self._means is None else W[1:]
@@ -262,7 +267,10 @@ class RootCorrection(Correction):
             return t, dot(single, f) + dot(self._errors[:n], t)
         return t, gemv(1.0, self._Z, f, trans=1) + t @ self._errors[:n]
 
-    def weights(self, n: int) -> Array | None:
+    def weights(self, pending: Pending) -> Array | None:
+        return self._weights_after(pending.n) if self.follow(pending) else None
+
+    def _weights_after(self, n: int) -> Array | None:
         if n == 0:
             return self.root.solution
         known = self._weights

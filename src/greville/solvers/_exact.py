@@ -151,6 +151,8 @@ class ExactAlgorithm(Algorithm):
         self, shape: Shape, state: Exact, pending: Pending, seen: int, *, reflect: bool
     ) -> Correction | None:
         limit = self.rows_until_next_event(shape, seen)
+        if pending.n >= limit:
+            return None
         return root_correction(state.root, pending, limit, 1.0, reflect=reflect)
 
     def weights(self, state: Exact) -> Array:

@@ -231,6 +231,8 @@ class ForgettingAlgorithm(Algorithm):
         self, shape: Shape, state: Fading, pending: Pending, seen: int, *, reflect: bool
     ) -> Correction | None:
         limit = self.rows_until_next_event(shape, seen)
+        if pending.n >= limit:
+            return None
         growth = float(self._keep**-0.5)
         return root_correction(state.exact.root, pending, limit, growth, reflect=reflect)
 

@@ -45,14 +45,15 @@ def gram_of(state: State, precision: Any, decay: float = 1.0) -> GramSums:
     b = state.backend
     squares = decay * (state.loss + b.column_squares(state.Z))
     prior = float(np.sqrt(decay)) * state.prior
-    if state.basis is not None:  # no row so far
+    if state.basis is not None or (state.count == 0 and state.prior == 0):  # no row so far
         G = b.zeros((state.n_hidden, state.n_hidden), precision)
         C = b.zeros((state.n_hidden, state.Z.shape[1]), precision)
         return GramSums(b.with_ridge(G, prior**2, consume=True), C, squares, prior)
     R, Z = b.asarray(state.R, precision), b.asarray(state.Z, precision)
     G, C = b.gram_of_root(R), b.matmul(R.T, Z)
     if decay != 1.0:
-        G, C = G * decay, C * decay
+        G *= decay
+        C = C * decay
     return GramSums(G, C, squares, prior)
 
 

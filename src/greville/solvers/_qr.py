@@ -17,10 +17,11 @@ def learn_by_qr(state: State, blocks: Blocks) -> State:
     """The state after all blocks of rows."""
     for H, Y in blocks():
         state, stop = _prepared(state, H), 0
-        while stop < H.shape[0]:
-            part, stop = _next_piece(state, stop, H.shape[0])
-            state, T, _ = _in_coordinates(state, H[part, :])
-            state = _without_full_basis(append(_grown(state, T.shape[1]), T, Y[part, :]))
+        with state.backend.few_threads(0):
+            while stop < H.shape[0]:
+                part, stop = _next_piece(state, stop, H.shape[0])
+                state, T, _ = _in_coordinates(state, H[part, :])
+                state = _without_full_basis(append(_grown(state, T.shape[1]), T, Y[part, :]))
     return state
 
 

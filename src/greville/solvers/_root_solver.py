@@ -72,9 +72,9 @@ class RootSolver(OnlineSolver):
         if not return_std:
             return super().prequential(H, Y, sample_weight)
         with unchanged_on_error(self):
-            rows = self._checked(H, Y, sample_weight, reset=self._fitted is None)
-            fitted, predicted, spread = self.fitted_.record(rows, spread=True)
-            self.update(fitted)
+            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            fitted, predicted, spread = fitted.record(rows, spread=True)
+            self._publish(fitted, flat)
             return self._shaped(predicted), self._shaped(spread)
 
     def _root(self) -> State:
@@ -136,8 +136,8 @@ class AdditiveSolver(RootSolver):
         """
         check_is_fitted(self)
         with unchanged_on_error(self):
-            rows = self._checked(H, Y, sample_weight, reset=False)
-            self.update(self.fitted_.unlearn(rows))
+            rows, fitted, _ = self._checked(H, Y, sample_weight, reset=False)
+            self.update(fitted.unlearn(rows))
         return self
 
     def merge(self, *others: Self) -> Self:

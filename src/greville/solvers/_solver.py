@@ -62,9 +62,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         self
         """
         with unchanged_on_error(self):
-            rows = self._checked(H, Y, sample_weight, reset=True)
+            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=True)
             check_something_counts(rows.weight)
-            self.update(self.fitted_.learn_all(rows))
+            self.restore(fitted.learn_all(rows), flat=flat)
         return self
 
     def predict(self, H: Any) -> Array:
@@ -165,8 +165,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         self._row_shape, self._limit = (shape.n_hidden,), largest_square(shape.dtype)
         self._flat = flat
         self.n_features_in_ = shape.n_hidden
-        self._lock = new_lock()
-        self._fitted = fitted
+        if "_lock" not in vars(self):
+            self._lock = new_lock()
+        self.update(fitted)
         return self
 
     def _keep_flushed(self, fitted: Fitted) -> None:
@@ -212,7 +213,17 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
 
-    def _checked(self, H: Any, Y: Any, sample_weight: Any, *, reset: bool) -> Rows:
+    def _publish(self, fitted: Fitted, flat: bool) -> None:
+        """Publish what was learned, or the first that was."""
+        if self._fitted is None:
+            self.restore(fitted, flat=flat)
+        else:
+            self.update(fitted)
+
+    def _checked(
+        self, H: Any, Y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Rows, Fitted, bool]:
+        """The rows, the value from which they are learned, and whether targets are 1-d."""
         dtype = FLOATS if reset else self._dtype
         H = check_rows(self, H, "H", reset=reset, dtype=dtype, order="C")
         Y = check_targets(Y, "Y", len(H), H.dtype)
@@ -222,10 +233,10 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         flat = Y.ndim == 1
         Y = Y.reshape(len(Y), -1)
         if reset:
-            self.start(H.shape[1], Y.shape[1], H.dtype, flat=flat)
-        else:
-            self.check_continues("Y", Y.shape[1])
-        return Rows.of(H, Y, weight)
+            shape = Shape(backend.default(), H.shape[1], Y.shape[1], H.dtype)
+            return Rows.of(H, Y, weight), Fitted.start(self.algorithm(), shape), flat
+        self.check_continues("Y", Y.shape[1])
+        return Rows.of(H, Y, weight), self.fitted_, flat
 
     def check_continues(self, name: str, n_outputs: int) -> None:
         """Raise a ValueError if rows with so many outputs cannot be learned, by `name`.
@@ -264,8 +275,8 @@ class OnlineSolver(Solver):
         self
         """
         with unchanged_on_error(self):
-            rows = self._checked(H, Y, sample_weight, reset=self._fitted is None)
-            self.update(self.fitted_.learn(rows))
+            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            self._publish(fitted.learn(rows), flat)
         return self
 
     def learn_one(self, h: Any, y: Any) -> Self:
@@ -298,6 +309,9 @@ class OnlineSolver(Solver):
         if fitted is None:
             h = check_one(h, "h", None, FLOATS)
             return self.partial_fit(h[None], np.asarray(y)[None])
+        n = fitted.pending.n
+        if not n or n + 1 >= fitted.shape.pending_rows:
+            fitted = self._with_parameters(fitted)
         plain, learned = self._flat and isinstance(y, float) and y * y < self._limit, None
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if plain and usual and fitted.correction is not None:
@@ -308,14 +322,14 @@ class OnlineSolver(Solver):
                 h = self._checked_one(h)
             if not plain:
                 y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
-            learned = self._with_parameters(fitted).learn_one(h, y)
+            learned = fitted.learn_one(h, y)
         with self._lock:
             self._fitted = learned
         return self
 
     def _with_parameters(self, fitted: Fitted) -> Fitted:
-        """With the parameters as they are now, if the next row is learned at once."""
-        return fitted.with_algorithm(self.algorithm()) if fitted.is_due else fitted
+        """With the parameters as they are now."""
+        return fitted.with_algorithm(self.algorithm())
 
     def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.
@@ -336,7 +350,7 @@ class OnlineSolver(Solver):
             anything was learned, the prediction is zero.
         """
         with unchanged_on_error(self):
-            rows = self._checked(H, Y, sample_weight, reset=self._fitted is None)
-            fitted, predicted = self.fitted_.record(rows)
-            self.update(fitted)
+            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            fitted, predicted = fitted.record(rows)
+            self._publish(fitted, flat)
             return self._shaped(predicted)

@@ -140,7 +140,7 @@ class DynamicOpium(ChoosingSolver):
         state = self._flushed().state
         if isinstance(state, Memories):
             return float(state.mixture.weights() @ MEMORIES)
-        return float(self.alpha)
+        return self._best_alpha()
 
     @property
     def theta_(self) -> Array:
@@ -154,8 +154,11 @@ class DynamicOpium(ChoosingSolver):
 
     def _best_alpha(self) -> float:
         """That of the root which θ and ψ are read from."""
-        state = self._flushed().state
-        return MEMORIES[state.best()] if isinstance(state, Memories) else float(self.alpha)
+        fitted = self._flushed()
+        if isinstance(fitted.state, Memories):
+            return MEMORIES[fitted.state.best()]
+        assert isinstance(fitted.algorithm, ForgettingAlgorithm)
+        return fitted.algorithm.alpha
 
     def _path(self) -> Path | None:
         state = self._flushed().state

@@ -133,5 +133,5 @@ class Opium(ChoosingSolver, AdditiveSolver):
         predictions : ndarray of the shape of Y
         """
         check_is_fitted(self)
-        rows = self._checked(H, Y, sample_weight, reset=False)
+        rows, _, _ = self._checked(H, Y, sample_weight, reset=False)
         return self._shaped(self._flushed().leave_out(rows))

@@ -291,8 +291,11 @@ class Fitted:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next row completes the pending ones, which are then learned."""
-        return self.pending.n + 1 >= self.shape.pending_rows
+        """Whether parameters that were set meanwhile count from the next row on.
+
+        They do at the first pending row, and at the one after which the pending ones are learned.
+        """
+        return not self.pending.n or self.pending.n + 1 >= self.shape.pending_rows
 
     def compact(self) -> Fitted:
         """The same with the pending rows learned, without what can be computed from the state.
@@ -438,7 +441,7 @@ class Fitted:
         n = self.pending.n
         if n:
             correction = self._look_ahead()
-            W = None if correction is None else correction.weights(n)
+            W = None if correction is None else correction.weights(self.pending)
             if W is not None:
                 return self.shape.backend.to_numpy(W)
         return self.shape.backend.to_numpy(self.algorithm.weights(self.flushed().state))

@@ -232,9 +232,12 @@ class _WindowCorrection(Correction):
         self._known: tuple[Pending, Array] | None = None
 
     def follow(self, pending: Pending) -> bool:
+        return self.weights(pending) is not None
+
+    def weights(self, pending: Pending) -> Array | None:
         state, n = self._state.state, pending.n
         if state.basis is not None or n > self._window or n > _MOST_PENDING:
-            return False
+            return None
         known = self._known
         if known is None or known[0] is not pending:
             W, before = state.weights, state.weights
@@ -246,19 +249,14 @@ class _WindowCorrection(Correction):
                 with b.few_threads(0):
                     W = linalg.signed_weights_after(b, state.R, before, *changes, state.condition)
             if W is None:
-                return False
-            self._known = pending, W
-        return True
-
-    def weights(self, n: int) -> Array | None:
-        known = self._known
-        return known[1] if known is not None and known[0].n == n else None
+                return None
+            self._known = known = pending, W
+        return known[1]
 
     def predict(self, h: Array, pending: Pending) -> Any:
-        if not self.follow(pending):
+        W, b = self.weights(pending), self._state.state.backend
+        if W is None:
             return None
-        W, b = self.weights(pending.n), self._state.state.backend
-        assert W is not None
         predicted = b.to_numpy(b.matmul(b.asarray(h[None]), W))[0]
         return predicted if len(predicted) > 1 else predicted[0]
 
