@@ -21,6 +21,7 @@ from greville import (
     Opium,
     OpiumLight,
     RandomLayer,
+    SlidingOpium,
 )
 from greville.solvers import _correction
 
@@ -435,3 +436,68 @@ def test_one_thread_learns_while_others_ask(rng, solver):
     alone = clone(solver).fit(H[:100], Y[:100]).partial_fit(H[100:], Y[100:])
     assert model.n_samples_seen_ == 1500
     assert relative_error(model.coef_, alone.coef_) < 1e-8
+
+
+def test_parameters_set_between_rows_count(rng):
+    """From one of the next rows on, also where each is predicted first."""
+    H, Y = problem(rng, 600, 5)
+    Y = Y[:, 0]
+    model = DynamicOpium(1.0, floor=None)
+    follow(model, H[:300], Y[:300])
+    model.set_params(alpha=1.1)
+    follow(model, H[300:], Y[300:])
+    assert model.alpha_ == 1.1
+    want = DynamicOpium(1.1, floor=None).partial_fit(H[300:], Y[300:])  # the rest is forgotten
+    assert relative_error(model.coef_, want.coef_) < 1e-6
+    for change in ({"alpha": "auto"}, {"alpha": 7}):
+        model.set_params(**change)
+        with pytest.raises(ValueError, match="alpha="):
+            follow(model, H, Y)
+        model.set_params(alpha=1.1)
+
+
+def test_targets_of_another_kind_leave_the_dtype(rng):
+    H = rng.normal(size=(20, 4)).astype(np.float32)
+    for solver in (OpiumLight(), Opium(), DynamicOpium()):
+        model = clone(solver).fit(H, H[:, 0])
+        model.learn_one(H[0], np.float64(1.0)).learn_one(H[1], 1)
+        assert model.coef_.dtype == np.float32
+
+
+def test_a_window_in_threads(rng):
+    H, Y = problem(rng, 800, 8)
+    Y = Y[:, 0]
+    model = SlidingOpium(100, 0.1).fit(H[:200], Y[:200])
+    done = False
+
+    def ask(number):
+        while not done:
+            assert np.isfinite(model.predict_one(H[number]))
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(ask, number) for number in range(3)]
+        try:
+            for h, y in zip(H[200:], Y[200:], strict=True):
+                model.learn_one(h, y)
+        finally:
+            done = True
+        for future in asked:
+            future.result()
+
+
+def test_a_refit_is_never_seen_empty(rng):
+    H, Y = problem(rng, 300, 30)
+    model = Opium().fit(H, Y)
+    want, seen, done = model.predict(H[:2]), [], False
+
+    def ask():
+        while not done:
+            seen.append(model.predict(H[:2]))
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        for _ in range(200):
+            model.fit(H, Y)
+        done = True
+        asked.result()
+    assert all(relative_error(each, want) < 1e-12 for each in seen)
