@@ -59,7 +59,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     n_hidden: int | str
     scale: float
-    activation: Activation
+    activation: Activation = "identity"
     random_state: Any
     weights_: Any
     bias_: Array | None
