@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -189,9 +190,9 @@ class ChoosingSolver(RootSolver):
         """The ε in use; where rows fade, what is left of it."""
         return float(self._root().prior)
 
+    @abstractmethod
     def _path(self) -> Path | None:
         """The curve behind the last choice, if there was one."""
-        raise NotImplementedError
 
     def path(self) -> Path:
         """The evidence for each ε that was tried when ε was last chosen.
