@@ -368,6 +368,12 @@ def prequential_record(M: int, n: int) -> Record:
     return runner
 
 
+def chosen_record(M: int, n: int) -> Record:
+    runner = Record(M, n)
+    runner.record = lambda: Opium("auto", intercept=True).prequential(runner.H, runner.y)
+    return runner
+
+
 def loop_record(M: int, n: int) -> Record:
     runner = Record(M, n)
 

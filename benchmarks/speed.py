@@ -145,6 +145,9 @@ def record(machine: Machine, *, full: bool = False) -> list[Comparison]:
         n = 10_000
         candidates = [
             Candidate(OURS, runners.prequential_record, (M, n)),
+            Candidate(
+                "greville, epsilon chosen", runners.chosen_record, (M, n), None, "another ridge"
+            ),
             Candidate("greville, row by row", runners.loop_record, (M, n), 3),
             Candidate("the recursion, in place", runners.printed_record, (M, n, rows, True)),
             Candidate("the recursion, as printed", runners.printed_record, (M, n, rows, False)),

@@ -90,6 +90,9 @@ class PlainBackend:
 
     # Roots
 
+    def root_with_ridge(self, G: Array, ridge: float, spare: Array | None = None) -> Array | None:
+        return self.cholesky(self.with_ridge(G, ridge))
+
     def gram_of_root(self, R: Array) -> Array:
         return self.xp.matmul(R.T, R)
 

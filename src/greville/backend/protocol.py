@@ -52,7 +52,7 @@ class Tuning:
     svd_units: int = 400
     svd_units_in_stream: int = 96
     record_units: int = 128
-    record_block: tuple[float, int, int] = (0.6, 128, 1024)
+    record_block: tuple[float, int, int] = (0.6, 160, 1024)
     refined_units: int = 2048
 
 
@@ -115,6 +115,9 @@ class Backend(Protocol):
 
     def with_ridge(self, G: Array, ridge: float, *, consume: bool = False) -> Array:
         """G + ridge·I; with `consume`, G is consumed."""
+
+    def root_with_ridge(self, G: Array, ridge: float, spare: Array | None = None) -> Array | None:
+        """The root of G + ridge·I, None where there is none. `spare`, as large, is consumed."""
 
     def gram_of_root(self, R: Array) -> Array:
         """R'R."""

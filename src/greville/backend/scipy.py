@@ -124,6 +124,15 @@ class ScipyBackend:
 
     # Roots
 
+    def root_with_ridge(self, G: Array, ridge: float, spare: Array | None = None) -> Array | None:
+        R = np.empty_like(G) if spare is None else spare
+        np.copyto(R, G)
+        R = self.with_ridge(R, ridge, consume=True)
+        if G.dtype != np.float64 or self.parallel is None:
+            return self.cholesky(R)
+        found = _unlocked.root_in_place(R)  # G has zeros below its diagonal
+        return R if found and np.isfinite(np.diagonal(R)).all() else None
+
     def gram_of_root(self, R: Array) -> Array:
         # LAPACK multiplies L'L for a lower triangular L, in a third of the operations of a product
         # that knows of one triangle. R is one with its rows and columns in reverse order.

@@ -10,8 +10,7 @@ from sklearn.base import clone
 
 from ..backend import Array, threads_for_rows
 from ..fields import Fields, known, nothing, require, require_finite, stored
-from ..solvers import Solver, takes_memory_to_read
-from ..solvers.protocol import Fitted, Rows, block_length
+from ..solvers import Fitted, Rows, Solver, block_length, takes_memory_to_read
 from ..threads import new_lock
 from .chunk import Chunk
 from .hidden import HiddenMap

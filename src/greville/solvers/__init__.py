@@ -7,10 +7,11 @@ from ._solver import OnlineSolver, Solver
 from ._stored import stored_solver, takes_memory_to_read
 from .batch import Batch
 from .dynamic import DynamicOpium
+from .fitted import Fitted
 from .greville import Greville
 from .light import OpiumLight
 from .opium import Opium
-from .protocol import Algorithm, Capabilities, Fitted, Rows, Shape, block_length
+from .protocol import Algorithm, Capabilities, Rows, Shape, block_length
 from .sliding import SlidingOpium
 
 __all__ = [

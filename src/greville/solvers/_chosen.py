@@ -13,7 +13,7 @@ from ..backend import Array, Backend, eps
 from ..fields import finite, known, nothing, stored
 from ._checks import check_chosen
 from ._derived import Value, derived, is_derived, replace, with_derived
-from ._evidence import Path, Sums, choose_epsilon, takes_singular_values
+from ._evidence import Choice, Path, Sums, choose_epsilon, leading_rows, takes_singular_values
 from ._gram import Blocks, GramSums, add_rows, gram_of, largest_diagonal
 from ._mean import Chunk, Mean
 from ._qr import append, innovate_in_span
@@ -75,7 +75,13 @@ class Chosen(Value):
         if sums.count == 0 and sums.prior == 0:  # no row so far
             R = b.with_ridge(b.zeros(sums.R.shape, self.dtype), self.epsilon, consume=True)
             return replace(sums, R=R, prior=self.epsilon)
-        R, Z, left = b.append_diagonal(sums.R, sums.Z, float(np.sqrt(ridge)))
+        few = leading_rows(b, sums.R)
+        if few <= self.n_hidden / 4:
+            R = b.with_ridge(b.zeros(sums.R.shape, self.dtype), self.epsilon, consume=True)
+            zero = b.zeros(sums.Z.shape, self.dtype)
+            R, Z, left = b.append_rows(R, zero, sums.R[:few, :], sums.Z[:few, :])
+        else:
+            R, Z, left = b.append_diagonal(sums.R, sums.Z, float(np.sqrt(ridge)))
         return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=self.epsilon)
 
     @property
@@ -172,16 +178,23 @@ def pieces(b: Backend, n: int) -> Iterator[slice]:
         yield slice(start, min(n, start + length))
 
 
-def innovate_chosen(chosen: Chosen, H: Array, Y: Array) -> tuple[Chosen, Array]:
-    """Learn a few rows; the error of each before it was learned."""
-    with chosen.backend.few_threads(0):
-        root, errors = innovate_in_span(chosen.root, H, Y)
+def innovate_chosen(chosen: Chosen, H: Array, Y: Array, *, follow: bool) -> tuple[Chosen, Array]:
+    """Learn a few rows; the error of each before it was learned.
+
+    With `follow` the root at ε gets them too.
+    """
+    b, root = chosen.backend, chosen.root
+    with b.few_threads(0):
         sums = append(chosen.sums, H, Y)
+        errors = None if follow else linalg.innovations(b, root.R, root.solved, H, Y)
+        if errors is not None:
+            return replace(chosen, sums=sums), errors
+        root, errors = innovate_in_span(root, H, Y)
     return with_derived(replace(chosen, sums=sums), root=root), errors
 
 
-def choose(chosen: Chosen, *, cheap: bool) -> Chosen:
-    """Choose ε from what the sums say now; `cheap` where there will be many choices."""
+def choose(chosen: Chosen, choice: Choice) -> Chosen:
+    """Choose ε from what the sums say now."""
     sums, b = chosen.sums, chosen.backend
     length = _length(chosen, float(b.column_squares(sums.R).sum()), sums.prior)
     if length == 0:  # nothing but zeros so far
@@ -190,7 +203,7 @@ def choose(chosen: Chosen, *, cheap: bool) -> Chosen:
     described = Sums(b, count, sums.prior, length, of_means, R=sums.R, Z=sums.Z, loss=sums.loss)
     with b.few_threads(0 if chosen.n_hidden < b.tuning.wide else np.inf):
         smallest = max(sums.prior, _smallest_ridge(chosen.dtype, length), chosen.least)
-        path, _ = choose_epsilon(described, smallest, cheap=cheap)
+        path, _ = choose_epsilon(described, smallest, choice)
     new = replace(chosen, epsilon=path.chosen, path=path)
     same = path.chosen == chosen.root_prior and is_derived(chosen, "root")
     return with_derived(new, root=chosen.root) if same else new
@@ -215,7 +228,7 @@ def learn_chosen_by_gram(
     chunk: Chunk,
     precision: np.dtype[Any],
     decay: float,
-    choice: str | None,
+    choice: Choice | None,
     rest: Chunk | None,
 ) -> Chosen | None:
     """Many rows by one Gram matrix, if at the ε that goes with it it loses no digits."""
@@ -232,7 +245,7 @@ def learn_chosen_by_gram(
     )
     R = None
     if choice is not None:
-        found = choose_by_gram(after, gram, cheap=choice == "cheap")
+        found = choose_by_gram(after, gram, choice)
         if found is None:
             return None
         path, R = found
@@ -242,7 +255,7 @@ def learn_chosen_by_gram(
         assert gram is not None
         after = after.noted(rest.count, rest.count_of_squares, rest.after)
     if R is None:
-        R = b.cholesky(b.with_ridge(gram.G, after.epsilon**2 - gram.prior**2))
+        R = b.root_with_ridge(gram.G, after.epsilon**2 - gram.prior**2)
     return None if R is None else chosen_from_gram(after, gram, R, choosing=choice is not None)
 
 
@@ -278,7 +291,7 @@ def chosen_from_gram(
 
 
 def choose_by_gram(
-    chosen: Chosen, gram: GramSums, *, cheap: bool
+    chosen: Chosen, gram: GramSums, choice: Choice
 ) -> tuple[Path, Array | None] | None:
     """Choose ε from sums that are a Gram matrix, by the way that a root of this size would take.
 
@@ -290,20 +303,20 @@ def choose_by_gram(
     total = float(b.to_numpy(b.xp.linalg.diagonal(G)).sum(dtype=np.float64))
     length = _length(chosen, total, gram.prior)
     # Below the rounding of its largest elements, the matrix has nothing to say.
-    whole_curve = takes_singular_values(b, G.shape[0], cheap=cheap)
+    whole_curve = takes_singular_values(b, G.shape[0], choice)
     limit = eps(b.dtype_of(G)) * largest_diagonal(b, G)
     limit *= G.shape[0] if whole_curve else 1
     smallest = float(np.hypot(gram.prior, np.sqrt(limit)))
     if not whole_curve:
         sums = Sums(b, count, gram.prior, length, of_means, gram=gram)
     else:
-        R = b.cholesky(b.with_ridge(G, limit))
+        R = b.root_with_ridge(G, limit)
         if R is None:
             return None
         Z = b.solve(R, gram.C, transposed=True)
         loss = np.maximum(gram.squares - b.column_squares(Z), 0.0)
         sums = Sums(b, count, smallest, length, of_means, R=R, Z=Z, loss=loss)
-    path, root = choose_epsilon(sums, max(smallest, chosen.least), cheap=cheap)
+    path, root = choose_epsilon(sums, max(smallest, chosen.least), choice)
     return None if path.chosen == path.epsilon[0] else (path, root)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -121,20 +121,32 @@ class Sums:
     gram: GramSums | None = None
 
 
-def takes_singular_values(b: Backend, n_hidden: int, *, cheap: bool) -> bool:
-    """Whether to look at the whole curve, for a choice that must be cheap or not.
+# How to choose: once and with care; among many choices, in a stream; or there after a few rows.
+Choice = Literal["thorough", "cheap", "few rows"]
+
+
+def choice_in_stream(b: Backend, n_rows: int) -> Choice:
+    """How to choose after so many rows of a stream."""
+    return "few rows" if n_rows <= b.tuning.svd_units_in_stream else "cheap"
+
+
+def takes_singular_values(b: Backend, n_hidden: int, choice: Choice) -> bool:
+    """Whether to look at the whole curve.
 
     From the singular values the whole curve follows, down to the smallest ε. They take five times
     as long as a Cholesky factor for each of a few ε (46 ms and 9 ms for M = 400): too long in a
-    stream, which chooses often, but for small layers.
+    stream, which chooses often, but for small layers and few rows.
     """
-    return n_hidden <= (b.tuning.svd_units_in_stream if cheap else b.tuning.svd_units)
+    if choice == "few rows":
+        return True
+    return n_hidden <= (b.tuning.svd_units_in_stream if choice == "cheap" else b.tuning.svd_units)
 
 
-def choose_epsilon(sums: Sums, smallest: float, *, cheap: bool) -> tuple[Path, Array | None]:
+def choose_epsilon(sums: Sums, smallest: float, choice: Choice) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
-    if sums.R is not None and takes_singular_values(sums.b, sums.R.shape[0], cheap=cheap):
-        curve: _Curve = _BySingularValues(sums)
+    curve: _Curve
+    if sums.R is not None and takes_singular_values(sums.b, sums.R.shape[0], choice):
+        curve = _BySingularValues(sums)
     else:
         curve = _ByCholesky(sums)
     lowest = int(np.ceil(STEPS * np.log10(max(smallest, _TINY))))
@@ -142,9 +154,14 @@ def choose_epsilon(sums: Sums, smallest: float, *, cheap: bool) -> tuple[Path, A
     best = max(sorted(tried), key=lambda k: tried[k])
     kept = sorted(k for k in tried if np.isfinite(tried[k]))
     path = Path(np.array([value(k) for k in kept]), np.array([tried[k] for k in kept]), value(best))
-    if isinstance(curve, _ByCholesky) and curve.best_root and curve.best_root[0] == best:
-        return path, curve.best_root[1]
-    return path, None
+    return path, curve.root_at(best)
+
+
+def leading_rows(b: Backend, R: Array) -> int:
+    """How many rows of R are more than rounding: at first, as many as were learned."""
+    squares = b.row_squares(R)
+    used = np.flatnonzero(squares > (eps(b.dtype_of(R)) ** 2) * squares.max())
+    return int(used[-1]) + 1 if used.size else 1
 
 
 def value(k: int) -> float:
@@ -190,9 +207,13 @@ class _Curve(ABC):
     def search(self, lowest: int) -> dict[int, float]:
         """The evidence at some places, the best from `lowest` on among them."""
 
+    def root_at(self, k: int) -> Array | None:
+        """The root of the sums at one place, if it was found on the way."""
+        return None
+
 
 class _BySingularValues(_Curve):
-    """R = UsV': everything follows from s and U'Z."""
+    """R = UsV': everything follows from s and U'Z. The zeros below in R are left out."""
 
     def __init__(self, sums: Sums) -> None:
         assert sums.R is not None
@@ -200,17 +221,22 @@ class _BySingularValues(_Curve):
         assert sums.loss is not None
         super().__init__(sums, sums.R.shape[0])
         b, digit = sums.b, eps(sums.b.dtype_of(sums.Z))
-        U, values, _ = b.svd(b.asarray(sums.R, np.float64))
-        s, z = b.to_numpy(values), b.matmul(U.T, b.asarray(sums.Z, np.float64))
-        z = b.to_numpy(z) ** 2
-        squares = sums.loss + z.sum(axis=0)
+        n_rows = leading_rows(b, sums.R)
+        R, Z = (b.asarray(A[:n_rows, :], np.float64) for A in (sums.R, sums.Z))
+        if n_rows < self.n_units:
+            R = b.triangularise(R.T).T  # the same U and s, in fewer columns
+        U, values, _ = b.svd(R)
+        s, z = np.zeros(self.n_units), np.zeros((self.n_units, Z.shape[1]))
+        s[:n_rows], z[:n_rows] = b.to_numpy(values), b.to_numpy(b.matmul(U.T, Z)) ** 2
+        loss = sums.loss + b.column_squares(sums.Z[n_rows:, :])
+        squares = loss + z.sum(axis=0)
         varying = self.varying(squares, digit)
-        self.s, self.loss = s**2, sums.loss[varying]
+        self.s, self.loss = s**2, loss[varying]
         self.z = np.ascontiguousarray(z[:, varying])
         self.least = digit**2 * squares[varying]
         if sums.count < self.n_units:
             reached = s > max(_REACHED * len(s) * digit * s[0], 10 * sums.prior)
-            left = sums.loss + z[~reached].sum(axis=0)
+            left = loss + z[~reached].sum(axis=0)
             digits = max(digit**2, (sums.prior / s[0]) ** 2) if s[0] > 0 else 0.0
             self.count_directions(int(reached.sum()), left, squares, digits)
 
@@ -227,7 +253,11 @@ class _BySingularValues(_Curve):
 
 
 class _ByCholesky(_Curve):
-    """A Cholesky factor of H'H + ε²I for each ε, and uphill from a tenth of the mean eigenvalue."""
+    """A Cholesky factor of H'H + ε²I for each ε, and uphill from a tenth of the mean eigenvalue.
+
+    Not from the last choice: how rows are cut must not matter, and a call makes the last choice
+    that was due and none before it.
+    """
 
     def __init__(self, sums: Sums) -> None:
         b, gram = sums.b, sums.gram
@@ -244,6 +274,7 @@ class _ByCholesky(_Curve):
             self._count_directions()
         self.known: dict[int, float] = {}
         self.best_root: tuple[int, Array] | None = None
+        self.spare: Array | None = None  # memory for the next root
 
     def _count_directions(self) -> None:
         """By a Cholesky factor with pivots, which stops where nothing is left but rounding."""
@@ -254,6 +285,9 @@ class _ByCholesky(_Curve):
         explained = b.column_squares(b.solve(R, C, transposed=True))
         left = gram.squares - explained
         self.count_directions(len(pivots), left, gram.squares, self.eps)
+
+    def root_at(self, k: int) -> Array | None:
+        return self.best_root[1] if self.best_root and self.best_root[0] == k else None
 
     def search(self, lowest: int) -> dict[int, float]:
         diagonal = self.sums.b.to_numpy(self.sums.b.xp.linalg.diagonal(self.gram.G))
@@ -290,8 +324,9 @@ class _ByCholesky(_Curve):
 
     def _computed(self, k: int) -> float:
         b, gram = self.sums.b, self.gram
-        root = b.cholesky(b.with_ridge(gram.G, value(k) ** 2 - self.sums.prior**2))
+        root = b.root_with_ridge(gram.G, value(k) ** 2 - self.sums.prior**2, self.spare)
         if root is None:
+            self.spare = None
             return -np.inf
         explained = b.column_squares(b.solve(root, gram.C, transposed=True))
         least = self.eps * gram.squares  # what rounding may leave
@@ -300,5 +335,6 @@ class _ByCholesky(_Curve):
         pivots = np.abs(b.to_numpy(b.xp.linalg.diagonal(root))).astype(np.float64)
         evidence = float(self.evidence(k, loss, 2 * float(np.log(pivots).sum())))
         if evidence > max(self.known.values(), default=-np.inf):
-            self.best_root = k, root
+            self.best_root, root = (k, root), self.best_root and self.best_root[1]
+        self.spare = root
         return evidence

@@ -12,6 +12,7 @@ from ..backend import Array
 from . import _record
 from ._chosen import Chosen, choose
 from ._correction import Correction, RootCorrection, most_pending
+from ._evidence import Choice, choice_in_stream
 from ._learn import Exact, innovate, learn
 from ._mean import Chunk, Mean
 from ._pending import Pending
@@ -56,10 +57,11 @@ class ExactAlgorithm(Algorithm):
         chunk, rest = chunk_of(shape, rows.part(0, due), state.mean), None
         if due < rows.n:
             rest = chunk_of(shape, rows.part(due, rows.n), None if state.mean is None else chunk)
-        return learn(state, chunk, choice="cheap", rest=rest)
+        choice = choice_in_stream(shape.backend, seen + due)
+        return learn(state, chunk, choice=choice, rest=rest)
 
     def learn_all(self, shape: Shape, state: Exact, rows: Rows) -> Exact:
-        choice = "thorough" if self.epsilon is None else None
+        choice: Choice | None = "thorough" if self.epsilon is None else None
         return learn(state, chunk_of(shape, rows, state.mean), choice=choice)
 
     def innovate(
@@ -68,11 +70,13 @@ class ExactAlgorithm(Algorithm):
         mean, factor = state.mean, np.sqrt(weight)
         if mean is not None:
             H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, weight)
-        state, errors = innovate(state, H, Y, factor)
         count, seen = float(weight.sum()), seen + len(weight)
+        due = self.epsilon is None and last_choice(seen, shape.n_hidden) == seen
+        state, errors = innovate(state, H, Y, factor, follow=not due)
         state = state.tallied(count, count).around(mean)
-        if isinstance(state, Chosen) and last_choice(seen, shape.n_hidden) == seen:
-            state = choose(state, cheap=True)
+        if due:
+            assert isinstance(state, Chosen)
+            state = choose(state, choice_in_stream(shape.backend, seen))
         return state, errors
 
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
@@ -93,15 +97,18 @@ class ExactAlgorithm(Algorithm):
             def choices(seen: int) -> int:
                 return next_choice(seen, shape.n_hidden)
 
-        parts, start, tried = [], 0, look is not None
+        parts, start = [], 0
+        stops = _record.attempts(state, rows.n) if look is None else []
         while start < rows.n:
             stop, found = rows.n, None
-            if not tried and _record.pays(state, stop - start):
-                part, tried = rows.part(start, stop), True
-                found = _record.record(state, part, seen + start, choices)
+            if stops and _record.pays(state):
+                quick = _record.record(state, rows.part(start, stop), seen + start, choices)
+                if not isinstance(quick, int):
+                    found = quick
+                elif 4 * quick > stop - start:  # given up so late that it is not tried again
+                    stops = []
             if found is None:
-                if not tried and _record.may_pay(state, stop - start):
-                    stop = min(stop, start + 2 * shape.n_hidden)  # and look again
+                stop = stops.pop(0) if stops else rows.n
                 found = super().record(shape, state, rows.part(start, stop), seen + start, look)
             state, predicted = found
             parts.append(predicted)
@@ -125,7 +132,7 @@ class ExactAlgorithm(Algorithm):
 
     def _changed(self, state: Exact) -> Exact:
         """With an ε that suits the rows that are there now."""
-        return choose(state, cheap=False) if isinstance(state, Chosen) else state
+        return choose(state, "thorough") if isinstance(state, Chosen) else state
 
     def leave_out(self, shape: Shape, state: Exact, rows: Rows) -> Array:
         b, root, parts = shape.backend, state.root, []
@@ -208,12 +215,12 @@ def _choices(seen: int, n_hidden: int) -> tuple[int, int]:
     """The last row up to `seen` at which ε was to be chosen, and the next.
 
     After half as many rows again; from M rows on after M/2, which take about half as long to learn
-    as a choice takes; later with every eighth.
+    as a choice takes; later with every third.
     """
     last, following = 0, 1
     while following <= seen:
         last = following
-        following += max(1, last // 8, min(last // 2, n_hidden // 2))
+        following += max(1, last // 3, min(last // 2, n_hidden // 2))
     return last, following
 
 

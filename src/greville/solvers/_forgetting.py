@@ -188,7 +188,7 @@ class ForgettingAlgorithm(Algorithm):
             return self._watched(state)
         if isinstance(exact, Chosen):
             due = self._due(shape, seen - 1) == seen
-            return replace(state, exact=choose(exact, cheap=True)) if due else state
+            return replace(state, exact=choose(exact, "cheap")) if due else state
         if seen % self._period(shape):
             return state
         ridge = (1 - self._keep ** self._period(shape)) * self._floor_squared(shape, state)

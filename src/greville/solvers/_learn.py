@@ -13,6 +13,7 @@ from .. import linalg
 from ..backend import Array
 from ._chosen import Chosen, append_to_chosen, choose, innovate_chosen, learn_chosen_by_gram
 from ._derived import is_derived
+from ._evidence import Choice
 from ._gram import learn_by_gram, precisions
 from ._mean import Chunk
 from ._qr import innovate_state, learn_by_qr
@@ -26,7 +27,7 @@ def learn(
     chunk: Chunk,
     *,
     decay: float = 1.0,
-    choice: str | None = None,
+    choice: Choice | None = None,
     rest: Chunk | None = None,
 ) -> Exact:
     """R'R ← decay·R'R + H'H and R'Z ← decay·R'Z + H'Y, over all rows of a chunk.
@@ -37,7 +38,7 @@ def learn(
     chunk : Chunk
     decay : float
         What is left of the weight of all rows before.
-    choice : {"cheap", "thorough"}, optional
+    choice : Choice, optional
         Whether to choose ε after the chunk, and how; for a `Chosen`.
     rest : Chunk, optional
         Rows that come after the choice.
@@ -45,7 +46,7 @@ def learn(
     if chunk.n == 0:
         return known
     b, n_hidden = known.backend, known.n_hidden
-    pays = _gram_pays(known, chunk.n, choice is not None)
+    pays = _gram_pays(known, chunk.n, choice)
     if pays:
         with b.few_threads(chunk.n * n_hidden**2):
             for precision in precisions(known.dtype):
@@ -64,7 +65,7 @@ def learn(
     new = append_to_chosen(known.faded(decay), chunk, follow=follow)
     new = new.noted(chunk.count, chunk.count_of_squares, chunk.after, decay)
     if choice is not None:
-        new = choose(new, cheap=choice == "cheap")
+        new = choose(new, choice)
     return new if rest is None else learn(new, rest)
 
 
@@ -73,17 +74,17 @@ def _noted(state: State, chunk: Chunk, decay: float) -> State:
     return state.tallied(chunk.count, chunk.count_of_squares, decay).around(chunk.after)
 
 
-def _gram_pays(known: Exact, n_rows: int, choosing: bool) -> bool:
+def _gram_pays(known: Exact, n_rows: int, choice: Choice | None) -> bool:
     """Whether so many rows are tall enough for the Gram matrix.
 
     M² operations a row against 2M² at half the speed, on one thread. Going from R to R'R and back
     costs (4/3)M³ more, and two estimates of the condition; from nothing to the first root M³/3.
     """
     b, n_hidden = known.backend, known.n_hidden
-    if n_rows * n_hidden**2 < b.tuning.gram_operations:
+    if n_rows * n_hidden**2 < b.tuning.gram_operations or choice == "few rows":
         return False
     if isinstance(known, Chosen):
-        fresh, ready = not known.sums.count, choosing or known.path is not None
+        fresh, ready = not known.sums.count, choice is not None or known.path is not None
     else:
         fresh = known.basis is not None
         ready = not fresh or (known.rank == 0 and known.tol is None)
@@ -96,10 +97,13 @@ def _gram_pays(known: Exact, n_rows: int, choosing: bool) -> bool:
     return linalg.gram_is_safe(b, known.R, known.dtype)
 
 
-def innovate(known: Exact, H: Array, Y: Array, factor: Array) -> tuple[Exact, Array]:
+def innovate(
+    known: Exact, H: Array, Y: Array, factor: Array, *, follow: bool = True
+) -> tuple[Exact, Array]:
     """Learn a few rows multiplied by their factors; the error of each before it was learned.
 
-    Rows with a factor of zero are only predicted. `factor` is NumPy's.
+    Rows with a factor of zero are only predicted. `factor` is NumPy's. With `follow` a root at a
+    chosen ε follows the sums; without it, it is made again when it is needed.
     """
     b, stop = known.backend, 0
     errors = b.xp.empty_like(Y)
@@ -108,8 +112,10 @@ def innovate(known: Exact, H: Array, Y: Array, factor: Array) -> tuple[Exact, Ar
         h, y = H[start:stop, :], Y[start:stop, :]
         if counts:
             f = b.asarray(factor[start:stop, None], known.dtype)
-            step = innovate_chosen if isinstance(known, Chosen) else innovate_state
-            known, found = step(known, f * h, f * y)  # type: ignore[arg-type]
+            if isinstance(known, Chosen):
+                known, found = innovate_chosen(known, f * h, f * y, follow=follow)
+            else:
+                known, found = innovate_state(known, f * h, f * y)
             errors[start:stop, :] = found / f
         else:
             errors[start:stop, :] = y - b.matmul(h, known.root.weights)

@@ -132,7 +132,7 @@ class Mean:
         dtype, w = b.dtype_of(H), weight.astype(np.float64)
         counts = self.count + np.concatenate([[0.0], np.cumsum(w)])
         before, after = counts[:-1], counts[1:]
-        rows, means = _running(b, H, self.row, self.count, w, counts)
+        rows, means = _running(b, H, self.row, self.count, w, counts, last_only=True)
         targets, target_means = _running(b, Y, self.target, self.count, w, counts)
         rows = zero_rounding(b.xp, rows, means[-1, :], eps(dtype))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -210,6 +210,13 @@ class Chunk:
             del H, Y  # before the next are made
 
 
+class Progress(NamedTuple):
+    """How many rows were read, and their mean."""
+
+    n_read: int
+    mean: Mean | None
+
+
 class SequenceBlocks:
     """Blocks of rows for a record: each row weighted, and around the mean of all before it.
 
@@ -226,7 +233,7 @@ class SequenceBlocks:
         self.n_read = 0
         self.after = mean
 
-    def __call__(self) -> Iterator[tuple[Array, Array]]:
+    def __call__(self) -> Iterator[tuple[Array, Array, Progress]]:
         b = self._b
         for part in self._parts:
             H, Y = (b.asarray(A) for A in self._rows.make(part.start, part.stop))
@@ -238,10 +245,14 @@ class SequenceBlocks:
                 self._targets.append(targets)
             if factor is not None:
                 f = b.asarray(factor[:, None], b.dtype_of(H))
-                H, Y = f * H, f * Y
+                if self.after is None:  # these are the caller's
+                    H, Y = f * H, f * Y
+                else:
+                    H *= f
+                    Y *= f
                 self._factors.append(f)
             self.n_read = part.stop
-            yield H, Y
+            yield H, Y, Progress(part.stop, self.after)
             del H, Y
 
     def undo(self, predicted: Array) -> Array:
@@ -304,7 +315,8 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
 
 def zero_rounding(xp: Any, rows: Array, mean: Array, eps: float) -> Array:
     """Rows with zeros for what is rounding in numbers around a mean."""
-    return xp.where(xp.abs(rows) <= ZERO * eps * xp.abs(mean), xp.zeros_like(rows), rows)
+    rounding = xp.abs(rows) <= ZERO * eps * xp.abs(mean)
+    return xp.where(rounding, xp.zeros_like(rows), rows) if bool(xp.any(rounding)) else rows
 
 
 def _weighted_sum(b: Backend, A: Array, w: Array) -> Array:
@@ -314,21 +326,30 @@ def _weighted_sum(b: Backend, A: Array, w: Array) -> Array:
 
 
 def _running(
-    b: Backend, A: Array, mean: Array, count: float, w: Array, counts: Array
+    b: Backend,
+    A: Array,
+    mean: Array,
+    count: float,
+    w: Array,
+    counts: Array,
+    *,
+    last_only: bool = False,
 ) -> tuple[Array, Array]:
-    """Rows around the mean of all before each, and that mean before the first, second, ... row.
+    """Rows around the mean of all before each, and the means before the first, second, ... row.
 
-    Rows before any that counts stay as they are, around zero.
+    Rows before any that counts stay as they are, around zero. Of the means, only the last may be
+    asked for.
     """
     origin = mean if count > 0 else b.asarray(A[0, :], np.float64)
     rows = A - origin
-    sums = b.running_sums(rows * b.asarray(w[:, None]))
-    moved = sums / b.asarray(np.where(counts > 0, counts, 1.0)[:, None])
-    rows = rows - moved[:-1, :]
-    means = origin + moved
+    moved = b.running_sums(rows if (w == 1).all() else rows * b.asarray(w[:, None]))
+    moved /= b.asarray(np.where(counts > 0, counts, 1.0)[:, None])
+    rows -= moved[:-1, :]
+    means = origin + (moved[-1:, :] if last_only else moved)
     if count == 0:
-        for i in np.flatnonzero(counts == 0):
-            means[int(i), :] = mean
+        for i in np.flatnonzero(counts == 0).tolist():
             if i < A.shape[0]:
-                rows[int(i), :] = b.asarray(A[int(i), :], np.float64)
+                rows[i, :] = b.asarray(A[i, :], np.float64)
+            if not last_only or i == A.shape[0]:
+                means[-1 if last_only else i, :] = mean
     return rows, means

@@ -8,6 +8,7 @@ Cholesky factor, than from a QR factorisation, where that loses no digits that m
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,13 +22,15 @@ from ._chosen import Chosen, choose_by_gram, chosen_from_gram
 from ._derived import replace
 from ._gram import GramSums, gram_of
 from ._learn import Exact
-from ._mean import SequenceBlocks
+from ._mean import Progress, SequenceBlocks
 from ._rows import Rows
-from ._state import State
 
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
 # most a hundredth of it.
 _SAFE_TO_RECORD = 1e-9
+
+# Roots that may be ahead of the errors that are found from them.
+_AHEAD = 2
 
 
 def block_of_rows(b: Backend, n_hidden: int) -> int:
@@ -41,34 +44,38 @@ def block_of_rows(b: Backend, n_hidden: int) -> int:
     return int(np.clip(part * n_hidden, least, most))
 
 
-def may_pay(known: Exact, n_rows: int) -> bool:
-    """Whether so many more rows are better recorded here, now or later."""
-    b = known.backend
-    return (
-        known.dtype == np.float64
-        and known.n_hidden >= b.tuning.record_units
-        and n_rows >= 4 * block_of_rows(b, known.n_hidden)
-        and b.parallel is not None
-    )
+def attempts(known: Exact, n_rows: int) -> list[int]:
+    """After how many of these rows to try again to record the rest here, and how many there are.
+
+    Empty where that would never pay.
+    """
+    b, M = known.backend, known.n_hidden
+    few = n_rows < 4 * block_of_rows(b, M) or b.tuning.record_units > M
+    if few or known.dtype != np.float64 or b.parallel is None:
+        return []
+    # A chosen ε is large enough from the beginning; a given one may be small next to few rows.
+    first = b.tuning.svd_units_in_stream if isinstance(known, Chosen) else 2 * M
+    return [stop for stop in (first, first + 2 * M) if stop < n_rows] + [n_rows]
 
 
-def pays(known: Exact, n_rows: int) -> bool:
-    """Whether they are now."""
-    if not may_pay(known, n_rows) or not known.count > 0:
+def pays(known: Exact) -> bool:
+    """Whether the state is one to begin with."""
+    if not known.count > 0 or (isinstance(known, Chosen) and known.path is None):
         return False
-    return known.root.basis is None and _is_safe(known.root)
+    return known.root.basis is None and _is_safe(known.backend, known.root.R)
 
 
-def _is_safe(root: State) -> bool:
-    return eps(root.dtype) * root.condition**2 <= _SAFE_TO_RECORD  # nan compares false
+def _is_safe(b: Backend, R: Array) -> bool:
+    return eps(b.dtype_of(R)) * b.condition(R) ** 2 <= _SAFE_TO_RECORD  # nan compares false
 
 
 def record(
     known: Exact, rows: Rows, seen: int, next_choice: Callable[[int], int] | None
-) -> tuple[Exact, Array] | None:
+) -> tuple[Exact, Array] | int:
     """The state after all rows, and the prediction of each before it was learned.
 
-    None if digits were lost on the way: the rows must then be learned in another way.
+    If digits were lost on the way, the number of the row where that was seen: the rows must then be
+    learned in another way.
 
     Parameters
     ----------
@@ -82,15 +89,15 @@ def record(
     """
     b, weight = known.backend, rows.weights
     if not weight.all() or (known.mean is not None and not known.mean.count > 0):
-        return None
+        return rows.n
     blocks = SequenceBlocks(b, rows, _parts(known, rows.n, seen, next_choice), known.mean)
     choices = None
     if isinstance(known, Chosen):
         assert next_choice is not None
-        choices = _Choices(known, blocks, weight, seen, next_choice)
+        choices = _Choices(known, weight, seen, next_choice)
     found = _record(known, blocks(), choices)
     if found is None:
-        return None
+        return blocks.n_read
     gram, R, ridge, predicted = found
     count = float(weight.sum())
     if isinstance(known, Chosen):
@@ -103,8 +110,8 @@ def record(
         Z = b.solve(R, gram.C, transposed=True)
         loss = np.maximum(gram.squares - b.column_squares(Z), 0.0)
         new = replace(known, R=R, Z=Z, loss=loss).tallied(count, count).around(blocks.after)
-    if new is None or not _is_safe(new.root):
-        return None
+    if new is None or not _is_safe(b, R):
+        return rows.n
     return new, blocks.undo(predicted)
 
 
@@ -126,70 +133,82 @@ class _Choices:
     def __init__(
         self,
         known: Chosen,
-        blocks: SequenceBlocks,
         weight: Array,
         seen: int,
         next_choice: Callable[[int], int],
     ) -> None:
         self._known = known
-        self._blocks = blocks
         self._weight = weight
         self._seen = seen
         self._next_choice = next_choice
         self.path: Any = None
 
-    def __call__(self, gram: GramSums) -> float | None:
-        """The ridge to add to the sums from now on; None for the same, nan if it cannot tell."""
-        n = self._blocks.n_read
+    def __call__(self, gram: GramSums, at: Progress) -> tuple[float, Array | None] | None:
+        """The ridge to add to the sums from now on, and their root with it if it was found.
+
+        None for the ridge there is; a ridge of nan if it cannot tell.
+        """
+        n = at.n_read
         if self._next_choice(self._seen + n - 1) != self._seen + n:
             return None
         count = float(self._weight[:n].sum())
-        found = choose_by_gram(
-            self._known.noted(count, count, self._blocks.after), gram, cheap=True
-        )
+        now = self._known.noted(count, count, at.mean)
+        found = choose_by_gram(now, gram, "cheap")
         if found is None:
-            return float("nan")
-        self.path = found[0]
-        return self.path.chosen**2 - gram.prior**2
+            return float("nan"), None
+        self.path, root = found
+        return self.path.chosen**2 - gram.prior**2, root
 
 
 def _record(
-    known: Exact, blocks: Iterator[tuple[Array, Array]], choose: _Choices | None
+    known: Exact, blocks: Iterator[tuple[Array, Array, Progress]], choose: _Choices | None
 ) -> tuple[GramSums, Array, float, Array] | None:
-    """The sums after all rows, their root, the ridge in it that is not in them, and predictions."""
+    """The sums after all rows, their root, the ridge in it that is not in them, and predictions.
+
+    This thread goes from root to root; the errors of a block from the root before it are found in
+    another.
+    """
     b, parallel, predicted = known.backend, known.backend.parallel, []
-    R = known.root.R
     with one_thread, _side_by_side() as submit:
         gram = gram_of(known.sums if isinstance(known, Chosen) else known, np.float64)
-        G, C, squares = gram.G, gram.C, gram.squares
-        ridge = max(known.root.prior**2 - gram.prior**2, 0.0)
-        spare = [np.zeros_like(G) for _ in range(2)]  # for the roots, in turn
-        room = np.empty(0)
-        for H, Y in blocks:
-            following = submit(_learned, parallel, G, H, spare[0], ridge)
-            if room.size < H.size:
-                room = np.empty(H.size)
-            found = _innovations(b, R, C, H, Y, room[: H.size].reshape(H.shape))
-            C = C + b.matmul(H.T, Y)
-            squares = squares + b.column_squares(Y)
-            if not following() or found is None:
-                return None
+        R, ridge = known.root.R, max(known.root.prior**2 - gram.prior**2, 0.0)
+        spare, room = [np.zeros_like(gram.G) for _ in range(_AHEAD + 1)], _Room()
+        waiting: deque[tuple[Callable[[], Array | None], Array, Array]] = deque()
+
+        def collect() -> bool:
+            errors, Y, used = waiting.popleft()
+            found = errors()
+            if found is None:
+                return False
             predicted.append(Y - found)
-            gram = GramSums(G, C, squares, gram.prior)
-            chosen = None if choose is None else choose(gram)
-            if chosen is not None and chosen != ridge:
-                ridge = chosen
-                if not (ridge >= 0 and _rooted(parallel, G, spare[0], ridge)):  # nan: false
+            if used is not known.root.R and len(spare) <= _AHEAD:
+                spare.append(used)
+            return True
+
+        check = 2 * known.n_hidden
+        for H, Y, progress in blocks:
+            waiting.append((submit(_innovations, b, R, gram.C, H, Y, room), Y, R))
+            parallel.add_gram(gram.G, H)
+            C, squares = gram.C + b.matmul(H.T, Y), gram.squares + b.column_squares(Y)
+            gram, root = GramSums(gram.G, C, squares, gram.prior), None
+            chosen = None if choose is None else choose(gram, progress)
+            if chosen is not None and chosen[0] != ridge:
+                ridge, root = chosen
+                if not ridge >= 0:  # nan
                     return None
-            R = spare[0]
-            spare.reverse()
+            if len(waiting) > _AHEAD and not collect():
+                return None
+            R = spare.pop() if root is None else root
+            if root is None and not _rooted(parallel, gram.G, R, ridge):
+                return None
+            if progress.n_read >= check:
+                check *= 2
+                if not _is_safe(b, R):
+                    return None
+        while waiting:
+            if not collect():
+                return None
     return gram, R, ridge, np.concatenate(predicted)
-
-
-def _learned(parallel: Any, G: Array, H: Array, R: Array, ridge: float) -> bool:
-    """G ← G + H'H, and its root with a ridge into R."""
-    parallel.add_gram(G, H)
-    return _rooted(parallel, G, R, ridge)
 
 
 def _rooted(parallel: Any, G: Array, R: Array, ridge: float) -> bool:
@@ -198,12 +217,27 @@ def _rooted(parallel: Any, G: Array, R: Array, ridge: float) -> bool:
     return parallel.root_in_place(R)
 
 
-def _innovations(b: Backend, R: Array, C: Array, H: Array, Y: Array, room: Array) -> Array | None:
+class _Room:
+    """Memory for a matrix, used again and again."""
+
+    def __init__(self) -> None:
+        self._numbers = np.empty(0)
+
+    def copy(self, A: Array) -> Array:
+        """A copy of A, until the next."""
+        if self._numbers.size < A.size:
+            self._numbers = np.empty(A.size)
+        place = self._numbers[: A.size].reshape(A.shape)
+        np.copyto(place, A)
+        return place
+
+
+def _innovations(b: Backend, R: Array, C: Array, H: Array, Y: Array, room: _Room) -> Array | None:
     """`linalg.innovations` for short rows, without Python's lock; None where some are long."""
-    np.copyto(room, H)
-    Ft, parallel = room.T, b.parallel
+    F, parallel = room.copy(H), b.parallel
+    Ft = F.T
     parallel.solve_transposed_in_place(R, Ft)
-    if not float(b.column_squares(room).sum()) < longest_rows(room.dtype):
+    if not float(b.column_squares(F).sum()) < longest_rows(F.dtype):
         return None
     Lt = np.eye(len(H), order="F")
     parallel.add_gram_of_columns(Lt, Ft)

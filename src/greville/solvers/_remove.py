@@ -173,7 +173,7 @@ def _subtract(chosen: Chosen, H: Array, Y: Array, rounding: float) -> tuple[Stat
     squares = sums.loss + b.column_squares(sums.Z) - b.column_squares(Y)
     G = b.add_gram(b.gram_of_root(R), T, -1.0)
     for ridge in (rounding, G.shape[0] * rounding):
-        root = b.cholesky(b.with_ridge(G, ridge))
+        root = b.root_with_ridge(G, ridge)
         if root is None:
             continue
         new = b.solve(root, C, transposed=True)

@@ -25,7 +25,8 @@ from ..validation import (
     largest_square,
     unchanged_on_error,
 )
-from .protocol import Algorithm, Capabilities, Fitted, Rows, Shape
+from .fitted import Fitted
+from .protocol import Algorithm, Capabilities, Rows, Shape
 
 
 class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):

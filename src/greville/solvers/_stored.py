@@ -25,7 +25,8 @@ from ..fields import (
 from ._checks import size_of, structure_of
 from ._chosen import Chosen
 from ._solver import Solver
-from .protocol import Fitted, Shape
+from .fitted import Fitted
+from .protocol import Shape
 
 # Larger roots are not made from their sums to try them: it takes as much memory again.
 _MAX_TRIED = 1 << 20

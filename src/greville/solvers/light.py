@@ -13,7 +13,8 @@ from ..validation import check_number
 from ._mean import widened
 from ._solver import OnlineSolver
 from ._stored import stored_solver
-from .protocol import Algorithm, Fitted, Rows, Shape
+from .fitted import Fitted
+from .protocol import Algorithm, Rows, Shape
 
 
 @dataclass(frozen=True)

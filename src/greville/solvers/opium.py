@@ -41,7 +41,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
         The paper's ε, eq. (23): before any row, εI is mapped to zero. With 0 there is nothing to
         start from, and this is `Greville`. "auto" chooses the ε with the largest evidence
         (marginal likelihood): at the end of `fit`, `merge` and `unlearn` from all rows, in a
-        stream whenever there are half as many rows again (later an eighth), so that how rows are
+        stream whenever there are half as many rows again (later a third), so that how rows are
         cut into calls changes nothing.
     intercept : bool, default=False
         Whether to add a constant to the predictions, which ε does not hold back.

@@ -1,0 +1,290 @@
+"""What a solver has learned, as one immutable value: estimators, files and others work with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..backend import Array
+from ._correction import Correction
+from ._pending import Pending
+from ._state import State
+from .protocol import Algorithm, Rows, Shape
+
+
+class Fitted:
+    """What a solver has learned: an immutable value. Learning makes another.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    shape : Shape
+    state : object
+        What the algorithm has made of the rows learned so far.
+    n_seen : int
+        How many rows were seen, with those that are pending.
+    pending : Pending
+        Rows that will be learned together with others.
+    """
+
+    __slots__ = (
+        "_flushed",
+        "_reflect",
+        "algorithm",
+        "correction",
+        "n_seen",
+        "pending",
+        "shape",
+        "state",
+    )
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        shape: Shape,
+        state: Any,
+        n_seen: int = 0,
+        pending: Pending | None = None,
+        correction: Correction | None = None,
+        reflect: bool = False,
+    ) -> None:
+        self.algorithm = algorithm
+        self.shape = shape
+        self.state = state
+        self.n_seen = n_seen
+        self.pending = Pending() if pending is None else pending
+        # Found again when they are wanted:
+        self.correction = correction  # what pending rows will do to the state
+        self._flushed: Fitted | None = None  # the same with the pending rows learned
+        self._reflect = reflect  # whether the last pending rows were long
+
+    @classmethod
+    def start(cls, algorithm: Algorithm, shape: Shape) -> Fitted:
+        """Before any row."""
+        return cls(algorithm, shape, algorithm.start(shape))
+
+    def __reduce__(self) -> Any:
+        return Fitted, (self.algorithm, self.shape, self.state, self.n_seen, self.pending)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.shape.n_outputs
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.shape.dtype
+
+    def with_algorithm(self, algorithm: Algorithm) -> Fitted:
+        """With other parameters from now on.
+
+        Raises
+        ------
+        ValueError
+            If a model that has started cannot go on with them.
+        """
+        if algorithm == self.algorithm:
+            return self
+        algorithm.check_continues(self.algorithm)
+        return Fitted(algorithm, self.shape, self.state, self.n_seen, self.pending)
+
+    # Learning
+
+    def _after(self, state: Any, n_seen: int) -> Fitted:
+        reflect = self._reflect if self.correction is None else self.correction.long_rows
+        return Fitted(self.algorithm, self.shape, state, n_seen, reflect=reflect)
+
+    def flushed(self) -> Fitted:
+        """The same with the pending rows learned."""
+        n = self.pending.n
+        if not n:
+            return self
+        flushed = self._flushed
+        if flushed is None:
+            rows = self.pending.rows()
+            state = self.algorithm.learn(self.shape, self.state, rows, self.n_seen - n)
+            self._flushed = flushed = self._after(state, self.n_seen)
+        return flushed
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether no row is pending, or the pending ones have been learned in `flushed`."""
+        return self._flushed is not None or not self.pending.n
+
+    @property
+    def is_due(self) -> bool:
+        """Whether parameters that were set meanwhile count from the next row on.
+
+        They do at the first pending row, and at the one after which the pending ones are learned.
+        """
+        return not self.pending.n or self.pending.n + 1 >= self.shape.pending_rows
+
+    def compact(self) -> Fitted:
+        """The same with the pending rows learned, without what can be computed from the state.
+
+        A copy that was made from the compact state goes on as this one does, to the bit.
+        """
+        flushed = self.flushed()
+        state = self.algorithm.compact(flushed.state)
+        return Fitted(self.algorithm, self.shape, state, self.n_seen)
+
+    def learn(self, rows: Rows) -> Fitted:
+        """After more rows."""
+        if rows.n < self.shape.pending_rows:
+            return self._collected(self.pending.with_rows(rows), rows.n)
+        base = self.flushed()
+        state = self.algorithm.learn(self.shape, base.state, rows, self.n_seen)
+        return base._after(state, self.n_seen + rows.n)
+
+    def learn_all(self, rows: Rows) -> Fitted:
+        """After the rows of a `fit`, for which a choice of ε may cost more."""
+        state = self.algorithm.learn_all(self.shape, self.state, rows)
+        return self._after(state, self.n_seen + rows.n)
+
+    def learn_one(self, h: Array, y: Any) -> Fitted:
+        """After one more row."""
+        if type(y) is np.ndarray and y.shape == (1,):
+            y = y[0]
+        if self.correction is not None:
+            learned = self.learn_predicted(h, y)
+            if learned is not None:
+                return learned
+        elif not self.pending.n:
+            state = self.algorithm.learn_one(self.shape, self.state, h, y)
+            if state is not None:
+                return self._with(state, self.pending, self.n_seen + 1)
+        return self._collected(self.pending.with_one(h, y), 1)
+
+    def learn_predicted(self, h: Array, y: Any) -> Fitted | None:
+        """After one more row, if that was the last to be predicted; None otherwise."""
+        assert self.correction is not None
+        pending = self.correction.learned(self.pending, h, y)
+        # It says itself, when it is asked again, how many pending rows are too many.
+        return None if pending is None else self._with(self.state, pending, self.n_seen + 1)
+
+    def _collected(self, pending: Pending, n: int) -> Fitted:
+        new = self._with(self.state, pending, self.n_seen + n)
+        return new.flushed() if pending.n >= self.shape.pending_rows else new
+
+    def _with(self, state: Any, pending: Pending, n_seen: int) -> Fitted:
+        """With another state or other pending rows; faster than by `__init__`."""
+        new: Fitted = object.__new__(Fitted)
+        new.algorithm, new.shape, new.state = self.algorithm, self.shape, state
+        new.n_seen, new.pending, new._flushed = n_seen, pending, None
+        new.correction, new._reflect = self.correction, self._reflect
+        return new
+
+    def record(self, rows: Rows, *, spread: bool = False) -> tuple[Any, ...]:
+        """After more rows, the prediction of each before it was learned and, with `spread`, its
+        standard deviation."""
+        base, spreads = self.flushed(), []
+        if not spread:
+            look = None
+        else:
+
+            def look(*block: Any) -> None:
+                spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
+
+        state, predicted = self.algorithm.record(self.shape, base.state, rows, self.n_seen, look)
+        new = base._after(state, self.n_seen + rows.n)
+        return (new, predicted, np.concatenate(spreads)) if spread else (new, predicted)
+
+    def with_outputs(self, n_outputs: int, old: Array) -> Fitted:
+        """With more outputs, zero in all rows so far, the present ones at the indices `old`."""
+        state = self.algorithm.with_outputs(self.shape, self.flushed().state, n_outputs, old)
+        shape = replace(self.shape, n_outputs=n_outputs)
+        return Fitted(self.algorithm, shape, state, self.n_seen)
+
+    def unlearn(self, rows: Rows) -> Fitted:
+        """Without some rows that were learned; a ValueError if they cannot be removed."""
+        if rows.n > self.n_seen:
+            raise ValueError(f"got {rows.n} rows to unlearn, but only {self.n_seen} were learned.")
+        state = self.algorithm.unlearn(self.shape, self.flushed().state, rows, self.n_seen)
+        return self._after(state, self.n_seen - rows.n)
+
+    def merge(self, other: Fitted) -> Fitted:
+        """With the rows of another one; a ValueError if it cannot be."""
+        for name, mine, theirs in (
+            ("dtype", self.dtype, other.dtype),
+            ("number of hidden units", self.shape.n_hidden, other.shape.n_hidden),
+            ("number of outputs", self.n_outputs, other.n_outputs),
+        ):
+            if mine != theirs:
+                raise ValueError(
+                    f"other: its {name} is {theirs}, that of this model {mine}; only models that "
+                    "were started alike can be merged."
+                )
+        state = self.algorithm.merge(self.flushed().state, other.flushed().state)
+        if state is None:
+            raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
+        return self._after(state, self.n_seen + other.n_seen)
+
+    # Reading
+
+    def predict_one(self, h: Array) -> Any:
+        """The prediction for one row; a number if there is one output."""
+        correction, pending = self.correction, self.pending
+        if correction is None and not pending.n:
+            predicted = self.algorithm.predict_one(self.shape, self.state, h)
+            if predicted is not None:
+                return predicted
+        if correction is not None:
+            predicted = correction.predict(h, pending)
+            if predicted is not None:
+                return predicted
+        correction = self._look_ahead()
+        if correction is not None:
+            predicted = correction.predict(h, pending)
+            if predicted is not None:
+                return predicted
+        elif pending.n:
+            return self.flushed().predict_one(h)
+        predicted = self.predict(h[None])[0]
+        return predicted if len(predicted) > 1 else predicted[0]
+
+    def _look_ahead(self) -> Correction | None:
+        """What the pending rows will do; None where they must be learned to know it."""
+        correction = self.correction
+        if correction is not None:
+            if correction.follow(self.pending):
+                return correction
+            self._reflect = correction.long_rows
+        self.correction = correction = self.algorithm.correction(
+            self.shape,
+            self.state,
+            self.pending,
+            self.n_seen - self.pending.n,
+            reflect=self._reflect,
+        )
+        return correction
+
+    def weights(self) -> Array:
+        """W after every row seen so far (NumPy), with a row for the intercept first if any."""
+        n = self.pending.n
+        if n:
+            correction = self._look_ahead()
+            W = None if correction is None else correction.weights(self.pending)
+            if W is not None:
+                return self.shape.backend.to_numpy(W)
+        return self.shape.backend.to_numpy(self.algorithm.weights(self.flushed().state))
+
+    def predict(self, H: Array, W: Array | None = None) -> Array:
+        """Predictions for rows (NumPy); `W` are the weights, if they are known already."""
+        b = self.shape.backend
+        W, H = b.asarray(self.weights() if W is None else W), b.asarray(H)
+        if W.shape[0] == self.shape.n_hidden:
+            return b.to_numpy(b.matmul(H, W))
+        return b.to_numpy(b.matmul(H, W[1:, :]) + W[:1, :])
+
+    def spread(self, H: Array) -> Array:
+        """The standard deviation of a new target for each row and output."""
+        return self.algorithm.spread(self.flushed().state, self.shape.backend.asarray(H))
+
+    def leave_out(self, rows: Rows) -> Array:
+        """Predictions for rows that were learned, each as if it alone had not been."""
+        return self.algorithm.leave_out(self.shape, self.flushed().state, rows)
+
+    def root(self) -> State:
+        """The root from which θ, ψ and the loss are read."""
+        return self.algorithm.root(self.flushed().state)
