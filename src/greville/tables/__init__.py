@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .batch import Troubles as Troubles
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
+    from .findings import Finding as Finding
     from .metrics import ClassificationScore as ClassificationScore
     from .metrics import RegressionScore as RegressionScore
     from .model import TableModel as TableModel
@@ -33,6 +34,7 @@ _EXPORTS = {
     "_learner": ("Answers",),
     "_settings": ("solver_names",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
+    "findings": ("Finding",),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "readers.reading": ("Stopped", "find_sources", "read"),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ._values import Values
+from .findings import Finding
 
 # Columns of a table. More would fit into no model file, and take hours.
 MOST_COLUMNS = 50_000
@@ -61,7 +62,8 @@ class Batch:
 
     `numbers` are those of the rows in the source, from 1; `done` is the share of the source that
     was read by the end of them. In a `sparse` one, a column that is not there is missing.
-    `skipped` are the rows that were left out before or among these, and why.
+    `skipped` are the rows that were left out before or among these, and why; `findings` is what
+    the reader has to say about the source.
     """
 
     table: Any
@@ -70,6 +72,7 @@ class Batch:
     done: float
     sparse: bool = False
     skipped: tuple[tuple[int, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
     _values: dict[str, Values] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -1,0 +1,42 @@
+"""What was understood in one of several ways, or not at all: it is said, never passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a table that its owner should know.
+
+    Parameters
+    ----------
+    kind : str
+        A short name of what was found, the same for all tables, such as ``"pandas index"``.
+    message : str
+        One sentence: what was found and what is done with it, or what to do.
+    column : str, optional
+        The column it is about.
+    warning : bool
+        Whether something may be wrong with the table, not only with how it is written.
+    """
+
+    kind: str
+    message: str
+    column: str | None = None
+    warning: bool = False
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "message": self.message,
+            "warning": self.warning,
+        }
+
+
+def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each finding once, in their order."""
+    return tuple(dict.fromkeys(findings))
