@@ -17,6 +17,7 @@ from . import (
     exits,
     forgetting,
     growth,
+    load,
     machine,
     mnist,
     report,
@@ -49,6 +50,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "tables": tables.run,
     "streaming": streaming.run,
     "exits": exits.run,
+    "load": load.run,
 }
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from greville import backend as backends
+from greville import threads
+from greville.backend import scipy
 
 from ..backends import NAMES
 
@@ -105,6 +107,31 @@ def test_gram_matrices_and_their_roots(rng, b, dtype):
     np.testing.assert_allclose(
         np.triu(b.to_numpy(G)), np.triu(H[:, :5].T @ H[:, :5]), atol=1e2 * digits(dtype)
     )
+
+
+def test_roots_of_usual_size_are_made_on_one_thread(rng, monkeypatch):
+    inside, routine = [], scipy._lapack.dpotrf
+
+    def spy(*args, **options):
+        inside.append([pool.num_threads for pool in threads._pools()])
+        return routine(*args, **options)
+
+    monkeypatch.setattr(scipy._lapack, "dpotrf", spy)
+    scipy.ScipyBackend().cholesky(np.asfortranarray(np.eye(300)))
+    assert inside == [[1] * len(threads._pools())]
+
+
+def test_a_root_with_a_ridge_and_memory_to_spare(rng, b):
+    H = rng.normal(size=(20, 6))
+    G = b.add_gram(b.zeros((6, 6), np.float64), b.asarray(H))
+    before = b.to_numpy(G).copy()
+    want = H.T @ H + 0.5 * np.eye(6)
+    for spare in (None, b.zeros((6, 6), np.float64)):
+        R = b.to_numpy(b.root_with_ridge(G, 0.5, spare))
+        np.testing.assert_allclose(R.T @ R, want, atol=1e-12)
+        assert not np.tril(R, -1).any()
+    assert np.array_equal(b.to_numpy(G), before)
+    assert b.root_with_ridge(G, -1e3) is None
 
 
 def test_a_root_over_its_pivots(rng, b):

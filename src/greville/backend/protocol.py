@@ -62,12 +62,14 @@ class Kernels(NamedTuple):
     Attributes
     ----------
     dot : x'y
+    axpy : y + a·x, into y
     gemv : alpha·Ax + beta·y, or A'x with ``trans=1``, for Fortran-ordered A
     into : the function a -> R⁻ᵀa for a root R
     shared : numbers in a matrix from which `gemv` may use several threads
     """
 
     dot: Callable[..., Any]
+    axpy: Callable[..., Any]
     gemv: Callable[..., Any]
     into: Callable[[Array], Callable[[Array], Array]]
     shared: int

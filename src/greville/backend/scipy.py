@@ -35,6 +35,13 @@ _DIAGONAL = 128
 # Operations that are not worth a second thread: two wait for each other on a busy machine.
 _ONE_THREAD = 1e9
 
+# Units from which a root of a Gram matrix is worth a second thread. It is made in many short steps
+# between which threads wait for each other: beside another load on both cores a root took 2 to 5 s
+# on two threads and 0.02 s on one (M = 960), 0.6 to 6 s and 0.5 s (M = 4000). With nothing else
+# running two threads save a third. (How busy the machine is must not decide: bits would depend on
+# it.)
+_THREADED_ROOT = 4096
+
 # Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
 # (A triangular solve with one vector always runs on one.)
 _SHARED = 9216
@@ -43,6 +50,7 @@ _SHARED = 9216
 _LARGE_ROOT = 3000
 
 DOT = {np.dtype("d"): _blas.ddot, np.dtype("f"): _blas.sdot}
+_AXPY = {np.dtype("d"): _blas.daxpy, np.dtype("f"): _blas.saxpy}
 _GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
 _TRSV = {np.dtype("d"): _blas.dtrsv, np.dtype("f"): _blas.strsv}
 
@@ -130,22 +138,26 @@ class ScipyBackend:
         R = self.with_ridge(R, ridge, consume=True)
         if G.dtype != np.float64 or self.parallel is None:
             return self.cholesky(R)
-        found = _unlocked.root_in_place(R)  # G has zeros below its diagonal
+        with _threads_for_root(G):
+            found = _unlocked.root_in_place(R)  # G has zeros below its diagonal
         return R if found and np.isfinite(np.diagonal(R)).all() else None
 
     def gram_of_root(self, R: Array) -> Array:
         # LAPACK multiplies L'L for a lower triangular L, in a third of the operations of a product
         # that knows of one triangle. R is one with its rows and columns in reverse order.
         L = R[::-1, ::-1].copy(order="F")
-        product, _ = _routine(_lapack, "lauum", R)(L, lower=1, overwrite_c=1)
+        with _threads_for_root(R):
+            product, _ = _routine(_lapack, "lauum", R)(L, lower=1, overwrite_c=1)
         return product[::-1, ::-1].copy(order="F")
 
     def cholesky(self, G: Array) -> Array | None:
-        R, info = _routine(_lapack, "potrf", G)(G, lower=0, clean=1, overwrite_a=1)
+        with _threads_for_root(G):
+            R, info = _routine(_lapack, "potrf", G)(G, lower=0, clean=1, overwrite_a=1)
         return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
 
     def pivoted_cholesky(self, G: Array, tol: float) -> tuple[Array, Array]:
-        R, pivots, rank, _ = _routine(_lapack, "pstrf", G)(G, lower=0, tol=tol)
+        with _threads_for_root(G):
+            R, pivots, rank, _ = _routine(_lapack, "pstrf", G)(G, lower=0, tol=tol)
         return np.asfortranarray(np.triu(R[:rank, :rank])), pivots[:rank] - 1
 
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
@@ -154,14 +166,16 @@ class ScipyBackend:
         return _routine(_blas, "trsm", R)(1.0, R, B, trans_a=int(transposed), diag=int(unit))
 
     def inverse_of_gram(self, R: Array) -> Array:
-        inverse, info = _routine(_lapack, "potri", R)(R, lower=0)
+        with _threads_for_root(R):
+            inverse, info = _routine(_lapack, "potri", R)(R, lower=0)
         if info == 0 and np.isfinite(inverse).all():
             return inverse + np.triu(inverse, 1).T
         half = _scipy.pinv(R, check_finite=False)
         return self.matmul(half, half.T)
 
     def trace_of_inverse(self, R: Array) -> float:
-        inverse, info = _routine(_lapack, "trtri", R)(R, lower=0)
+        with _threads_for_root(R):
+            inverse, info = _routine(_lapack, "trtri", R)(R, lower=0)
         return float(np.einsum("ij,ij->", inverse, inverse)) if info == 0 else float("inf")
 
     def condition(self, R: Array) -> float:
@@ -204,7 +218,7 @@ class ScipyBackend:
         # a third of the operations of M rows.
         n, R, Z = len(R), R.copy(order="F"), Z.copy(order="F")
         left = np.zeros_like(Z) if targets is None else targets.copy()
-        with one_thread if n < self.tuning.wide else nullcontext():
+        with self.few_threads(0 if n < self.tuning.wide else np.inf):
             for start in range(0, n, _DIAGONAL):
                 stop = min(n, start + _DIAGONAL)
                 rows = np.zeros((stop - start, n - start), R.dtype)
@@ -242,7 +256,8 @@ class ScipyBackend:
 
     def svd(self, A: Array) -> tuple[Array, Array, Array]:
         try:
-            return _scipy.svd(A, full_matrices=False, check_finite=False)
+            with _threads_for_root(A):
+                return _scipy.svd(A, full_matrices=False, check_finite=False)
         except np.linalg.LinAlgError:  # slower, and always converges
             return _scipy.svd(A, full_matrices=False, check_finite=False, lapack_driver="gesvd")
 
@@ -258,6 +273,11 @@ class ScipyBackend:
     @property
     def parallel(self) -> Any:
         return _unlocked if _unlocked.available() else None
+
+
+def _threads_for_root(A: Array) -> AbstractContextManager[Any]:
+    """A context for LAPACK routines of many short steps on a matrix of this size."""
+    return one_thread if min(A.shape) < _THREADED_ROOT else nullcontext()
 
 
 def _appended(R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
@@ -283,6 +303,6 @@ def _unit(v: Array) -> Array:
 
 
 _KERNELS = {
-    dtype: Kernels(DOT[dtype], _GEMV[dtype], _into_coordinates, _SHARED)
+    dtype: Kernels(DOT[dtype], _AXPY[dtype], _GEMV[dtype], _into_coordinates, _SHARED)
     for dtype in (np.dtype("d"), np.dtype("f"))
 }

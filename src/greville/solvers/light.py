@@ -48,7 +48,10 @@ class LightAlgorithm(Algorithm):
         dot = kernels.dot
         per_d = 1 / (1 / self.gain + dot(h, h))  # eq. (27)
         if state.shape[1] == 1:
-            return state + (per_d * (float(y) - dot(h, state[:, 0])) * h)[:, None]  # eq. (28)
+            new = state.copy()
+            w = new.ravel()  # the same memory
+            kernels.axpy(h, w, a=per_d * (float(y) - dot(h, w)))  # eq. (28)
+            return new
         return state + np.multiply.outer(h, per_d * (y - h @ state))
 
     def predict_one(self, shape: Shape, state: Array, h: Array) -> Any:
