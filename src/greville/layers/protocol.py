@@ -131,8 +131,9 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         if sparse.issparse(weights):
             h = weights.T @ x
         else:
-            _, gemv, _, shared = _kernels(x.dtype)
-            if weights.size < shared or weights.size > _WORTH_TWO_THREADS:
+            kernels = _kernels(x.dtype)
+            gemv = kernels.gemv
+            if weights.size < kernels.shared or weights.size > _WORTH_TWO_THREADS:
                 h = gemv(1.0, weights.T, x)
             else:
                 with one_thread:
