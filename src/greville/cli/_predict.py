@@ -147,7 +147,7 @@ def score(
 
         greville score model.greville stream.csv --prequential --json
     """
-    from ..tables import ClassificationScore, RegressionScore, find_sources, read
+    from ..tables import ClassificationScore, RegressionScore, add_scores, find_sources, read
 
     how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
@@ -165,7 +165,7 @@ def score(
                     left_out += len(use) - int(use.sum())
                     found.add(answers.target[use], answers.prediction[use])
             else:
-                left_out += _add(found, known, batch, troubles, classes)
+                left_out += add_scores(found, known, batch, troubles)
             rows += len(batch)
             advance(batch, rows)
     if not found.n:
@@ -201,20 +201,6 @@ def _usable(answers: Any) -> Any:
     use = answers.known.copy()
     use[list(answers.wrong)] = False
     return use & np.array([p is not None and p == p for p in answers.prediction])  # noqa: PLR0124
-
-
-def _add(found: Any, model: Any, batch: Any, troubles: Any, classes: bool) -> int:
-    """Count a batch; how many of its rows have no target."""
-    y, there, wrong = model.targets(batch)
-    answers = model.answers(batch, proba=classes, std=not classes and model.says_how_sure)
-    wrong = answers.wrong | wrong
-    troubles.count_skipped(batch)
-    troubles.meet_rows(batch, wrong)
-    use = there.copy()
-    use[list(wrong)] = False
-    more = answers.proba if classes else answers.std
-    found.add(y[use], answers.prediction[use], None if more is None else more[use])
-    return int((~there).sum())
 
 
 _MEASURES = {

@@ -66,6 +66,10 @@ def train(
     every: Annotated[
         int, typer.Option(min=1, help="Rows between two checkpoints, at least.")
     ] = 1_000_000,
+    test: Annotated[
+        float,
+        typer.Option(help="The share of rows to hold out, and to see at the end how good it is."),
+    ] = 0.0,
     reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -93,10 +97,10 @@ def train(
     _check_paths(output, checkpoint)
     with locked(checkpoint), locked(resume if output == resume else None):
         base = _base(target, resume, like, settings)
-        run = _start(data, reading, settings, base, output, checkpoint)
+        run = _start(data, reading, settings, base, output, checkpoint, test)
         if run is not None:
             before, seconds = run.rows, _learn(run, every, quiet)
-            _report(run, run.rows - before, seconds, as_json, quiet)
+            _report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
 
 
 @dataclass
@@ -120,6 +124,8 @@ class _Run:
     output: Path
     checkpoint: Path | None
     fingerprint: str
+    holdout: Any
+    score: Any
     rows: int = 0
     saved: int = 0
 
@@ -150,15 +156,30 @@ def _start(
     base: _Base,
     output: Path,
     checkpoint: Path | None,
+    test: float,
 ) -> _Run | None:
     """A run from its beginning, or from its checkpoint; None if it has ended before."""
-    from ..tables import find_sources
+    from ..tables import Holdout, TrainingScore, find_sources
 
     how, troubles = reading.reading(), reading.troubles()
     sources = find_sources(data)
     check_apart(output, sources)
+    holdout = Holdout(test)
+    if test and any(source.path is None for source in sources):
+        raise UserError("--test: a pipe cannot be read twice; write it to a file first.")
+    settings = {**settings, "test": test} if test else settings
     fingerprint = _fingerprint(sources, how, base.identity, settings, str(reading.on_error))
-    run = _Run(sources, how, base.model, troubles, output, checkpoint, fingerprint)
+    run = _Run(
+        sources,
+        how,
+        base.model,
+        troubles,
+        output,
+        checkpoint,
+        fingerprint,
+        holdout,
+        TrainingScore(),
+    )
     if checkpoint is None or not checkpoint.exists():
         return run
     if not _restore(run, checkpoint, base):
@@ -177,9 +198,11 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
         try:
             batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)
             with closing(batches):
-                for chunk in in_chunks(batches, _ROWS_PER_UPDATE, skip=run.rows):
+                kept = run.holdout.learned(batches)
+                for chunk in in_chunks(kept, _ROWS_PER_UPDATE, skip=run.rows):
                     with stop.at_once():
                         learned, met = run.model.twin(), run.troubles.copy()
+                        run.score.before_learning(learned, chunk)
                         learned.learn(chunk, met)
                         compact(learned)  # as a checkpoint does: it changes no bit then
                     run.model, run.troubles = learned, met
@@ -261,6 +284,47 @@ def _restore(run: _Run, checkpoint: Path, base: _Base) -> bool:
     )
 
 
+def _scored(run: _Run, quiet: bool) -> dict[str, Any] | None:
+    """How good the model is: on the rows that were held out, or from the pass itself."""
+    from ..tables import read, score_rows
+
+    if not run.holdout.share:
+        found: dict[str, Any] | None = run.score.summary(run.model)
+        return found
+    batches = read(run.sources, run.how, run.troubles, run.model.needed)
+    with closing(batches), rows_bar(quiet, "testing", run.sources) as advance:
+
+        def shown() -> Any:
+            rows = 0
+            for batch in run.holdout.held_out(batches):
+                rows += len(batch)
+                advance(batch, rows)
+                yield batch
+
+        scores: dict[str, Any] = score_rows(run.model, shown(), run.troubles.copy())
+    return scores
+
+
+def _in_words(scores: dict[str, Any], target: str) -> str:
+    """The scores in one sentence."""
+    rows = counted(scores["rows"], "row")
+    where = {
+        "leave-one-out": f"Leave-one-out, {rows}",
+        "held out": f"On {rows} that were held out",
+        "before learning": f"On {rows}, each chunk before it was learned",
+    }[scores["how"]]
+    if "accuracy" in scores:
+        return (
+            f"{where}: accuracy {scores['accuracy']:.3g}; always the most frequent class would be "
+            f"right in {scores['most_frequent_class']:.3g}."
+        )
+    r2 = "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
+    return (
+        f"{where}: RMSE {scores['rmse']:.4g}; always the mean of {target!r} would have "
+        f"{scores['target_std']:.4g}{r2}."
+    )
+
+
 def _check_learned(model: Any) -> None:
     if model.n_rows == 0:
         raise UserError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
@@ -271,7 +335,14 @@ def _check_learned(model: Any) -> None:
         )
 
 
-def _report(run: _Run, rows: int, seconds: float, as_json: bool, quiet: bool) -> None:
+def _report(
+    run: _Run,
+    rows: int,
+    seconds: float,
+    scores: dict[str, Any] | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     model, output, troubles = run.model, run.output, run.troubles
     summary = {
         "model": str(output),
@@ -287,6 +358,7 @@ def _report(run: _Run, rows: int, seconds: float, as_json: bool, quiet: bool) ->
         "solver": model.settings["solver"],
         "seconds": round(seconds, 3),
         "rows_per_second": round(rows / seconds) if seconds > 0 else None,
+        "score": scores,
     }
     if as_json:
         show_json(summary)
@@ -311,4 +383,8 @@ def _report(run: _Run, rows: int, seconds: float, as_json: bool, quiet: bool) ->
         f"{summary['units']} hidden units in {seconds:.1f} s "
         f"({summary['rows_per_second']:,} rows/s)."
     )
+    if scores is None:
+        say("How good it is was not measured: pass --test 0.2 to hold rows out.")
+    else:
+        say(_in_words(scores, model.target))
     say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from .batch import Troubles as Troubles
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
+    from .evaluation import Holdout as Holdout
+    from .evaluation import TrainingScore as TrainingScore
+    from .evaluation import add_scores as add_scores
+    from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
     from .metrics import ClassificationScore as ClassificationScore
     from .metrics import RegressionScore as RegressionScore
@@ -34,6 +38,7 @@ _EXPORTS = {
     "_learner": ("Answers",),
     "_settings": ("solver_names",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
+    "evaluation": ("Holdout", "TrainingScore", "add_scores", "score_rows"),
     "findings": ("Finding",),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),

@@ -168,6 +168,24 @@ class Learner:
             return Answers(predicted, wrong, std=spread)
         return Answers(self.estimator.predict(X), wrong)
 
+    def leave_out(self, batch: Batch) -> Answers:
+        """Predictions for rows that were learned, each as if it alone had not been."""
+        rows = self.read(batch)
+        use, known = rows.usable, self.no_predictions(len(batch))
+        answers = Answers(known, rows.wrong, target=rows.y, known=use)
+        if self.estimator is None or not use.any():
+            answers.known = np.zeros(len(batch), bool)
+            return answers
+        X, y = rows.X[use], rows.y[use]
+        if self.target.task == CLASSIFICATION:
+            proba = self.estimator.loo_predict(X, y, method="predict_proba")
+            answers.prediction[use] = self.estimator.classes_[proba.argmax(axis=1)]
+            answers.proba = np.zeros((len(batch), proba.shape[1]))
+            answers.proba[use] = proba
+        else:
+            answers.prediction[use] = self.estimator.loo_predict(X, y)
+        return answers
+
     def unlearn(self, batch: Batch, troubles: Troubles) -> int:
         """Remove rows learned earlier; how many."""
         rows = self._checked(batch, troubles)

@@ -103,6 +103,11 @@ class Batch:
         skipped = tuple(each for each in self.skipped if first < each[0] < last)
         return replace(self, table=rows, numbers=numbers, skipped=skipped)
 
+    def filter(self, chosen: NDArray[np.bool_]) -> Self:
+        """Only some of the rows."""
+        table = self.table.filter(pa.array(chosen))
+        return replace(self, table=table, numbers=self.numbers[chosen])
+
     def where(self, row: int) -> str:
         """The name of a row in a message."""
         return f"{self.source}, row {self.numbers[row]:,}"

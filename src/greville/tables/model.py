@@ -160,6 +160,11 @@ class TableModel:
         """Whether predictions come with standard deviations."""
         return self.task == REGRESSION and make_solver(self.settings).capabilities.tells_spread
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows that were learned can be predicted as if they had not been."""
+        return make_solver(self.settings).capabilities.leaves_out
+
     # Learning
 
     def learn(self, table: Any, troubles: Troubles | None = None) -> Self:
@@ -204,6 +209,13 @@ class TableModel:
     def answers(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predictions for a batch, and what goes with them."""
         return self._settled_learner().predict(batch, std=std, proba=proba)
+
+    def leave_out(self, batch: Batch) -> Answers:
+        """Predictions for rows that were learned, each as if it alone had not been.
+
+        A ValueError if a row determines its own prediction, as with fewer rows than units it may.
+        """
+        return self._settled_learner().leave_out(batch)
 
     def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """The targets of a batch, which are there, and what is wrong with the others."""

@@ -1,0 +1,136 @@
+"""How good a model is, from the pass in which it learns, or on rows that were held out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._first import FirstRows
+from .batch import Batch, TableError, Troubles
+from .metrics import ClassificationScore, RegressionScore
+from .model import TableModel
+from .target import CLASSIFICATION
+
+# Rows that are left out, one at a time, to see how good a model is.
+_ROWS_LEFT_OUT = 4096
+
+
+class Holdout:
+    """Rows that are held out of learning: a share of them, by their number alone.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to below 1.
+    """
+
+    def __init__(self, share: float) -> None:
+        if not 0 <= share < 1:
+            raise TableError(
+                f"test={share}: pass a share of the rows, at least 0 and below 1.", argument="test"
+            )
+        self.share = share
+
+    def learned(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The rows that are to be learned."""
+        return self._part(batches, held_out=False)
+
+    def held_out(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The other rows."""
+        return self._part(batches, held_out=True)
+
+    def _part(self, batches: Iterable[Batch], *, held_out: bool) -> Iterator[Batch]:
+        number = 0
+        for batch in batches:
+            chosen = _uniform(number, len(batch)) < self.share
+            number += len(batch)
+            yield batch.filter(chosen == held_out) if self.share else batch
+
+
+def _uniform(first: int, n: int) -> NDArray[np.float64]:
+    """A number from 0 to 1 for each of n row numbers: the same for the same (splitmix64)."""
+    z = (np.arange(first, first + n, dtype=np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64
+
+
+class TrainingScore:
+    """Scores a model while it learns.
+
+    Where rows can be left out exactly, that is done at the end for some of them, at equal distances
+    over all rows. With other solvers every chunk but the first is predicted before it is learned.
+    """
+
+    def __init__(self) -> None:
+        self._rows = FirstRows()
+        self._every, self._seen = 1, 0
+        self._found: Any = None
+
+    def before_learning(self, model: TableModel, chunk: Sequence[Batch]) -> None:
+        """Look at a chunk that the model has not learned yet."""
+        if not model.leaves_out:
+            if model.estimator is not None:
+                self._found = self._found or _empty_score(model)
+                for batch in chunk:
+                    add_scores(self._found, model, batch, Troubles(skip=True))
+            return
+        for batch in chunk:
+            places = np.zeros(len(batch), bool)
+            places[-self._seen % self._every :: self._every] = True
+            self._seen += len(batch)
+            self._rows = self._rows.with_batch(batch.filter(places), lambda name: True)
+            while self._rows.n > _ROWS_LEFT_OUT:
+                self._rows = self._rows.without(range(1, self._rows.n, 2))
+                self._every *= 2
+
+    def summary(self, model: TableModel) -> dict[str, Any] | None:
+        """What the scores are, once the model has learned all; None if there are none."""
+        how = "before learning"
+        if model.leaves_out and self._rows.n:
+            how = "leave-one-out"
+            try:
+                answers = model.leave_out(self._rows.batch())
+            except ValueError:  # rows determine their own predictions
+                return None
+            self._found, use = _empty_score(model), answers.known
+            assert use is not None
+            assert answers.target is not None
+            proba = None if answers.proba is None else answers.proba[use]
+            self._found.add(answers.target[use], answers.prediction[use], proba)
+        if self._found is None or not self._found.n:
+            return None
+        return {"how": how, **self._found.summary()}
+
+
+def score_rows(model: TableModel, batches: Iterable[Batch], troubles: Troubles) -> dict[str, Any]:
+    """The scores of a model on rows that have a target."""
+    found = _empty_score(model)
+    for batch in batches:
+        add_scores(found, model, batch, troubles)
+    if not found.n:
+        raise TableError(f"no row that was held out has a value of {model.target!r}.")
+    return {"how": "held out", **found.summary()}
+
+
+def _empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
+    classes = model.task == CLASSIFICATION
+    return ClassificationScore(model.classes) if classes else RegressionScore()
+
+
+def add_scores(found: Any, model: TableModel, batch: Batch, troubles: Troubles) -> int:
+    """Count the predictions for a batch; how many of its rows have no target."""
+    classes = model.task == CLASSIFICATION
+    y, there, wrong = model.targets(batch)
+    answers = model.answers(batch, proba=classes, std=not classes and model.says_how_sure)
+    wrong = answers.wrong | wrong
+    troubles.count_skipped(batch)
+    troubles.meet_rows(batch, wrong)
+    use = there.copy()
+    use[list(wrong)] = False
+    more = answers.proba if classes else answers.std
+    found.add(y[use], answers.prediction[use], None if more is None else more[use])
+    return int((~there).sum())
