@@ -320,9 +320,14 @@ def _in_words(scores: dict[str, Any], target: str) -> str:
         )
     r2 = "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
     return (
-        f"{where}: RMSE {scores['rmse']:.4g}; always the mean of {target!r} would have "
-        f"{scores['target_std']:.4g}{r2}."
+        f"{where}: RMSE {_plain(scores['rmse'])}; always the mean of {target!r} would have "
+        f"{_plain(scores['target_std'])}{r2}."
     )
+
+
+def _plain(number: float) -> str:
+    """Four digits, and no exponent where it is not needed."""
+    return f"{number:,.0f}" if 1e4 <= number < 1e9 else f"{number:.4g}"
 
 
 def _check_learned(model: Any) -> None:
