@@ -73,7 +73,7 @@ class TrainingScore:
     def before_learning(self, model: TableModel, chunk: Sequence[Batch]) -> None:
         """Look at a chunk that the model has not learned yet."""
         if not model.leaves_out:
-            if model.estimator is not None:
+            if model.n_rows > 0:
                 self._found = self._found or _empty_score(model)
                 for batch in chunk:
                     add_scores(self._found, model, batch, Troubles(skip=True))
