@@ -14,6 +14,7 @@ from ._learner import Learner
 from ._state import State
 from ._values import LARGEST
 from .batch import Batch
+from .findings import Finding
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target
 
@@ -22,6 +23,7 @@ FIELDS = {
     "task": nothing | choice(REGRESSION, CLASSIFICATION),
     "kept": nothing | choice("number", "text", "integer", "flag"),
     "columns": nothing | json,
+    "findings": json,
     "estimator": nothing | known(ELMRegressor, ELMClassifier),
     "first": nothing | known(Warmup),
     "stale": flag,
@@ -38,6 +40,7 @@ def to_fields(state: State) -> dict[str, Any]:
         "task": None if learner is None else learner.target.task,
         "kept": None if learner is None else learner.target.kind,
         "columns": None if learner is None else learner.schema.as_list(),
+        "findings": [] if learner is None else [f.as_dict() for f in learner.schema.findings],
         "estimator": None if learner is None else learner.estimator,
         "first": state.warmup,
         "stale": state.stale,
@@ -64,7 +67,9 @@ def from_fields(settings: dict[str, Any], fields: dict[str, Any]) -> State:
     require(fits, "the task and the kind of the targets do not go together")
     target = Target(settings["target"], task, fields["kept"])
     n_first = length if warmup is None else warmup.n
-    learner = Learner(settings, Schema.from_list(columns), target, n_first)
+    require(isinstance(fields["findings"], list), "the findings are not a list")
+    schema = Schema.from_list(columns, [Finding.from_dict(entry) for entry in fields["findings"]])
+    learner = Learner(settings, schema, target, n_first)
     learner.estimator = estimator
     learner.n_rows, learner.n_without_target = fields["n_rows"], fields["n_without_target"]
     return State(settings, warmup, fields["stale"], learner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,15 @@ class Finding:
             "message": self.message,
             "warning": self.warning,
         }
+
+    @classmethod
+    def from_dict(cls, entry: Any) -> Self:
+        """What `as_dict` gave; a ValueError for anything else."""
+        types = {"kind": str, "column": (str, type(None)), "message": str, "warning": bool}
+        fits = isinstance(entry, dict) and entry.keys() == types.keys()
+        if not fits or not all(isinstance(entry[key], type_) for key, type_ in types.items()):
+            raise ValueError("a finding: its parts are not those of one.")
+        return cls(**entry)
 
 
 def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:

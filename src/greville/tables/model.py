@@ -16,6 +16,7 @@ from ._learner import NOTHING_LEARNED, Answers, Learner
 from ._settings import checked, make_solver
 from ._state import State
 from .batch import Batch, TableError, Troubles, batches_of
+from .findings import Finding
 from .schema import Schema
 from .target import REGRESSION
 
@@ -123,6 +124,11 @@ class TableModel:
         if self._state.learner is None:
             raise TableError(NOTHING_LEARNED)
         return self._state.learner.schema
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the first rows have shown that the owner of the table should know."""
+        return () if self._state.learner is None else self._state.learner.schema.findings
 
     @property
     def schema_may_change(self) -> bool:

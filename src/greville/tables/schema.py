@@ -9,6 +9,7 @@ import numpy as np
 
 from ._values import Floats, UnknownType, Values
 from .batch import Batch, TableError, listed
+from .findings import Finding
 from .kinds import KINDS, Column, fit_column
 
 
@@ -19,10 +20,13 @@ class Schema:
     ----------
     columns : sequence of Column
         In the order of their inputs.
+    findings : sequence of Finding
+        What the first rows have shown that the owner of the table should know.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], findings: Sequence[Finding] = ()) -> None:
         self.columns = list(columns)
+        self.findings = tuple(findings)
         self.used = [column for column in self.columns if column.inputs]
         self.names = [column.name for column in self.used]
         self.inputs = [name for column in self.used for name in column.inputs]
@@ -36,13 +40,13 @@ class Schema:
         return [column.as_dict() for column in self.columns]
 
     @classmethod
-    def from_list(cls, columns: Any) -> Schema:
+    def from_list(cls, columns: Any, findings: Sequence[Finding] = ()) -> Schema:
         """What `as_list` gave; an exception for anything else."""
         found = []
         for entry in columns:
             settings = dict(entry)
             found.append(KINDS[settings.pop("kind")].from_dict(settings))
-        return cls(found)
+        return cls(found, findings)
 
     def check_columns(self, batch: Batch) -> None:
         """Raise a TableError for columns that a table does not have.
