@@ -91,7 +91,11 @@ def with_options(error: Exception) -> str:
 
     if not isinstance(error, TableError):
         return str(error)
-    return "--" * (error.argument is not None) + error.message + error.advice(_as_option)
+    message = error.message
+    if error.argument is not None:
+        option = error.argument.replace("_", "-")
+        message = f"--{option}{message.removeprefix(error.argument)}"
+    return message + error.advice(_as_option)
 
 
 def _as_option(argument: str, value: Any) -> str:

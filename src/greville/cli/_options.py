@@ -132,6 +132,23 @@ class ModelOptions:
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns of numbers that are names, such as codes.")
     ] = None
+    decimal: Annotated[
+        str | None, typer.Option(help="The decimal mark of numbers, where it can be a comma.")
+    ] = None
+    thousands: Annotated[
+        str | None, typer.Option(help="The mark between thousands: a comma, a point, a space, '.")
+    ] = None
+    na: Annotated[
+        list[str] | None,
+        typer.Option("--na", help="A value that stands for a missing one; may be repeated."),
+    ] = None
+    date_format: Annotated[
+        str | None,
+        typer.Option(
+            "--date-format",
+            help="How dates are written: %d/%m/%Y, seconds, milliseconds (since 1970), ...",
+        ),
+    ] = None
 
     def settings(self, task: str) -> dict[str, Any]:
         """The same as the parameters of a `TableModel`."""
@@ -146,6 +163,10 @@ class ModelOptions:
             "features": names(self.features) or None,
             "ignore": names(self.ignore),
             "categorical": names(self.categorical),
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+            "na": list(self.na or ()),
+            "date_format": self.date_format,
         }
 
 
@@ -222,4 +243,5 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
     }
     for name, value in settings.items():
         if value and value not in usual.get(name, ()):
-            raise UserError(f"--{name}: {base} has settings of its own; leave it out.")
+            option = name.replace("_", "-")
+            raise UserError(f"--{option}: {base} has settings of its own; leave it out.")

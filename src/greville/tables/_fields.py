@@ -15,6 +15,7 @@ from ._state import State
 from ._values import LARGEST
 from .batch import Batch
 from .findings import Finding
+from .numerals import Numerals
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target
 
@@ -22,6 +23,7 @@ FIELDS = {
     "settings": json,
     "task": nothing | choice(REGRESSION, CLASSIFICATION),
     "kept": nothing | choice("number", "text", "integer", "flag"),
+    "numerals": nothing | json,
     "columns": nothing | json,
     "findings": json,
     "estimator": nothing | known(ELMRegressor, ELMClassifier),
@@ -39,6 +41,7 @@ def to_fields(state: State) -> dict[str, Any]:
         "settings": state.settings,
         "task": None if learner is None else learner.target.task,
         "kept": None if learner is None else learner.target.kind,
+        "numerals": None if learner is None else learner.target.numerals.as_dict(),
         "columns": None if learner is None else learner.schema.as_list(),
         "findings": [] if learner is None else [f.as_dict() for f in learner.schema.findings],
         "estimator": None if learner is None else learner.estimator,
@@ -65,7 +68,8 @@ def from_fields(settings: dict[str, Any], fields: dict[str, Any]) -> State:
         return State(settings, warmup, fields["stale"])
     fits = (fields["kept"] == "number") == (task == REGRESSION)
     require(fits, "the task and the kind of the targets do not go together")
-    target = Target(settings["target"], task, fields["kept"])
+    numerals = Numerals.from_dict(fields["numerals"])
+    target = Target(settings["target"], task, fields["kept"], numerals)
     n_first = length if warmup is None else warmup.n
     require(isinstance(fields["findings"], list), "the findings are not a list")
     schema = Schema.from_list(columns, [Finding.from_dict(entry) for entry in fields["findings"]])

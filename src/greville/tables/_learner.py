@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ._first import FirstRows
 from ._settings import make_estimator
 from .batch import Batch, TableError, Troubles
+from .recognition import Asked
 from .schema import Schema
-from .target import CLASSIFICATION, REGRESSION, Target, check_target
+from .target import CLASSIFICATION, REGRESSION, Target, check_target, recognised_target
 
 # Classes of a target. Time and memory grow with their number.
 MOST_CLASSES = 10_000
@@ -84,14 +85,18 @@ class Learner:
     @classmethod
     def fit_schema(cls, settings: dict[str, Any], first: FirstRows) -> tuple[Self, Batch]:
         """One that knows what the columns of the first rows are; and these rows as a batch."""
-        batch, name = first.batch(), settings["target"]
+        batch, name = first.batch().with_gaps(settings["na"]), settings["target"]
         check_target(batch, name)
         columns = {other: batch.values(other) for other in first.columns if other != name}
-        schema = Schema.fit(columns, settings["categorical"])
+        asked = Asked.of(settings)
+        schema = Schema.fit(columns, settings["categorical"], settings["features"] or (), asked)
         if not schema.inputs:
             what = "; ".join(f"{c.name!r} is {c.description()}" for c in schema.columns)
             raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
-        target = Target.fit(name, batch.values(name), settings["task"])
+        values = batch.values(name)
+        written = recognised_target(name, values, asked)
+        target = Target.fit(name, values, settings["task"], written)
+        schema = Schema(schema.columns, [*target.findings(written), *schema.findings])
         return cls(settings, schema, target, first.n), batch
 
     def copy(self) -> Self:
@@ -116,6 +121,7 @@ class Learner:
 
     def read(self, batch: Batch) -> EncodedRows:
         """The rows of a batch as the estimator takes them."""
+        batch = batch.with_gaps(self.settings["na"])
         X, wrong = self.schema.encode(batch)
         y, known, wrong_targets = self.target.read(batch)
         return EncodedRows(X, y, known, wrong_targets | wrong)
@@ -155,7 +161,7 @@ class Learner:
 
     def predict(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predictions for a batch, and what goes with them."""
-        X, wrong = self.schema.encode(batch)
+        X, wrong = self.schema.encode(batch.with_gaps(self.settings["na"]))
         if self.estimator is None:
             raise TableError(NOTHING_LEARNED)
         X[list(wrong)] = 0

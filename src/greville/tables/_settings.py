@@ -29,8 +29,29 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     for key in ("features", "ignore", "categorical"):
         for name in settings[key] or ():
             _check_text(key, name)
+    _check_writing(settings)
     make_solver(settings)
     return settings
+
+
+def _check_writing(settings: dict[str, Any]) -> None:
+    """Raise a TableError for marks or formats that cannot be."""
+    from . import dates
+    from .numerals import DECIMALS, THOUSANDS
+
+    for key, choices in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
+        if settings[key] is not None and settings[key] not in choices:
+            raise _wrong(key, settings[key], f"choose one of {' '.join(map(repr, choices))}.")
+    if settings["decimal"] is not None and settings["decimal"] == settings["thousands"]:
+        raise _wrong("thousands", settings["thousands"], "it is the decimal mark, too.")
+    for value in settings["na"]:
+        if not isinstance(value, str):
+            raise _wrong("na", value, "pass a list of texts, such as '-999'.")
+    if settings["date_format"] is not None:
+        try:
+            dates.check_format(settings["date_format"])
+        except (ValueError, TypeError) as error:
+            raise _wrong("date_format", settings["date_format"], str(error)) from error
 
 
 def solver_names() -> list[str]:

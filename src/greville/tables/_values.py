@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from . import dates
+from .numerals import PLAIN, Numerals, normal
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,8 +40,12 @@ _MICROSECONDS_A_DAY = 86_400e6
 # Up to here every whole number is a float; beyond there numbers are too large to be squared.
 EXACT, LARGEST = 2**53, 1e100
 
-# What stands for a missing value among numbers, dates, true and false.
+# What stands for a missing value among numbers, dates, true and false; and what some people write
+# for one, which is said where it is found.
 _MISSING = ["NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?"]
+_WORDS = ["missing", "unknown", "n.a.", "undefined", "not available", "nil", "empty", "blank"]
+_SIGNS = ["-", "--", "---", ".", "..", "...", "–", "—", "*", "#VALUE!", "#DIV/0!", "#REF!", "#NA"]
+GAPS = [*_SIGNS, *(form(word) for word in _WORDS for form in (str, str.upper, str.capitalize))]
 
 
 class UnknownType(ValueError):
@@ -102,10 +110,13 @@ class Values:
     ----------
     column : Arrow array
         An `UnknownType` is raised if it is of none of the types that can be used.
+    na : sequence of str
+        Values that stand for a missing one, besides the usual ones.
     """
 
-    def __init__(self, column: Any) -> None:
-        self.plain = plain(column)
+    def __init__(self, column: Any, na: Sequence[str] = ()) -> None:
+        self.plain = _without(plain(column), na) if na else plain(column)
+        self._parsed: dict[Any, tuple[Floats, Mask]] = {}
 
     def __len__(self) -> int:
         return len(self.plain)
@@ -119,20 +130,51 @@ class Values:
         if type_ != TEXT:
             kind = {FLAG: "flag", TIME: "time"}.get(type_, "vector")
             return "empty" if self.plain.null_count == len(self) else kind
-        n = len(self) - self._trimmed.null_count
+        n = len(self) - self.trimmed.null_count
         if not n:
             return "empty"
-        slips = _SHARE_OF_SLIPS * n if n >= _VALUES_WITH_SLIPS else 0.0
         for kind in ("number", "flag", "time"):
-            if self.parsed(kind)[1].sum() <= slips:
+            if self.parsed(kind)[1].sum() <= self.slips:
                 return kind
         return "text"
+
+    @property
+    def slips(self) -> float:
+        """How many of the values of a column of text may be wrong."""
+        n = len(self) - self.trimmed.null_count
+        return _SHARE_OF_SLIPS * n if n >= _VALUES_WITH_SLIPS else 0.0
 
     def parsed(self, kind: str) -> tuple[Floats, Mask]:
         """The values as numbers, flags or times."""
         if kind == "number":
             return self.numbers
         return self.flags if kind == "flag" else self.days
+
+    def numbers_as(self, numerals: Numerals) -> tuple[Floats, Mask]:
+        """Numbers as they are written in this column."""
+        if numerals == PLAIN:
+            return self.numbers
+        if numerals not in self._parsed:
+            if self.plain.type == TEXT and not numerals.is_plain:
+                values, wrong = _bounded(*numerals.parsed(self.trimmed))
+            else:
+                values, wrong = self.numbers
+            gaps = np.isin(values, numerals.gaps)
+            self._parsed[numerals] = np.where(gaps, math.nan, values), wrong
+        return self._parsed[numerals]
+
+    def days_as(self, format: str) -> tuple[Floats, Mask]:
+        """Days since 1970 of times in this format."""
+        if format == dates.ISO or self.plain.type in (TIME, FLAG, VECTOR):
+            return self.days
+        if format not in self._parsed:
+            if format in dates.PER_DAY:
+                numbers, wrong = self.numbers
+                self._parsed[format] = numbers / dates.PER_DAY[format], wrong
+            else:
+                text = self.trimmed if self.plain.type == TEXT else self.text
+                self._parsed[format] = dates.parsed(text, format)
+        return self._parsed[format]
 
     @cached_property
     def numbers(self) -> tuple[Floats, Mask]:
@@ -142,10 +184,7 @@ class Values:
             values, wrong = _with_nan(pc.cast(self.plain, NUMBER)), self._none_wrong()
         else:
             return self._all_wrong()
-        large = np.abs(values) > LARGEST  # infinite ones too
-        if large.any():
-            return np.where(large, math.nan, values), wrong | large
-        return values, wrong
+        return _bounded(values, wrong)
 
     @cached_property
     def flags(self) -> tuple[Floats, Mask]:
@@ -157,7 +196,7 @@ class Values:
             values = _with_nan(column)
             return values, ~(np.isnan(values) | (values == 0) | (values == 1))
         if column.type == TEXT:
-            known = pc.utf8_lower(self._trimmed)
+            known = pc.utf8_lower(self.trimmed)
             values = np.array(
                 [math.nan if v is None else _FLAGS.get(v, math.inf) for v in known.to_pylist()]
             )
@@ -216,10 +255,11 @@ class Values:
         return np.where(wrong[:, None], 0.0, values), wrong
 
     @cached_property
-    def _trimmed(self) -> Any:
+    def trimmed(self) -> Any:
         """Text without spaces around it, and null where it stands for a missing value."""
         trimmed = pc.utf8_trim_whitespace(self.plain)
-        return pc.if_else(pc.is_in(trimmed, value_set=pa.array(["", *_MISSING])), None, trimmed)
+        gaps = pa.array(["", *_MISSING, *GAPS])
+        return pc.if_else(pc.is_in(trimmed, value_set=gaps), None, trimmed)
 
     def _none_wrong(self) -> Mask:
         return np.zeros(len(self), bool)
@@ -232,23 +272,41 @@ class Values:
         """Text as numbers, all at once if all are; else one by one, to know which are not."""
         for trim in (False, True):
             try:
-                column = self._trimmed if trim else self.plain
+                column = self.trimmed if trim else self.plain
                 return _with_nan(pc.cast(column, NUMBER)), self._none_wrong()
             except pa.ArrowInvalid:
                 continue
-        values = [_number(value) for value in self._trimmed.to_pylist()]
+        values = [_number(value) for value in normal(self.trimmed).to_pylist()]
         wrong = np.array([value is None for value in values], bool)
         return np.array([math.nan if value is None else value for value in values]), wrong
 
     def _parsed_times(self) -> tuple[Any, Mask]:
         for wanted in (TIME, pa.timestamp("us", "UTC")):
             try:
-                return pc.cast(pc.cast(self._trimmed, wanted), TIME), self._none_wrong()
+                return pc.cast(pc.cast(self.trimmed, wanted), TIME), self._none_wrong()
             except pa.ArrowInvalid:
                 continue
-        values = [_time(value) for value in self._trimmed.to_pylist()]
+        values = [_time(value) for value in self.trimmed.to_pylist()]
         wrong = np.array([value is False for value in values], bool)
         return pa.array([value or None for value in values], TIME), wrong
+
+
+def _without(column: Any, na: Sequence[str]) -> Any:
+    """A plain column with nulls where one of some values is."""
+    if column.type == TEXT:
+        gaps, among = pa.array(na, TEXT), pc.utf8_trim_whitespace(column)
+    elif column.type == NUMBER:
+        known = [number for value in na if (number := _number(value)) is not None]
+        gaps, among = pa.array(known, NUMBER), column
+    else:
+        return column
+    return pc.if_else(pc.is_in(among, value_set=gaps), None, column)
+
+
+def _bounded(values: Floats, wrong: Mask) -> tuple[Floats, Mask]:
+    """Numbers that are too large are wrong, infinite ones too."""
+    large = np.abs(values) > LARGEST
+    return (np.where(large, math.nan, values), wrong | large) if large.any() else (values, wrong)
 
 
 def text_of(value: Any) -> str | None:

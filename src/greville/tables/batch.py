@@ -63,7 +63,8 @@ class Batch:
     `numbers` are those of the rows in the source, from 1; `done` is the share of the source that
     was read by the end of them. In a `sparse` one, a column that is not there is missing.
     `skipped` are the rows that were left out before or among these, and why; `findings` is what
-    the reader has to say about the source.
+    the reader has to say about the source. `na` are values that stand for a missing one, besides
+    the usual ones.
     """
 
     table: Any
@@ -73,6 +74,7 @@ class Batch:
     sparse: bool = False
     skipped: tuple[tuple[int, str], ...] = ()
     findings: tuple[Finding, ...] = ()
+    na: tuple[str, ...] = ()
     _values: dict[str, Values] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -86,8 +88,12 @@ class Batch:
         if name not in self._values:
             missing = self.sparse and name not in self.table.schema.names
             column = pa.nulls(len(self), pa.string()) if missing else self.table.column(name)
-            self._values[name] = Values(column)
+            self._values[name] = Values(column, self.na)
         return self._values[name]
+
+    def with_gaps(self, na: Sequence[str]) -> Self:
+        """The same rows, where some values stand for a missing one."""
+        return replace(self, na=tuple(na)) if na else self
 
     def shown(self, name: str, row: int) -> str:
         """A value, for a message."""

@@ -40,7 +40,8 @@ class Finding:
     @classmethod
     def from_dict(cls, entry: Any) -> Self:
         """What `as_dict` gave; a ValueError for anything else."""
-        types = {"kind": str, "column": (str, type(None)), "message": str, "warning": bool}
+        types: dict[str, Any] = {"kind": str, "message": str, "warning": bool}
+        types["column"] = (str, type(None))
         fits = isinstance(entry, dict) and entry.keys() == types.keys()
         if not fits or not all(isinstance(entry[key], type_) for key, type_ in types.items()):
             raise ValueError("a finding: its parts are not those of one.")

@@ -6,16 +6,21 @@ A new kind is a class here, its place in `KINDS`, and a word for it from `Values
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._values import TEXT, Floats, Mask, Values
+from . import dates
+from ._outliers import compressed, find_limits
+from ._values import LARGEST, TEXT, Floats, Mask, Values
+from .column import Column
+from .numerals import Numerals
+from .recognition import Written
+from .words import Words
 
 # Values of a text column with an input of their own; the others share one.
 MOST_CATEGORIES = 50
@@ -23,95 +28,79 @@ MOST_CATEGORIES = 50
 # Numbers in one value of a column of lists.
 WIDEST_VECTOR = 100_000
 
-# A text column with nearly as many values as rows, such as a name, says nothing about other rows.
-_SHARE_OF_UNIQUE, _ROWS_OF_UNIQUE = 0.9, 50
-
 # Days: what repeats is told by the place in its period.
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "day of year": 365.2425}
-
-_FIELD_TYPES = {"float": float, "bool": bool, "int": int, "str": str, "list[str]": list}
-
-
-@dataclass(frozen=True)
-class Column(ABC):
-    """How one column becomes some inputs. The fields are what goes into a model's file."""
-
-    kind: ClassVar[str]
-    wanted: ClassVar[str]
-    name: str
-
-    @classmethod
-    @abstractmethod
-    def fit(cls, name: str, values: Values) -> Column:
-        """What it is, from the first rows."""
-
-    @property
-    @abstractmethod
-    def inputs(self) -> list[str]:
-        """The names of the inputs it becomes."""
-
-    @abstractmethod
-    def fill(self, values: Values, out: Floats) -> Mask:
-        """Write the inputs of some rows; say which of the values cannot be used."""
-
-    @abstractmethod
-    def description(self) -> str:
-        """What it is, in words."""
-
-    def check(self) -> None:  # noqa: B027 - most have nothing to check
-        """Raise a ValueError if the fields do not go together."""
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}
-
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> Self:
-        """What `as_dict` gave, less its kind; a ValueError for anything else."""
-        types = {field.name: _FIELD_TYPES[str(field.type)] for field in fields(cls)}
-        if settings.keys() != types.keys():
-            raise ValueError(f"{cls.kind}: its settings are not those of such a column.")
-        for key, value in settings.items():
-            if type(value) is not types[key]:
-                raise ValueError(f"{key}={value!r}: not of the right type.")
-        column = cls(**settings)
-        column.check()
-        return column
 
 
 @dataclass(frozen=True)
 class Number(Column):
-    """The number itself; where it is missing the median, and an input that says so."""
+    """The number itself; where it is missing the median, and an input that says so.
 
-    kind, wanted = "number", "a number"
+    With `limits`, which the first rows have where a few numbers are far from all others, what is
+    beyond them is brought near, and an input says on which side it is.
+    """
+
+    kind, wants = "number", "a number"
     median: float
     missing: bool
+    numerals: Numerals
+    limits: list[float]
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Column:
-        numbers, wrong = values.numbers
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
+        numbers, wrong = values.numbers_as(written.numerals)
         gaps = np.isnan(numbers)
-        return cls(name, float(np.median(numbers[~gaps])), bool((gaps & ~wrong).any()))
+        missing = bool((gaps & ~wrong).any())
+        known = numbers[~gaps]
+        return cls(name, float(np.median(known)), missing, written.numerals, find_limits(known))
+
+    @property
+    def wanted(self) -> str:
+        how = self.numerals.description()
+        return f"a number with {how}" if how else self.wants
 
     @property
     def inputs(self) -> list[str]:
-        return _with_sign_of_gaps(self.name, self.missing)
+        return _with_sign_of_gaps(self.name, self.missing) + [
+            f"{self.name} is extreme" for _ in self.limits[:1]
+        ]
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        return _fill_with_gaps(*values.numbers, self.median, self.missing, out)
+        numbers, wrong = values.numbers_as(self.numerals)
+        if self.limits:
+            low, high = self.limits
+            out[:, -1] = (numbers > high).astype(float) - (numbers < low)
+            numbers = compressed(numbers, self.limits)
+        return _fill_with_gaps(numbers, wrong, self.median, self.missing, out)
 
     def description(self) -> str:
-        return "number" + (f", {self.median:.6g} where it is missing" if self.missing else "")
+        parts = ["number"]
+        if self.numerals.description():
+            parts[0] += f" with {self.numerals.description()}"
+        if self.missing:
+            parts.append(f"{self.median:.6g} where it is missing")
+        if self.limits:
+            parts.append(
+                "near the others where it is far from {:.6g} to {:.6g}".format(*self.limits)
+            )
+        return ", ".join(parts)
+
+    def check(self) -> None:
+        good = [isinstance(x, float) and abs(x) <= 10 * LARGEST for x in self.limits]
+        ordered = not self.limits or (len(self.limits) == 2 and self.limits[0] < self.limits[1])
+        if not all(good) or not ordered:
+            raise ValueError(f"limits={self.limits!r}: not a lower and an upper one.")
 
 
 @dataclass(frozen=True)
 class Flag(Column):
     """1 for true, 0 for false; a half where it is missing, and an input that says so."""
 
-    kind, wanted = "flag", "true or false"
+    kind, wants = "flag", "true or false"
     missing: bool
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Column:
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
         return cls(name, values.plain.null_count > 0)
 
     @property
@@ -132,14 +121,14 @@ class Text(Column):
     `numbers` says that the values are numbers, in whatever way they are written.
     """
 
-    kind, wanted = "text", "text"
+    kind, wants = "text", "text"
     values: list[str]
     others: bool
     numbers: bool
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Column:
-        numbers = values.kind == "number"
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
+        numbers = written.kind == "number"
         counts = Counter(_names(values, numbers).drop_null().to_pylist())
         common = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
         return cls(name, sorted(common), len(counts) > MOST_CATEGORIES, numbers)
@@ -172,19 +161,34 @@ class Text(Column):
 
 @dataclass(frozen=True)
 class Time(Column):
-    """Days since the first rows, and the places in the day, the week and the year."""
+    """Days since the first rows, and the places in the day, the week and the year.
 
-    kind, wanted = "time", "a date or time such as 2024-05-01 12:30"
+    `format` is one of `strptime`, or of the words of `dates`; "" for ISO 8601. One without a date
+    is a time of day.
+    """
+
+    kind, wants = "time", "a date or time such as 2024-05-01 12:30"
     origin: float
     clock: bool
+    format: str
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Column:
-        days = values.days[0][~np.isnan(values.days[0])]
-        return cls(name, float(np.floor(np.median(days))), bool((days % 1 != 0).any()))
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
+        days = values.days_as(written.dates)[0]
+        days = days[~np.isnan(days)]
+        origin, clock = float(np.floor(np.median(days))), bool((days % 1 != 0).any())
+        return cls(name, origin, clock, written.dates)
+
+    @property
+    def wanted(self) -> str:
+        if self.format in dates.PER_DAY:
+            return f"{self.format} since 1970"
+        return f"a date or time written as {self.format}" if self.format else self.wants
 
     @property
     def _periods(self) -> dict[str, float]:
+        if not dates.has_date(self.format):
+            return {what: p for what, p in _PERIODS.items() if p == 1}
         return {what: p for what, p in _PERIODS.items() if p > 1 or self.clock}
 
     @property
@@ -193,7 +197,7 @@ class Time(Column):
         return [f"{self.name}: days", *circles]
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        days, wrong = values.days
+        days, wrong = values.days_as(self.format)
         days = np.where(np.isnan(days), self.origin, days)
         out[:, 0] = days - self.origin
         for i, period in enumerate(self._periods.values()):
@@ -202,18 +206,24 @@ class Time(Column):
         return wrong
 
     def description(self) -> str:
-        return f"date{' and time' * self.clock}: {', '.join(['days', *self._periods])}"
+        what = f"date{' and time' * self.clock}" if dates.has_date(self.format) else "time of day"
+        how = f", written as {self.format}" if self.format else ""
+        return f"{what}{how}: {', '.join(['days', *self._periods])}"
+
+    def check(self) -> None:
+        if self.format:
+            dates.check_format(self.format)
 
 
 @dataclass(frozen=True)
 class Vector(Column):
     """A list of numbers, always as many."""
 
-    kind, wanted = "vector", "a list of numbers"
+    kind, wants = "vector", "a list of numbers"
     width: int
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Column:
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
         width = pc.mode(pc.list_value_length(values.plain))[0]["mode"].as_py()
         if not 1 <= width <= WIDEST_VECTOR:
             return Ignored(name, f"lists of {width:,} numbers")
@@ -239,11 +249,11 @@ class Vector(Column):
 class Ignored(Column):
     """A column that is not used."""
 
-    kind, wanted = "ignored", "anything"
+    kind, wants = "ignored", "anything"
     why: str
 
     @classmethod
-    def fit(cls, name: str, values: Values) -> Column:
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
         return cls(name, "nothing that can be used in the first rows")
 
     @property
@@ -258,23 +268,8 @@ class Ignored(Column):
 
 
 KINDS: dict[str, type[Column]] = {
-    cls.kind: cls for cls in (Number, Flag, Text, Time, Vector, Ignored)
+    cls.kind: cls for cls in (Number, Flag, Text, Words, Time, Vector, Ignored)
 }
-
-
-def fit_column(name: str, values: Values, categorical: bool) -> Column:
-    """What a column is, from its first rows."""
-    kind = values.kind
-    if kind == "empty":
-        return Ignored.fit(name, values)
-    if categorical and kind != "vector":
-        return Text.fit(name, values)
-    if kind == "text":
-        n = len(values) - values.plain.null_count
-        distinct = pc.count_distinct(values.plain).as_py()
-        if n >= _ROWS_OF_UNIQUE and distinct > _SHARE_OF_UNIQUE * n:
-            return Ignored(name, "text with a different value in nearly every row")
-    return KINDS[kind].fit(name, values)
 
 
 def _with_sign_of_gaps(name: str, missing: bool) -> list[str]:

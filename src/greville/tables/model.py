@@ -55,6 +55,13 @@ class TableModel:
         The columns to learn from; all others by default.
     ignore, categorical : list of str
         Columns not to use, and columns of numbers that are names.
+    decimal, thousands : str, optional
+        The marks in numbers such as 1.234,50; found by itself where a column shows which they are.
+    na : list of str
+        Values that stand for a missing one, besides the usual ones.
+    date_format : str, optional
+        A format of `strptime`, "seconds" or "milliseconds" (since 1970): for all columns of which
+        it reads the values.
 
     Examples
     --------
@@ -80,6 +87,10 @@ class TableModel:
         features: Sequence[str] | None = None,
         ignore: Sequence[str] = (),
         categorical: Sequence[str] = (),
+        decimal: str | None = None,
+        thousands: str | None = None,
+        na: Sequence[str] = (),
+        date_format: str | None = None,
     ) -> None:
         self.settings: dict[str, Any] = checked(
             {
@@ -94,6 +105,10 @@ class TableModel:
                 "features": None if features is None else list(features),
                 "ignore": list(ignore),
                 "categorical": list(categorical),
+                "decimal": decimal,
+                "thousands": thousands,
+                "na": list(na),
+                "date_format": date_format,
             }
         )
         self._state = State.started(self.settings)

@@ -9,8 +9,11 @@ import numpy as np
 
 from ._values import Floats, UnknownType, Values
 from .batch import Batch, TableError, listed
+from .column import Column
 from .findings import Finding
-from .kinds import KINDS, Column, fit_column
+from .fitting import fit_columns
+from .kinds import KINDS
+from .recognition import Asked
 
 
 class Schema:
@@ -32,9 +35,15 @@ class Schema:
         self.inputs = [name for column in self.used for name in column.inputs]
 
     @classmethod
-    def fit(cls, columns: Mapping[str, Values], categorical: Sequence[str] = ()) -> Schema:
-        """From the first rows of the columns; `categorical` ones are text."""
-        return cls([fit_column(name, v, name in categorical) for name, v in columns.items()])
+    def fit(
+        cls,
+        columns: Mapping[str, Values],
+        categorical: Sequence[str] = (),
+        features: Sequence[str] = (),
+        asked: Asked | None = None,
+    ) -> Schema:
+        """From the first rows of the columns; see `fit_columns`."""
+        return cls(*fit_columns(columns, categorical, features, asked))
 
     def as_list(self) -> list[dict[str, Any]]:
         return [column.as_dict() for column in self.columns]

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from ._values import EXACT, UnknownType, Values
 from .batch import Batch, TableError, listed
+from .findings import Finding
+from .numerals import PLAIN, Numerals
+from .recognition import Asked, Written, recognise
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.
@@ -27,33 +30,47 @@ REGRESSION, CLASSIFICATION = "regression", "classification"
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict, the task, and what its values are: number, text, integer or flag."""
+    """The column to predict, the task, and what its values are: number, text, integer or flag.
+
+    `numerals` says how its numbers are written.
+    """
 
     name: str
     task: str
     kind: str
+    numerals: Numerals = PLAIN
 
     @classmethod
-    def fit(cls, name: str, values: Values, task: str) -> Target:
-        """From the first rows.
+    def fit(cls, name: str, values: Values, task: str, written: Written) -> Target:
+        """From the first rows, and what `recognised_target` says of them.
 
         The task "numbers" is "auto" where no number is a label: a stream's first rows tell too
         little.
         """
-        if values.kind == "number":
-            numbers, wrong = values.numbers
+        if written.kind == "number":
+            numerals = written.numerals
+            numbers, wrong = values.numbers_as(numerals)
             numbers = numbers[~wrong & ~np.isnan(numbers)]
             whole = bool((numbers == np.round(numbers)).all())
-            if not (task == CLASSIFICATION or (task == "auto" and whole and _few(numbers))):
-                return cls(name, REGRESSION, "number")
-            return cls(name, CLASSIFICATION, "integer" if whole else "text")
+            labels = task == "auto" and whole and numerals.is_plain and _few(numbers)
+            if not (task == CLASSIFICATION or labels):
+                return cls(name, REGRESSION, "number", numerals)
+            whole = whole and numerals.is_plain
+            return cls(name, CLASSIFICATION, "integer" if whole else "text", numerals)
         if task == REGRESSION:
-            return cls(name, REGRESSION, "number")
+            return cls(name, REGRESSION, "number", written.numerals)
         if values.kind == "flag":
             return cls(name, CLASSIFICATION, "flag")
         if task == "auto":
-            _check_labels(values.text.drop_null())
+            _check_labels(values.text.drop_null(), written)
         return cls(name, CLASSIFICATION, "text")
+
+    def findings(self, written: Written) -> list[Finding]:
+        """Of all that is said of the column, what matters for a target."""
+        kinds: tuple[str, ...] = ("odd values", "large numbers", "code")
+        if self.kind != "text":
+            kinds = ("written numbers", "ambiguous numbers", "gaps")
+        return [finding for finding in written.findings if finding.kind in kinds]
 
     def read(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """The targets of some rows, which of them are there, and what is wrong with others."""
@@ -74,7 +91,8 @@ class Target:
             long = pc.fill_null(pc.greater(pc.utf8_length(text), _LONGEST_LABEL), False)
             labels = pc.fill_null(pc.if_else(long, "", text), "").to_pylist()
             return np.array(labels, dtype=str), missing, long.to_numpy(zero_copy_only=False)
-        parsed, wrong = values.parsed(self.kind if self.kind == "flag" else "number")
+        flag = self.kind == "flag"
+        parsed, wrong = values.flags if flag else values.numbers_as(self.numerals)
         gaps = np.isnan(parsed)
         missing, numbers = gaps & ~wrong, np.where(gaps, 0.0, parsed)
         if self.kind == "number":
@@ -104,8 +122,26 @@ def _few(numbers: NDArray[Any]) -> bool:
     return distinct <= min(_MOST_LABELS, n // 10) or (distinct == 2 and n >= 6)
 
 
-def _check_labels(labels: Any) -> None:
+def recognised_target(name: str, values: Values, asked: Asked) -> Written:
+    """What a target is: no date, and digits with leading zeros only if they are few."""
+    written = recognise(name, values, asked)
+    if written.kind == "time" and values.kind == "number":
+        return Written("number")
+    if written.kind == "code":
+        numbers = values.numbers[0]
+        return written if _few(numbers[~np.isnan(numbers)]) else Written("number")
+    return written
+
+
+def _check_labels(labels: Any, written: Written) -> None:
     n, distinct = len(labels), len(labels.unique())
+    for finding in written.findings:
+        if finding.kind in ("odd values", "large numbers") and distinct > _MOST_LABELS:
+            raise TableError(
+                f"the target {finding.message.removesuffix('.')}",
+                ". If they are labels, pass {task}.",
+                task=CLASSIFICATION,
+            )
     if n >= _ROWS_OF_LABELS and distinct > n / 2:
         raise TableError(
             f"the target has {distinct:,} different values in {n:,} rows, such as "

@@ -1,0 +1,83 @@
+"""Numbers far from all others: those that stand for a gap, and those that are only extreme."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._values import Floats
+
+# With fewer numbers, or fewer different ones, nothing is far from the others.
+_LEAST_NUMBERS, _LEAST_DIFFERENT = 20, 10
+
+# What is written for a gap: nines, and the ends of integer types.
+_USUAL_GAPS = np.array(
+    [sign * (10.0**k - 1) for k in range(2, 10) for sign in (-1, 1)]
+    + [sign * x for x in (99.9, 99.99, 999.9, 999.99, 9999.9, 1e20, 1e30) for sign in (-1, 1)]
+    + [-32768.0, -2147483648.0, -9223372036854775808.0]
+)
+
+# Distances to the nearest other number, in widths of all others, from which a number is a gap: a
+# negative and a positive one of the usual ones, and one that is not.
+_NEGATIVE, _POSITIVE, _UNUSUAL = 1.0, 3.0, 10.0
+
+# The same for extremes.
+_EXTREME = 10.0
+
+
+def find_gaps(numbers: Floats) -> tuple[float, ...]:
+    """Numbers that come again and again, far from all others."""
+    if len(numbers) < _LEAST_NUMBERS:
+        return ()
+    ends = numbers.min(), numbers.max()
+    usual = np.unique(numbers[np.isin(numbers, _USUAL_GAPS)])
+    found = []
+    for gap in dict.fromkeys([*usual.tolist(), *(float(end) for end in ends)]):
+        count = int((numbers == gap).sum())
+        rest = numbers[(numbers != gap) & ~np.isin(numbers, usual)]
+        if count < 2 or len(np.unique(rest)) < _LEAST_DIFFERENT:
+            continue
+        low, high = np.quantile(rest, [0.01, 0.99])
+        distance = np.abs(rest - gap).min()
+        if gap in usual:
+            least = _NEGATIVE if gap < 0 else _POSITIVE
+        else:
+            least = _UNUSUAL if count >= max(5, 0.01 * len(numbers)) else np.inf
+        if not low <= gap <= high and distance >= least * (high - low):
+            found.append(gap)
+    return tuple(sorted(found))
+
+
+def find_limits(numbers: Floats) -> list[float]:
+    """Between which numbers all are but a few extreme ones; an empty list if there are none.
+
+    Extreme ones are at most a tenth at each end, behind a distance of ten widths of the others.
+    The limits are a width of the others away from them.
+    """
+    if len(numbers) < _LEAST_NUMBERS:
+        return []
+    ordered = np.sort(numbers)
+    low, high = np.quantile(ordered, [0.1, 0.9])
+    if not low < high:
+        return []
+    most, has_high = _last_before_a_gap(ordered, low, high)
+    least, has_low = _last_before_a_gap(-ordered[::-1], -high, -low)
+    if not (has_high or has_low):
+        return []
+    width = most + least
+    return [float(-least - width), float(most + width)]
+
+
+def _last_before_a_gap(ordered: Floats, low: float, high: float) -> tuple[float, bool]:
+    """The largest number that is not extreme, and whether there are extreme ones."""
+    tail = ordered[np.searchsorted(ordered, high) :]
+    gaps = np.flatnonzero(np.diff(tail) > _EXTREME * (tail[:-1] - low))
+    return (float(tail[gaps[0]]), True) if len(gaps) else (float(tail[-1]), False)
+
+
+def compressed(numbers: Floats, limits: list[float]) -> Floats:
+    """Numbers beyond the limits at most a third of their distance away, in the same order."""
+    low, high = limits
+    width = (high - low) / 3
+    over = np.maximum(numbers - high, 0) / width
+    under = np.maximum(low - numbers, 0) / width
+    return np.clip(numbers, low, high) + width * (over / (1 + over) - under / (1 + under))

@@ -1,0 +1,76 @@
+"""A column of a table, and what every kind of column has to say."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from ._values import Floats, Mask, Values
+from .numerals import Numerals
+from .recognition import Written
+
+_FIELD_TYPES = {
+    "float": float,
+    "bool": bool,
+    "int": int,
+    "str": str,
+    "list[str]": list,
+    "list[float]": list,
+    "Numerals": Numerals,
+}
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """How one column becomes some inputs. The fields are what goes into a model's file."""
+
+    kind: ClassVar[str]
+    wants: ClassVar[str]
+    name: str
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, name: str, values: Values, written: Written) -> Column:
+        """What it is, from the first rows and how they are written."""
+
+    @property
+    def wanted(self) -> str:
+        """What its values should be, for a message."""
+        return self.wants
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[str]:
+        """The names of the inputs it becomes."""
+
+    @abstractmethod
+    def fill(self, values: Values, out: Floats) -> Mask:
+        """Write the inputs of some rows; say which of the values cannot be used."""
+
+    @abstractmethod
+    def description(self) -> str:
+        """What it is, in words."""
+
+    def check(self) -> None:  # noqa: B027 - most have nothing to check
+        """Raise a ValueError if the fields do not go together."""
+
+    def as_dict(self) -> dict[str, Any]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {k: v.as_dict() if isinstance(v, Numerals) else v for k, v in values.items()}
+        return {"kind": self.kind, **parts}
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> Self:
+        """What `as_dict` gave, less its kind; a ValueError for anything else."""
+        types = {field.name: _FIELD_TYPES[str(field.type)] for field in fields(cls)}
+        if settings.keys() != types.keys():
+            raise ValueError(f"{cls.kind}: its settings are not those of such a column.")
+        for key in [key for key, type_ in types.items() if type_ is Numerals]:
+            settings = {**settings, key: Numerals.from_dict(settings[key])}
+        for key, value in settings.items():
+            if type(value) is not types[key]:
+                raise ValueError(f"{key}={value!r}: not of the right type.")
+        column = cls(**settings)
+        column.check()
+        return column

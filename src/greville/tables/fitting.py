@@ -1,0 +1,117 @@
+"""What the columns of a table are, from its first rows, and what is to be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ._unused import doubts, is_index, why_unused
+from ._values import Values
+from .column import Column
+from .findings import Finding
+from .kinds import KINDS, Ignored, Number, Text
+from .recognition import Asked, Written, recognise
+from .words import Words, is_free_text
+
+# Text with more different values than this, and than half of the rows, may be free text.
+_MOST_TEXTS = 50
+
+
+def fit_columns(
+    columns: Mapping[str, Values],
+    categorical: Sequence[str] = (),
+    features: Sequence[str] = (),
+    asked: Asked | None = None,
+) -> tuple[list[Column], list[Finding]]:
+    """What each column is, and what is to be said of them.
+
+    Parameters
+    ----------
+    columns : mapping of str to Values
+        The first rows.
+    categorical : sequence of str
+        Columns that are text, whatever they look like.
+    features : sequence of str
+        Columns that were asked for: of these, none is left out for being an index, an id or
+        constant.
+    asked : Asked, optional
+        What the user says about how values are written.
+    """
+    written = _recognised(columns, asked or Asked())
+    fitted: list[Column] = []
+    findings: list[Finding] = []
+    kept: dict[int, Column] = {}  # what columns that are left out would have been
+    for name, values in columns.items():
+        found = written[name]
+        if name in categorical and found.kind not in ("vector", "empty"):
+            is_number = values.kind == "number"
+            fitted.append(Text.fit(name, values, Written("number" if is_number else "text")))
+            continue
+        column, said = _fit_column(name, values, found)
+        out = _left_out(name, values, found)
+        if out is not None and name not in features and not isinstance(column, Words):
+            kind, why = out
+            kept[len(fitted)] = column
+            column, said = (
+                Ignored(name, why),
+                [Finding(kind, f"{name!r} is left out: {why}.", name)],
+            )
+        elif column.inputs:
+            doubt = doubts(name, values, found)
+            said += [] if doubt is None else [doubt]
+        fitted.append(column)
+        findings += said
+    if not any(column.inputs for column in fitted):  # something must be learned from
+        again = [i for i, column in kept.items() if not isinstance(column, Text)]
+        fitted = [kept[i] if i in again else column for i, column in enumerate(fitted)]
+        names = {fitted[i].name for i in again}
+        findings = [finding for finding in findings if finding.column not in names]
+    return fitted, findings
+
+
+def _recognised(columns: Mapping[str, Values], asked: Asked) -> dict[str, Written]:
+    """What columns are. What can be read in two ways is read as the other columns are."""
+    written = {name: recognise(name, values, asked) for name, values in columns.items()}
+    marks = {
+        each.numerals.decimal
+        for each in written.values()
+        if each.kind == "number" and not each.numerals.is_plain and not each.ambiguous
+        if each.numerals.decimal == "," or each.numerals.thousands == ","
+    }
+    if marks == {","} and asked.decimal is None:
+        for name, each in written.items():
+            if each.kind == "number" and (each.ambiguous or each.numerals.is_plain):
+                written[name] = recognise(name, columns[name], asked, ",")
+    return written
+
+
+def _fit_column(name: str, values: Values, written: Written) -> tuple[Column, list[Finding]]:
+    said = list(written.findings)
+    if written.kind == "empty":
+        column: Column = Ignored.fit(name, values, written)
+        return column, [Finding("empty", f"{name!r} is left out: it has no values.", name)]
+    if written.kind == "text" and _is_free_text(values):
+        words = Words.fit(name, values, written)
+        message = f"{name!r} is free text: its words are hashed to {len(words.inputs)} inputs."
+        return words, [*said, Finding("free text", message, name)]
+    kind = Text if written.kind == "code" else KINDS[written.kind]
+    column = kind.fit(name, values, written)
+    if isinstance(column, Number) and column.limits:
+        low, high = column.limits
+        message = (
+            f"{name!r} has a few numbers very far from the others; those below {low:.6g} or above "
+            f"{high:.6g} are brought near them."
+        )
+        said.append(Finding("extremes", message, name, warning=True))
+    return column, said
+
+
+def _left_out(name: str, values: Values, written: Written) -> tuple[str, str] | None:
+    if is_index(name, values):
+        return "pandas index", "it is the row number of a data frame"
+    return why_unused(name, values, written)
+
+
+def _is_free_text(values: Values) -> bool:
+    text = values.text.drop_null()
+    distinct = len(text.unique())
+    return distinct > max(_MOST_TEXTS, len(text) / 2) - 1 and is_free_text(values)

@@ -1,0 +1,205 @@
+"""Numbers as people write them: 3,14 and 1,234.50, $5, 45 %, (1.5) and 12 kg."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+DECIMALS = (".", ",")
+THOUSANDS = (",", ".", " ", "'")
+
+_CURRENCIES = "$€£¥₹₽₩₺₫₱₴฿"
+_CODES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "SEK", "NOK", "DKK", "US$")
+
+# A number with whatever is around it: a sign, a currency, digits with marks, a unit.
+_SHAPE = re.compile(
+    r"\(?[-+]?(?P<before>{before})? ?[-+]?"
+    r"(?P<body>[0-9.,' ]*[0-9][.,]?(?:[eE][-+]?[0-9]+)?) ?"
+    r"(?P<after>[^\W\d_][^\s\d().,]{{0,9}}|[%‰°{signs}][^\s\d().,]{{0,3}})?\)?".format(
+        before="|".join(map(re.escape, (*_CODES, *_CURRENCIES))), signs=re.escape(_CURRENCIES)
+    )
+)
+
+# Text with so many digits and no mark was not written by someone who uses marks.
+_UNMARKED = re.compile(r"(?<![0-9.,' ])[0-9]{5,}")
+
+
+@dataclass(frozen=True)
+class Numerals:
+    """How the numbers of a column are written.
+
+    Parameters
+    ----------
+    decimal : "." or ","
+    thousands : str
+        What stands between groups of three digits: one of ``, . '`` or a space; "" for nothing.
+    unit : str
+        A currency, percent or a unit beside every number. A currency may be left out.
+    parentheses : bool
+        Whether (1.5) is -1.5.
+    gaps : tuple of float
+        Numbers that stand for a missing value, such as -999.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+    parentheses: bool = False
+    gaps: tuple[float, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether text is written as programs do."""
+        return not (self.thousands or self.unit or self.parentheses) and self.decimal == "."
+
+    @cached_property
+    def pattern(self) -> str:
+        """A regular expression of all that can be read, and of nothing else."""
+        decimal, mark, unit = map(re.escape, (self.decimal, self.thousands, self.unit))
+        whole = rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+|[0-9]+" if mark else "[0-9]+"
+        body = rf"(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+        number = f"[-+]?{body}"
+        if unit:
+            number = f"[-+]?{unit} ?{body}|{unit} ?[-+]?{body}|[-+]?{body} ?{unit}"
+            zero = f"|0+(?:{decimal}0*)?"
+            number += f"|[-+]?{body}" if _is_currency(self.unit) else zero
+        if self.parentheses:
+            within = f"{unit} ?{body}|{body} ?{unit}|{body}" if unit else body
+            number += rf"|\((?:{within})\)"
+            number += rf"|{unit} ?\({body}\)" if unit else ""
+        return f"^(?:{number})$"
+
+    def parsed(self, column: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Text without spaces around it as numbers, and which values are none."""
+        column = normal(column)
+        fits = pc.fill_null(pc.match_substring_regex(column, self.pattern), False)
+        wrong = pc.and_(pc.invert(fits), column.is_valid())
+        text = pc.if_else(fits, column, None)
+        if self.unit:
+            text = pc.replace_substring(text, self.unit, "")
+        negative = pc.fill_null(pc.match_substring(text, "("), False)
+        text = pc.replace_substring_regex(text, rf"[() {re.escape(self.thousands)}]", "")
+        text = pc.replace_substring(text, self.decimal, ".")
+        values = pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False)
+        negative, wrong = (m.to_numpy(zero_copy_only=False) for m in (negative, wrong))
+        return np.where(negative, -values, values), wrong
+
+    def description(self) -> str:
+        """How they are written, in words; "" for numbers as programs write them."""
+        names = {",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
+        parts = [f"a decimal {names[self.decimal]}"] if self.decimal != "." else []
+        if self.thousands:
+            parts.append(f"a {names[self.thousands]} between thousands")
+        if self.unit:
+            parts.append(repr(self.unit))
+        if self.parentheses:
+            parts.append("parentheses for negative ones")
+        return ", ".join(parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "decimal": self.decimal,
+            "thousands": self.thousands,
+            "unit": self.unit,
+            "parentheses": self.parentheses,
+            "gaps": list(self.gaps),
+        }
+
+    @classmethod
+    def from_dict(cls, entry: Any) -> Self:
+        """What `as_dict` gave; a ValueError for anything else."""
+        made = cls(**{**entry, "gaps": tuple(entry["gaps"])})
+        fits = (
+            made.decimal in DECIMALS
+            and made.thousands in ("", *THOUSANDS)
+            and made.thousands != made.decimal
+            and isinstance(made.unit, str)
+            and len(made.unit) <= 16
+            and isinstance(made.parentheses, bool)
+            and all(isinstance(gap, float) for gap in made.gaps)
+        )
+        if not fits:
+            raise ValueError("numerals: not those of a column of numbers.")
+        return made
+
+
+PLAIN = Numerals()
+
+
+@dataclass(frozen=True)
+class Found:
+    """How numbers are written, how many values are not read then, and another way to read them."""
+
+    numerals: Numerals
+    wrong: int
+    other: Numerals | None = None
+
+
+def find_numerals(
+    counts: Mapping[str, int], most_wrong: float, decimal: str | None, thousands: str | None
+) -> Found | None:
+    """The way in which all but a few values are numbers, if there is one.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        The different values of a column, as `normal` writes them, and how often each is there.
+    most_wrong : float
+        How many values may be no numbers.
+    decimal, thousands : str, optional
+        The marks that were asked for.
+    """
+    shapes = {text: _SHAPE.fullmatch(text) for text in counts}
+    wrong = sum(counts[text] for text, shape in shapes.items() if shape is None)
+    if wrong > most_wrong:
+        return None
+    known = {text: shape for text, shape in shapes.items() if shape is not None}
+    units: Counter[str] = Counter()
+    for text, shape in known.items():
+        units[shape["before"] or shape["after"] or ""] += counts[text]
+    unit = max(units, key=lambda u: (bool(u), units[u])) if units else ""
+    parentheses = any(text.startswith("(") or "(" in text for text in known)
+    marks = {mark for shape in known.values() for mark in shape["body"] if mark in ".,' "}
+    found = []
+    for point in [decimal] if decimal else [d for d in DECIMALS if d == "." or d in marks]:
+        for mark in ["", *([thousands] if thousands else (t for t in THOUSANDS if t in marks))]:
+            if mark != point:
+                candidate = Numerals(point, mark, unit, parentheses)
+                found.append(Found(candidate, _n_wrong(candidate, counts)))
+    found = [each for each in found if each.wrong <= most_wrong]
+    if not found:
+        return None
+    least = min(each.wrong for each in found)
+    best = [each for each in found if each.wrong == least]
+    if len(best) > 1 and any(map(_UNMARKED.search, known)):
+        best = [each for each in best if not each.numerals.thousands] or best
+    if len(best) > 1 and decimal and thousands:
+        best = [each for each in best if each.numerals.thousands] or best
+    best.sort(key=lambda each: each.numerals.decimal != ".")
+    other = best[1].numerals if len(best) > 1 else None
+    return Found(best[0].numerals, least, other)
+
+
+def normal(column: Any) -> Any:
+    """Text with one kind of space, apostrophe and minus."""
+    for several, one in (("[\u00a0\u202f\u2009]", " "), ("’", "'"), ("[−–]", "-")):
+        column = pc.replace_substring_regex(column, several, one)
+    return column
+
+
+def _n_wrong(numerals: Numerals, counts: Mapping[str, int]) -> int:
+    reads = re.compile(numerals.pattern).match
+    return sum(n for text, n in counts.items() if not reads(text))
+
+
+def _is_currency(unit: str) -> bool:
+    return unit in _CODES or (len(unit) == 1 and unit in _CURRENCIES)

@@ -1,0 +1,330 @@
+"""What the values of a column are and how they are written, judged by the whole column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import dates
+from ._outliers import find_gaps
+from ._values import GAPS, LARGEST, TEXT, Values
+from .findings import Finding
+from .numerals import PLAIN, Found, Numerals, find_numerals, normal
+
+# Up to this share of odd values, a column of text is named as one of numbers that it nearly is.
+_SHARE_OF_ODD = 0.3
+
+# Values from which dates without marks, and codes, are recognised.
+_LEAST_VALUES = 5
+
+# Seconds since 1970 from 1973 to 2100.
+_SECONDS = 1e8, 4.2e9
+_NAME_OF_TIME = re.compile(
+    r"time|date|epoch|stamp|(^|[^a-z])(ts|at|when|created|updated)($|[^a-z])", re.I
+)
+_CODE = r"^0[0-9]+$"
+_THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$"
+
+# How many values, and how much of each, are shown in a message.
+_MOST_SHOWN, _LONGEST_SHOWN = 5, 30
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user says about how values are written; None where nothing is said."""
+
+    decimal: str | None = None
+    thousands: str | None = None
+    date_format: str | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Asked:
+        """From the settings of a `TableModel`."""
+        return cls(*(settings[key] for key in ("decimal", "thousands", "date_format")))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a column is: number, flag, time, vector, text, code (digits that are a name) or empty.
+
+    `numerals` and `dates` say how its numbers and times are written. Where it can be read in two
+    ways it is `ambiguous`.
+    """
+
+    kind: str
+    numerals: Numerals = PLAIN
+    dates: str = dates.ISO
+    findings: tuple[Finding, ...] = ()
+    ambiguous: bool = False
+
+    def saying(self, kind: str, message: str, column: str, *, warning: bool = False) -> Written:
+        """The same with one more finding."""
+        return replace(self, findings=(*self.findings, Finding(kind, message, column, warning)))
+
+
+def recognise(
+    name: str, values: Values, asked: Asked | None = None, usual: str | None = None
+) -> Written:
+    """What a column is, from its first rows.
+
+    `usual` is the decimal mark of the table's other columns, which settles what is ambiguous.
+    """
+    asked = asked or Asked()
+    written = Written(values.kind)
+    if asked.date_format is not None and _reads_dates(values, asked.date_format):
+        return _as_dates(name, values, asked.date_format)
+    if written.kind == "number":
+        written = _of_numbers(name, values, asked, usual)
+    elif written.kind == "text":
+        written = _of_text(name, values, asked, usual)
+    if written.kind in ("number", "time", "flag"):
+        written = _with_gaps(name, values, written)
+    return written
+
+
+# Numbers
+
+
+def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> Written:
+    """What is a number as programs write it, and may be something else."""
+    if values.plain.type == TEXT:
+        text = values.trimmed
+        codes = pc.sum(pc.match_substring_regex(text, _CODE)).as_py() or 0
+        if codes >= 2 and codes >= 0.01 * (len(text) - text.null_count):
+            return Written("code").saying(
+                "code",
+                f"{name!r} is a code, not a number: it has leading zeros, such as "
+                f"{_examples(values, _CODE)}.",
+                name,
+            )
+        if "," in (asked.decimal, usual) or asked.thousands:
+            found = _with_other_marks(name, values, asked, usual)
+            if found is not None:
+                return found
+    numbers = values.numbers[0]
+    numbers = numbers[~np.isnan(numbers)]
+    whole = len(numbers) >= _LEAST_VALUES and bool((numbers == np.round(numbers)).all())
+    dated = whole and numbers.min() >= 19000101 and numbers.max() <= 21001231
+    if dated and _reads_dates(values, "%Y%m%d", exactly=True):
+        return _as_dates(name, values, "%Y%m%d")
+    if whole:
+        for unit, factor in ((dates.SECONDS, 1), (dates.MILLISECONDS, 1000)):
+            low, high = (factor * end for end in _SECONDS)
+            if low <= numbers.min() and numbers.max() <= high and numbers.min() < numbers.max():
+                if _NAME_OF_TIME.search(name):
+                    return _as_dates(name, values, unit)
+                if (numbers >= 9 * low).all():
+                    return Written("number").saying(
+                        "epoch",
+                        f"{name!r} is read as numbers; if they are {unit} since 1970, pass "
+                        f"--date-format {unit}.",
+                        name,
+                    )
+    return Written("number")
+
+
+def _with_other_marks(name: str, values: Values, asked: Asked, usual: str | None) -> Written | None:
+    """Numbers such as 1.234 where points are between thousands; None if they cannot be."""
+    thousands = asked.thousands or "."
+    numerals = Numerals("." if thousands == "," else ",", thousands)
+    pointed = pc.match_substring(values.trimmed, thousands)
+    fits = values.numbers_as(numerals)[1].sum() <= values.slips and pc.any(pointed).as_py()
+    if not fits or (
+        asked.thousands is None and not _all_match(values, _THOUSANDS_OR_THREE_DECIMALS)
+    ):
+        return None
+    why = "as was asked for" if asked.thousands or asked.decimal else "as in other columns"
+    return Written("number", numerals).saying(
+        "written numbers",
+        f"{name!r} is read with {numerals.description()}, {why}: "
+        f"{_read(values, numerals, thousands)}.",
+        name,
+        warning=not (asked.thousands or asked.decimal),
+    )
+
+
+def _of_text(name: str, values: Values, asked: Asked, usual: str | None) -> Written:
+    """What is text for programs, and may be numbers or dates."""
+    table = pc.value_counts(normal(values.trimmed.drop_null()))
+    counts = dict(
+        zip(table.field("values").to_pylist(), table.field("counts").to_pylist(), strict=True)
+    )
+    n = sum(counts.values())
+    found = find_numerals(counts, _SHARE_OF_ODD * n, asked.decimal, asked.thousands)
+    if found is None and (asked.decimal or asked.thousands):
+        found = find_numerals(counts, _SHARE_OF_ODD * n, None, None)
+    if found is not None and found.wrong <= values.slips:
+        return _as_numbers(name, values, found, usual)
+    written = _dates_in(name, values, list(counts))
+    if written is not None:
+        return written
+    written = Written("text")
+    if found is not None and n >= _LEAST_VALUES:
+        reads = re.compile(found.numerals.pattern).match
+        odd = {text: count for text, count in counts.items() if not reads(text)}
+        examples = sorted(odd, key=lambda text: (-odd[text], text))
+        return written.saying(
+            "odd values",
+            f"{name!r} is text, since {sum(odd.values()):,} of {n:,} values are no numbers, such "
+            f"as {_listed(examples)}; pass --na with each of them that stands for a missing value.",
+            name,
+            warning=True,
+        )
+    return written
+
+
+def _as_numbers(name: str, values: Values, found: Found, usual: str | None) -> Written:
+    numerals, other = found.numerals, found.other
+    if other is not None and usual == other.decimal:
+        numerals, other = other, None
+    wrong = values.numbers_as(numerals)[1].sum()
+    if wrong > values.slips:
+        return Written("text").saying(
+            "large numbers",
+            f"{name!r} is text, since {wrong:,} of its numbers are beyond {LARGEST:.0e}; divide "
+            "them by a common factor.",
+            name,
+            warning=True,
+        )
+    mark = numerals.thousands or numerals.decimal
+    written = Written("number", numerals, ambiguous=other is not None)
+    if other is None:
+        how = numerals.description()
+        message = f"{name!r} is read as numbers with {how}: {_read(values, numerals, mark)}."
+        return written.saying("written numbers", message, name) if how else written
+    return written.saying(
+        "ambiguous numbers",
+        f"{name!r} can be read in two ways, and is read with {numerals.description()}: "
+        f"{_read(values, numerals, mark)}; for a decimal {'comma' if mark == ',' else 'point'} "
+        f"pass --decimal {mark}"
+        if numerals.thousands
+        else f"{name!r} can be read in two ways, and is read with a decimal point: "
+        f"{_read(values, numerals, mark)}; for a {mark!r} between thousands pass "
+        f"--thousands {mark}",
+        name,
+        warning=True,
+    )
+
+
+# Dates
+
+
+def _dates_in(name: str, values: Values, distinct: list[str]) -> Written | None:
+    """Dates in one format; None if there is none."""
+    step = max(1, len(distinct) // 20)
+    wrong = {
+        format: int(values.days_as(format)[1].sum())
+        for format in dates.candidates(distinct[::step])
+    }
+    wrong = {format: n for format, n in wrong.items() if n <= values.slips}
+    best = [format for format, n in wrong.items() if n == min(wrong.values())]
+    if len(best) == 1:
+        return _as_dates(name, values, best[0])
+    if best:
+        return Written("text", ambiguous=True).saying(
+            "ambiguous dates",
+            f"{name!r} is text, since its dates, such as {_examples(values, '.')}, can be read in "
+            f"two ways; pass --date-format '{best[0]}' or '{best[1]}'.",
+            name,
+            warning=True,
+        )
+    return None
+
+
+def _reads_dates(values: Values, format: str, exactly: bool = False) -> bool:
+    if values.kind not in ("number", "text"):
+        return False
+    days, wrong = values.days_as(format)
+    if format in dates.PER_DAY:
+        seconds = days * 86_400
+        wrong = wrong | (seconds < _SECONDS[0]) | (seconds > _SECONDS[1])
+    most = 0 if exactly or values.plain.type != TEXT else values.slips
+    return bool(wrong.sum() <= most and not np.isnan(days).all())
+
+
+def _as_dates(name: str, values: Values, format: str) -> Written:
+    days = values.days_as(format)[0]
+    unit = "s" if days[~np.isnan(days)][0] % 1 else "D"
+    place = int(np.flatnonzero(~np.isnan(days))[0])
+    what = "times of day" if not dates.has_date(format) else "dates"
+    shown = np.datetime64(round(days[place] * 86_400), "s").astype(f"datetime64[{unit}]")
+    text = str(shown).replace("T", " ")
+    if not dates.has_date(format):
+        text = str(np.datetime64(round(days[place] * 86_400), "s")).split("T")[1]
+    how = f"{format} since 1970" if format in dates.PER_DAY else f"written as {format}"
+    return Written("time", dates=format).saying(
+        "dates",
+        f"{name!r} is read as {what} {how}: {_shown(values.text[place].as_py())} is {text}.",
+        name,
+    )
+
+
+# Gaps
+
+
+def _with_gaps(name: str, values: Values, written: Written) -> Written:
+    """Words and numbers that stand for a missing value."""
+    if values.plain.type == TEXT:
+        text = pc.utf8_trim_whitespace(values.plain)
+        found = text.filter(pc.fill_null(pc.is_in(text, value_set=pa.array(GAPS)), False))
+        if len(found):
+            written = written.saying(
+                "gaps",
+                f"{name!r}: {_listed(sorted(found.unique().to_pylist()))} stands for a missing "
+                f"value, {len(found):,} times in {len(text):,} rows.",
+                name,
+            )
+    if written.kind != "number":
+        return written
+    numbers = values.numbers_as(written.numerals)[0]
+    gaps = find_gaps(numbers[~np.isnan(numbers)])
+    if not gaps:
+        return written
+    count = int(np.isin(numbers, gaps).sum())
+    written = replace(written, numerals=replace(written.numerals, gaps=gaps))
+    shown = " and ".join(f"{gap:.15g}" for gap in gaps)
+    return written.saying(
+        "gaps",
+        f"{name!r}: {shown} is far from all other numbers and comes {count:,} times; it is taken "
+        "for a missing value.",
+        name,
+        warning=True,
+    )
+
+
+# Messages
+
+
+def _all_match(values: Values, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values.trimmed, pattern)).as_py())
+
+
+def _read(values: Values, numerals: Numerals, mark: str) -> str:
+    """An example of how a value is read."""
+    numbers = values.numbers_as(numerals)[0]
+    marked = pc.fill_null(pc.match_substring(normal(values.trimmed), mark), False)
+    usable = marked.to_numpy(zero_copy_only=False) & ~np.isnan(numbers)
+    places = np.flatnonzero(usable if usable.any() else ~np.isnan(numbers))
+    place = int(places[0])
+    return f"{_shown(values.plain[place].as_py())} is {numbers[place]:.15g}"
+
+
+def _examples(values: Values, pattern: str) -> str:
+    text = values.trimmed
+    found = text.filter(pc.fill_null(pc.match_substring_regex(text, pattern), False))
+    return _listed(found.unique().to_pylist()[:2])
+
+
+def _listed(texts: list[str]) -> str:
+    shown = ", ".join(map(_shown, texts[:_MOST_SHOWN]))
+    return shown + (f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else "")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")
