@@ -11,8 +11,8 @@ from ..elm import ELMClassifier, ELMRegressor, Warmup
 from ..fields import choice, count, flag, json, known, nothing, require
 from ._first import FirstRows
 from ._learner import Learner
+from ._plain import LARGEST
 from ._state import State
-from ._values import LARGEST
 from .batch import Batch
 from .findings import Finding
 from .numerals import Numerals

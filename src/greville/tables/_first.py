@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..fields import array, count, each, nothing, row, stored, text
-from ._values import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType, joined
+from ._plain import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType
+from ._values import joined
 from .batch import Batch, check_count, record_batch
 
 # A column in a file: its name and type, and one or two arrays.

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ._first import FirstRows
 from ._settings import make_estimator
 from .batch import Batch, TableError, Troubles
-from .recognition import Asked
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target, recognised_target
+from .written import Asked
 
 # Classes of a target. Time and memory grow with their number.
 MOST_CLASSES = 10_000

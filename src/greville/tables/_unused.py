@@ -7,9 +7,10 @@ import re
 import numpy as np
 import pyarrow.compute as pc
 
-from ._values import VECTOR, Floats, Values
+from ._plain import VECTOR
+from ._values import Floats, Values
 from .findings import Finding
-from .recognition import Written
+from .written import Written
 
 # Rows from which a column is judged, and the share of different values from which all differ.
 _LEAST_ROWS, _SHARE_OF_UNIQUE = 50, 0.9

@@ -1,7 +1,7 @@
 """Columns of any type as numbers, times or text, and which of their values cannot be.
 
-Files do not agree on types: what is a float in Parquet is text in CSV. So every column first
-becomes one of five plain types, and is then parsed as the kind that the schema says it is.
+Every column first becomes one of five plain types, and is then parsed as the kind that the schema
+says it is.
 """
 
 from __future__ import annotations
@@ -19,26 +19,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from . import dates
+from ._plain import EXACT, FLAG, LARGEST, NUMBER, TEXT, TIME, VECTOR, plain
 from .numerals import PLAIN, Numerals, normal
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NUMBER, FLAG, TEXT, TIME, VECTOR = (
-    pa.float64(),
-    pa.bool_(),
-    pa.string(),
-    pa.timestamp("us"),
-    pa.list_(pa.float64()),
-)
 # A column of text with at most this share of slips among so many values is what the others are.
 _SHARE_OF_SLIPS, _VALUES_WITH_SLIPS = 0.05, 20
 
 _FLAGS = {"true": 1.0, "false": 0.0}
 _MICROSECONDS_A_DAY = 86_400e6
-
-# Up to here every whole number is a float; beyond there numbers are too large to be squared.
-EXACT, LARGEST = 2**53, 1e100
 
 # What stands for a missing value among numbers, dates, true and false; and what some people write
 # for one, which is said where it is found.
@@ -46,52 +37,6 @@ _MISSING = ["NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "N
 _WORDS = ["missing", "unknown", "n.a.", "undefined", "not available", "nil", "empty", "blank"]
 _SIGNS = ["-", "--", "---", ".", "..", "...", "–", "—", "*", "#VALUE!", "#DIV/0!", "#REF!", "#NA"]
 GAPS = [*_SIGNS, *(form(word) for word in _WORDS for form in (str, str.upper, str.capitalize))]
-
-
-class UnknownType(ValueError):
-    """A column of a type that no model can use."""
-
-
-def plain(column: Any) -> Any:
-    """The column in one of the five plain types; an `UnknownType` if it is none of them."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return plain(column.dictionary_decode())
-    if pa.types.is_integer(kind) and _has_large(column):
-        return pc.cast(column, TEXT)  # as a float it would be another number, and another name
-    for is_kind, wanted in (
-        (pa.types.is_floating, NUMBER),
-        (pa.types.is_integer, NUMBER),
-        (pa.types.is_decimal, NUMBER),
-        (pa.types.is_boolean, FLAG),
-        (pa.types.is_string, TEXT),
-        (pa.types.is_large_string, TEXT),
-        (pa.types.is_string_view, TEXT),
-        (pa.types.is_null, TEXT),
-        (pa.types.is_date, TIME),
-        (pa.types.is_timestamp, TIME),
-    ):
-        if is_kind(kind):
-            return column if kind == wanted else pc.cast(column, wanted, safe=False)
-    if pa.types.is_duration(kind):
-        lengths = pc.cast(pc.cast(column, pa.duration("us"), safe=False), pa.int64())
-        return pc.divide(pc.cast(lengths, NUMBER, safe=False), 1e6)
-    if pa.types.is_time(kind):
-        return pc.cast(pc.cast(pc.cast(column, pa.time64("us")), pa.int64()), NUMBER)
-    lists = (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-    if lists and (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        return pc.cast(column, VECTOR, safe=False)
-    raise UnknownType(f"its type, {kind}, is none that can be learned from")
-
-
-def _has_large(column: Any) -> bool:
-    ends = pc.min_max(column)
-    least, most = ends["min"].as_py(), ends["max"].as_py()
-    return most is not None and max(most, -least) > EXACT
 
 
 def joined(first: Any, more: Any) -> Any:

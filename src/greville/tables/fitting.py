@@ -9,8 +9,9 @@ from ._values import Values
 from .column import Column
 from .findings import Finding
 from .kinds import KINDS, Ignored, Number, Text
-from .recognition import Asked, Written, recognise
+from .recognition import recognise
 from .words import Words, is_free_text
+from .written import Asked, Written
 
 # Text with more different values than this, and than half of the rows, may be free text.
 _MOST_TEXTS = 50
@@ -51,11 +52,10 @@ def fit_columns(
         if out is not None and name not in features and not isinstance(column, Words):
             kind, why = out
             kept[len(fitted)] = column
-            column, said = (
-                Ignored(name, why),
-                [Finding(kind, f"{name!r} is left out: {why}.", name)],
-            )
-        elif column.inputs:
+            column, said = Ignored(name, why), [finding for finding in said if finding.warning]
+            what = repr(name) if name else "the column without a name"
+            said.append(Finding(kind, f"{what} is left out: {why}.", name))
+        elif column.inputs and not said:
             doubt = doubts(name, values, found)
             said += [] if doubt is None else [doubt]
         fitted.append(column)
@@ -99,7 +99,7 @@ def _fit_column(name: str, values: Values, written: Written) -> tuple[Column, li
         low, high = column.limits
         message = (
             f"{name!r} has a few numbers very far from the others; those below {low:.6g} or above "
-            f"{high:.6g} are brought near them."
+            f"{high:.6g} are brought near these, and marked by an input."
         )
         said.append(Finding("extremes", message, name, warning=True))
     return column, said

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import compressed, find_limits
-from ._values import LARGEST, TEXT, Floats, Mask, Values
+from ._plain import LARGEST, TEXT
+from ._values import Floats, Mask, Values
 from .column import Column
 from .numerals import Numerals
-from .recognition import Written
 from .words import Words
+from .written import Written
 
 # Values of a text column with an input of their own; the others share one.
 MOST_CATEGORIES = 50
@@ -208,6 +209,7 @@ class Time(Column):
     def description(self) -> str:
         what = f"date{' and time' * self.clock}" if dates.has_date(self.format) else "time of day"
         how = f", written as {self.format}" if self.format else ""
+        how = f", in {self.format} since 1970" if self.format in dates.PER_DAY else how
         return f"{what}{how}: {', '.join(['days', *self._periods])}"
 
     def check(self) -> None:

@@ -29,6 +29,9 @@ _SHAPE = re.compile(
     )
 )
 
+# A column has a few units, or none.
+_MOST_UNITS = 5
+
 # Text with so many digits and no mark was not written by someone who uses marks.
 _UNMARKED = re.compile(r"(?<![0-9.,' ])[0-9]{5,}")
 
@@ -95,10 +98,10 @@ class Numerals:
 
     def description(self) -> str:
         """How they are written, in words; "" for numbers as programs write them."""
-        names = {",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
-        parts = [f"a decimal {names[self.decimal]}"] if self.decimal != "." else []
+        names = {",": "a comma", ".": "a point", " ": "a space", "'": "an apostrophe"}
+        parts = ["a decimal comma"] if self.decimal != "." else []
         if self.thousands:
-            parts.append(f"a {names[self.thousands]} between thousands")
+            parts.append(f"{names[self.thousands]} between thousands")
         if self.unit:
             parts.append(repr(self.unit))
         if self.parentheses:
@@ -182,11 +185,34 @@ def find_numerals(
     best = [each for each in found if each.wrong == least]
     if len(best) > 1 and any(map(_UNMARKED.search, known)):
         best = [each for each in best if not each.numerals.thousands] or best
+    if len(best) > 1 and _always_three_digits(known, counts, unit):
+        best = [each for each in best if each.numerals.thousands] or best
     if len(best) > 1 and decimal and thousands:
         best = [each for each in best if each.numerals.thousands] or best
     best.sort(key=lambda each: each.numerals.decimal != ".")
     other = best[1].numerals if len(best) > 1 else None
     return Found(best[0].numerals, least, other)
+
+
+def several_units(counts: Mapping[str, int]) -> list[str]:
+    """The units of values that are all numbers, each with one of a few units."""
+    shapes = [_SHAPE.fullmatch(text) for text in counts]
+    units = {shape["before"] or shape["after"] or "" for shape in shapes if shape is not None}
+    fits = None not in shapes and 2 <= len(units) <= _MOST_UNITS and len(counts) >= 4 * _MOST_UNITS
+    return sorted(units) if fits else []
+
+
+def _always_three_digits(
+    shapes: Mapping[str, re.Match[str]], counts: Mapping[str, int], unit: str
+) -> bool:
+    """Whether marks before three digits are between thousands: decimals would be rounded off.
+
+    That is so of money, and where numbers up to 999 have no mark.
+    """
+    bodies = {text: shape["body"].strip() for text, shape in shapes.items()}
+    marked = sum(counts[text] for text, body in bodies.items() if not body.isdigit())
+    unmarked = sum(counts[text] for text, body in bodies.items() if body.isdigit())
+    return _is_currency(unit) or (marked >= 10 and unmarked >= 10)
 
 
 def normal(column: Any) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +11,10 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import find_gaps
-from ._values import GAPS, LARGEST, TEXT, Values
-from .findings import Finding
-from .numerals import PLAIN, Found, Numerals, find_numerals, normal
+from ._plain import LARGEST, TEXT
+from ._values import GAPS, Values
+from .numerals import Found, Numerals, find_numerals, normal, several_units
+from .written import Asked, Written, listed_values, shown_value
 
 # Up to this share of odd values, a column of text is named as one of numbers that it nearly is.
 _SHARE_OF_ODD = 0.3
@@ -30,42 +29,6 @@ _NAME_OF_TIME = re.compile(
 )
 _CODE = r"^0[0-9]+$"
 _THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$"
-
-# How many values, and how much of each, are shown in a message.
-_MOST_SHOWN, _LONGEST_SHOWN = 5, 30
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the user says about how values are written; None where nothing is said."""
-
-    decimal: str | None = None
-    thousands: str | None = None
-    date_format: str | None = None
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Asked:
-        """From the settings of a `TableModel`."""
-        return cls(*(settings[key] for key in ("decimal", "thousands", "date_format")))
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a column is: number, flag, time, vector, text, code (digits that are a name) or empty.
-
-    `numerals` and `dates` say how its numbers and times are written. Where it can be read in two
-    ways it is `ambiguous`.
-    """
-
-    kind: str
-    numerals: Numerals = PLAIN
-    dates: str = dates.ISO
-    findings: tuple[Finding, ...] = ()
-    ambiguous: bool = False
-
-    def saying(self, kind: str, message: str, column: str, *, warning: bool = False) -> Written:
-        """The same with one more finding."""
-        return replace(self, findings=(*self.findings, Finding(kind, message, column, warning)))
 
 
 def recognise(
@@ -172,7 +135,17 @@ def _of_text(name: str, values: Values, asked: Asked, usual: str | None) -> Writ
         return written.saying(
             "odd values",
             f"{name!r} is text, since {sum(odd.values()):,} of {n:,} values are no numbers, such "
-            f"as {_listed(examples)}; pass --na with each of them that stands for a missing value.",
+            f"as {listed_values(examples)}; pass --na with each of them that stands for a missing "
+            "value.",
+            name,
+            warning=True,
+        )
+    units = several_units(counts)
+    if units:
+        return written.saying(
+            "several units",
+            f"{name!r} is text, since its numbers have several units, {listed_values(units)}; "
+            "write them in one.",
             name,
             warning=True,
         )
@@ -198,15 +171,14 @@ def _as_numbers(name: str, values: Values, found: Found, usual: str | None) -> W
         how = numerals.description()
         message = f"{name!r} is read as numbers with {how}: {_read(values, numerals, mark)}."
         return written.saying("written numbers", message, name) if how else written
+    if numerals.thousands:
+        how, otherwise = numerals.description(), f"a decimal comma pass --decimal {mark}"
+    else:
+        how, otherwise = "a decimal point", f"a point between thousands pass --thousands {mark}"
     return written.saying(
         "ambiguous numbers",
-        f"{name!r} can be read in two ways, and is read with {numerals.description()}: "
-        f"{_read(values, numerals, mark)}; for a decimal {'comma' if mark == ',' else 'point'} "
-        f"pass --decimal {mark}"
-        if numerals.thousands
-        else f"{name!r} can be read in two ways, and is read with a decimal point: "
-        f"{_read(values, numerals, mark)}; for a {mark!r} between thousands pass "
-        f"--thousands {mark}",
+        f"{name!r} can be read in two ways, and is read with {how}: "
+        f"{_read(values, numerals, mark)}; for {otherwise}",
         name,
         warning=True,
     )
@@ -257,10 +229,10 @@ def _as_dates(name: str, values: Values, format: str) -> Written:
     text = str(shown).replace("T", " ")
     if not dates.has_date(format):
         text = str(np.datetime64(round(days[place] * 86_400), "s")).split("T")[1]
-    how = f"{format} since 1970" if format in dates.PER_DAY else f"written as {format}"
+    how = f"in {format} since 1970" if format in dates.PER_DAY else f"written as {format}"
     return Written("time", dates=format).saying(
         "dates",
-        f"{name!r} is read as {what} {how}: {_shown(values.text[place].as_py())} is {text}.",
+        f"{name!r} is read as {what} {how}: {shown_value(values.text[place].as_py())} is {text}.",
         name,
     )
 
@@ -276,8 +248,8 @@ def _with_gaps(name: str, values: Values, written: Written) -> Written:
         if len(found):
             written = written.saying(
                 "gaps",
-                f"{name!r}: {_listed(sorted(found.unique().to_pylist()))} stands for a missing "
-                f"value, {len(found):,} times in {len(text):,} rows.",
+                f"{name!r}: {listed_values(sorted(found.unique().to_pylist()))} is taken for a "
+                f"missing value, {len(found):,} times in {len(text):,} rows.",
                 name,
             )
     if written.kind != "number":
@@ -312,19 +284,10 @@ def _read(values: Values, numerals: Numerals, mark: str) -> str:
     usable = marked.to_numpy(zero_copy_only=False) & ~np.isnan(numbers)
     places = np.flatnonzero(usable if usable.any() else ~np.isnan(numbers))
     place = int(places[0])
-    return f"{_shown(values.plain[place].as_py())} is {numbers[place]:.15g}"
+    return f"{shown_value(values.plain[place].as_py())} is {numbers[place]:.15g}"
 
 
 def _examples(values: Values, pattern: str) -> str:
     text = values.trimmed
     found = text.filter(pc.fill_null(pc.match_substring_regex(text, pattern), False))
-    return _listed(found.unique().to_pylist()[:2])
-
-
-def _listed(texts: list[str]) -> str:
-    shown = ", ".join(map(_shown, texts[:_MOST_SHOWN]))
-    return shown + (f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else "")
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")
+    return listed_values(found.unique().to_pylist()[:2])

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ._values import Floats, UnknownType, Values
+from ._plain import UnknownType
+from ._values import Floats, Values
 from .batch import Batch, TableError, listed
 from .column import Column
 from .findings import Finding
 from .fitting import fit_columns
 from .kinds import KINDS
-from .recognition import Asked
+from .written import Asked
 
 
 class Schema:

@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._values import EXACT, UnknownType, Values
+from ._plain import EXACT, UnknownType
+from ._values import Values
 from .batch import Batch, TableError, listed
 from .findings import Finding
 from .numerals import PLAIN, Numerals
-from .recognition import Asked, Written, recognise
+from .recognition import recognise
+from .written import Asked, Written
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._values import Floats, Mask, Values
 from .column import Column
-from .recognition import Written
+from .written import Written
 
 # Inputs that share all words.
 _WIDTH = 128
