@@ -16,7 +16,7 @@ from ._settings import make_estimator
 from .batch import Batch, TableError, Troubles
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target, recognised_target
-from .written import Asked
+from .writing import Asked
 
 # Classes of a target. Time and memory grow with their number.
 MOST_CLASSES = 10_000

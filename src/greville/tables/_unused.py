@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ._plain import VECTOR
 from ._values import Floats, Values
 from .findings import Finding
-from .written import Written
+from .writing import Written
 
 # Rows from which a column is judged, and the share of different values from which all differ.
 _LEAST_ROWS, _SHARE_OF_UNIQUE = 50, 0.9

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from ._values import Floats, Mask, Values
 from .numerals import Numerals
-from .written import Written
+from .writing import Written
 
 _FIELD_TYPES = {
     "float": float,

@@ -11,7 +11,7 @@ from .findings import Finding
 from .kinds import KINDS, Ignored, Number, Text
 from .recognition import recognise
 from .words import Words, is_free_text
-from .written import Asked, Written
+from .writing import Asked, Written
 
 # Text with more different values than this, and than half of the rows, may be free text.
 _MOST_TEXTS = 50

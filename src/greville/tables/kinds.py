@@ -21,7 +21,7 @@ from ._values import Floats, Mask, Values
 from .column import Column
 from .numerals import Numerals
 from .words import Words
-from .written import Written
+from .writing import Written
 
 # Values of a text column with an input of their own; the others share one.
 MOST_CATEGORIES = 50

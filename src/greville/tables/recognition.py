@@ -14,7 +14,7 @@ from ._outliers import find_gaps
 from ._plain import LARGEST, TEXT
 from ._values import GAPS, Values
 from .numerals import Found, Numerals, find_numerals, normal, several_units
-from .written import Asked, Written, listed_values, shown_value
+from .writing import Asked, Written, listed_values, shown_value
 
 # Up to this share of odd values, a column of text is named as one of numbers that it nearly is.
 _SHARE_OF_ODD = 0.3

@@ -14,7 +14,7 @@ from .column import Column
 from .findings import Finding
 from .fitting import fit_columns
 from .kinds import KINDS
-from .written import Asked
+from .writing import Asked
 
 
 class Schema:

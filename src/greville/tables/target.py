@@ -15,7 +15,7 @@ from .batch import Batch, TableError, listed
 from .findings import Finding
 from .numerals import PLAIN, Numerals
 from .recognition import recognise
-from .written import Asked, Written
+from .writing import Asked, Written
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.

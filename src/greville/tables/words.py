@@ -11,7 +11,7 @@ import numpy as np
 
 from ._values import Floats, Mask, Values
 from .column import Column
-from .written import Written
+from .writing import Written
 
 # Inputs that share all words.
 _WIDTH = 128

@@ -1,0 +1,261 @@
+"""Numbers and gaps as people write them: understood by the whole column, or said."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import greville
+from greville.tables import Stream, TableError, TableModel, Troubles
+
+from ..houses import rows_of
+from ..runner import refused, run
+
+N = 300
+NUMBERS = np.round(np.random.default_rng(0).uniform(-3000, 6000, N), 2)
+
+
+def german(x):
+    return f"{x:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+# How a number is written, and how the number 1234.5 is, in the same way.
+WRITINGS = {
+    "decimal comma": lambda x: f"{x:.2f}".replace(".", ","),
+    "1,234.50": lambda x: f"{x:,.2f}",
+    "1.234,50": german,
+    "1 234,50": lambda x: f"{x:,.2f}".replace(",", " ").replace(".", ","),
+    "narrow space": lambda x: f"{x:,.2f}".replace(",", "\u202f"),
+    "1'234.50": lambda x: f"{x:,.2f}".replace(",", "'"),
+    "$1,234.50": lambda x: f"-${-x:,.2f}" if x < 0 else f"${x:,.2f}",
+    "1.234,50 €": lambda x: f"{german(x)} €",
+    "45 %": lambda x: f"{x:.2f} %",
+    "(1.5)": lambda x: f"({-x:.2f})" if x < 0 else f"{x:.2f}",
+    "12 kg": lambda x: f"{x:.2f} kg",
+    "minus sign": lambda x: f"{x:.2f}".replace("-", "−"),
+}
+
+
+def table(column, **more):
+    return pa.table({"x": column, "z": np.sin(np.arange(N)), "y": NUMBERS, **more})
+
+
+def fitted(column, **settings):
+    return TableModel("y", task="regression", hidden=50, **settings).learn(table(column)).settle()
+
+
+def said(model, column="x"):
+    return [f for f in model.findings if f.column == column]
+
+
+@pytest.mark.parametrize("how", WRITINGS)
+def test_numbers_are_read_as_they_are_written(how, tmp_path):
+    write = WRITINGS[how]
+    model = fitted([write(x) for x in NUMBERS])
+    want = fitted(NUMBERS)
+    greville.save(model, tmp_path / "m")
+    new = pa.table({"x": [write(1234.5), write(-17.0)], "z": [0.0, 0.5]})
+    plain = pa.table({"x": [1234.5, -17.0], "z": [0.0, 0.5]})
+    for each in (model, greville.load(tmp_path / "m")):
+        np.testing.assert_allclose(each.predict(new), want.predict(plain), rtol=1e-9)
+        assert each.findings == model.findings
+    if how != "minus sign":
+        (finding,) = said(model)
+        assert finding.kind == "written numbers"
+        assert not finding.warning
+        example = float(finding.message.removesuffix(".").rsplit(" ", 1)[1])
+        assert example in NUMBERS
+        assert repr(write(example)) in finding.message
+
+
+@pytest.mark.parametrize("how", WRITINGS)
+def test_a_target_of_written_numbers_is_a_number(how):
+    write = WRITINGS[how]
+    rows = pa.table({"a": NUMBERS, "y": [write(x) for x in NUMBERS]})
+    model = TableModel("y", hidden=50).learn(rows).settle()
+    assert (model.task, model.target_kind) == ("regression", "number")
+    np.testing.assert_allclose(model.predict(rows), NUMBERS, atol=30)
+
+
+def test_later_rows_are_read_in_the_same_way_and_only_so():
+    model = fitted([f"{x:,.2f}" for x in NUMBERS])
+    for wrong in ("1,23", "1.234,50", "12,34,567", "1,2345", "5 kg"):
+        with pytest.raises(TableError, match="should be a number with a comma between thousands"):
+            model.predict(pa.table({"x": [wrong], "z": [0.0]}))
+    model = fitted([f"{abs(x):.2f} kg" for x in NUMBERS])
+    with pytest.raises(TableError, match="with 'kg', got '5 g'"):
+        model.predict(pa.table({"x": ["5 g"], "z": [0.0]}))
+
+
+def test_what_can_be_read_in_two_ways_is_said():
+    column = [f"{abs(x) + 1000:,.0f}" for x in NUMBERS]
+    model = fitted(column)
+    (finding,) = said(model)
+    assert (finding.kind, finding.warning) == ("ambiguous numbers", True)
+    assert "--decimal ," in finding.message
+    assert model.schema.columns[0].median > 1000
+    told = fitted(column, decimal=",")
+    assert told.schema.columns[0].median < 10
+    assert not any(f.warning for f in said(told))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "median"),
+    [("1,234,567", 2500), ("1,234.5", 2500), ("0,5", 2.5), ("1234567,5", 2.5), ("3,14", 2.5)],
+)
+def test_one_value_shows_how_the_others_are_meant(evidence, median):
+    column = [f"{v:,}" for v in range(2500 - N // 2, 2500 + N // 2)]
+    model = fitted([evidence, *column[1:]])
+    assert model.schema.columns[0].median == pytest.approx(median, rel=0.01)
+    assert not any(f.kind == "ambiguous numbers" for f in model.findings)
+
+
+def test_other_columns_show_how_a_column_is_meant():
+    points = [f"{x:.3f}" for x in np.linspace(1, 999, N)]
+    assert fitted(points).findings == ()
+    rows = table(points, w=[f"{x:.2f}".replace(".", ",") for x in NUMBERS])
+    model = TableModel("y", hidden=50).learn(rows).settle()
+    assert model.schema.columns[0].median > 100_000
+    assert said(model)[0].warning
+    rows = table([f"{abs(x) + 1000:,.0f}" for x in NUMBERS], w=rows.column("w"))
+    assert TableModel("y", hidden=50).learn(rows).settle().schema.columns[0].median < 10
+
+
+@pytest.mark.parametrize("gap", ["-", "--", ".", "missing", "unknown", "Unknown", "n/a", "—"])
+def test_gaps(gap):
+    model = fitted([gap if i % 7 == 0 else f"{x}" for i, x in enumerate(NUMBERS)])
+    column = model.schema.columns[0]
+    assert (column.kind, column.missing) == ("number", True)
+    assert gap == "n/a" or repr(gap) in said(model)[0].message
+    written = fitted([gap if i % 7 == 0 else german(x) for i, x in enumerate(NUMBERS)])
+    assert written.schema.columns[0].median == column.median
+
+
+@pytest.mark.parametrize("gap", [-999, -9999, 99999999, -1e20])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_numbers_that_stand_for_a_gap(gap, as_text):
+    column = np.where(np.arange(N) % 20 == 0, gap, NUMBERS / 100)
+    model = fitted([f"{x:.10g}" for x in column] if as_text else column)
+    found = model.schema.columns[0]
+    assert found.missing
+    assert found.numerals.gaps == (gap,)
+    (finding,) = said(model)
+    assert (finding.kind, finding.warning) == ("gaps", True)
+    want = fitted([None if x == gap else x for x in column])
+    new = pa.table({"x": [float(gap), 5.0], "z": [0.0, 0.0]})
+    plain = pa.table({"x": [None, 5.0], "z": [0.0, 0.0]})
+    np.testing.assert_allclose(model.predict(new), want.predict(plain))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.where(np.arange(N) % 20 == 0, 999, np.linspace(5, 499, N).round()),  # prices
+        np.where(np.arange(N) % 20 == 0, 99, np.arange(N) % 90),  # ages
+        np.where(np.arange(N) % 20 == 0, -1, np.arange(N) % 90),
+        np.where(np.arange(N) % 2 == 0, 0.0, NUMBERS),
+        np.exp(NUMBERS / 1000),
+    ],
+)
+def test_numbers_that_are_meant_as_they_are(column):
+    model = fitted(column)
+    assert model.schema.columns[0].numerals.gaps == ()
+    assert model.findings == ()
+
+
+def test_other_values_can_stand_for_a_gap():
+    column = ["see note" if i % 8 == 0 else f"{x}" for i, x in enumerate(NUMBERS)]
+    model = fitted(column)
+    assert model.schema.columns[0].kind == "text"
+    (finding,) = said(model)
+    assert (finding.kind, finding.warning) == ("odd values", True)
+    assert "38 of 300 values are no numbers, such as 'see note'" in finding.message
+    told = fitted(column, na=["see note"])
+    assert told.schema.columns[0].kind == "number"
+    assert np.isfinite(told.predict(pa.table({"x": ["see note"], "z": [0.0]}))).all()
+    told = fitted(np.where(np.arange(N) % 2 == 0, -5.0, NUMBERS), na=["-5"])
+    assert told.schema.columns[0].missing
+
+
+@pytest.mark.parametrize("odd", ["inf", "1e300", "n.n."])
+def test_a_target_that_is_nearly_a_number_is_no_label(odd):
+    column = [odd if i % 8 == 0 else f"{x}" for i, x in enumerate(NUMBERS)]
+    rows = pa.table({"x": NUMBERS, "y": [*column[:150], *column[:150]]})
+    with pytest.raises(TableError, match="the target 'y' is text, since .* task='classification'"):
+        TableModel("y").learn(rows).settle()
+    assert TableModel("y", task="classification").learn(rows).settle().task == "classification"
+
+
+def test_numbers_that_are_too_large_are_said():
+    (finding,) = said(fitted(["1e300" if i % 8 == 0 else f"{x}" for i, x in enumerate(NUMBERS)]))
+    assert (finding.kind, finding.warning) == ("large numbers", True)
+    (finding,) = said(fitted(["inf" if i % 8 == 0 else f"{x}" for i, x in enumerate(NUMBERS)]))
+    assert "'inf'" in finding.message
+
+
+def test_several_units_are_said():
+    model = fitted([f"{x:.0f} {'kg' if i % 2 else 'g'}" for i, x in enumerate(NUMBERS)])
+    assert any(f.kind == "several units" and "'g', 'kg'" in f.message for f in model.findings)
+
+
+def test_a_few_slips_are_wrong_rows_still():
+    column = [f"{x:.2f}".replace(".", ",") for x in NUMBERS]
+    column[40] = "forty"
+    model, troubles = TableModel("y").learn(table(column)), Troubles(skip=True)
+    model.settle(troubles)
+    assert (model.n_rows, troubles.count) == (N - 1, 1)
+
+
+def test_texts_that_only_look_like_numbers_stay_text():
+    rng = np.random.default_rng(0)
+    for column in (
+        [f"{v}A" if v % 2 else f"{v}B" for v in rng.integers(1, 9, N)],
+        [f"Q{v}" for v in rng.integers(1, 5, N)],
+        [f"1.{a}.{b}" for a, b in rng.integers(0, 4, (N, 2))],
+        [f"{v}:{v}" for v in rng.integers(60, 70, N)],
+    ):
+        model = fitted(column)
+        assert model.schema.columns[0].kind == "text"
+        assert model.findings == ()
+
+
+# The commands
+
+
+def test_train_and_predict_with_semicolons_and_commas(here):
+    lines = [f"{german(x)};{german(2 * x)};{'a' if x > 0 else 'b'}" for x in NUMBERS]
+    (here / "de.csv").write_text("x;y;kind\n" + "\n".join(lines) + "\n")
+    out = json.loads(run("train", "de.csv", "--target", "y", "--json", "-q")[0])
+    assert (out["task"], out["columns"][0]["kind"]) == ("regression", "number")
+    run("predict", "model.greville", "de.csv", "-o", "out.csv", "-q")
+    (found,) = rows_of("out.csv")
+    np.testing.assert_allclose(
+        np.array(found.table.column("prediction").to_pylist(), float), 2 * NUMBERS, atol=20
+    )
+    run("train", "de.csv", "--like", "model.greville", "-o", "two.greville", "-q")
+    run("merge", "model.greville", "two.greville", "-o", "both.greville", "-q")
+    assert greville.load("both.greville").n_rows == 2 * N
+    said = refused("train", "de.csv", "--like", "model.greville", "--decimal", ",", "-q")
+    assert said == "--decimal: model.greville has settings of its own; leave it out."
+
+
+def test_options(here):
+    lines = [f"{abs(x) + 1000:,.0f};{'?!' if i % 5 == 0 else x};{x}" for i, x in enumerate(NUMBERS)]
+    (here / "x.csv").write_text("a;b;y\n" + "\n".join(lines) + "\n")
+    options = ("--decimal", ",", "--na", "?!", "--na", "none at all")
+    run("train", "x.csv", "--target", "y", "-q", *options)
+    a, b = greville.load("model.greville").schema.columns
+    assert (a.numerals.decimal, b.kind, b.missing) == (",", "number", True)
+    for option, value in (("--decimal", ";"), ("--thousands", "x"), ("--date-format", "%Q")):
+        said = refused("train", "x.csv", "--target", "y", "-q", option, value)
+        assert said.startswith(f"{option}={value!r}: ")
+
+
+def test_a_stream_reads_them_too():
+    rows = [{"x": german(x), "y": german(2 * x)} for x in NUMBERS]
+    stream = Stream(TableModel("y", task="numbers", hidden="inputs"))
+    answers = stream.answer(rows, 1, Troubles())
+    last = np.array([answer["prediction"] for answer in answers[-50:]])
+    np.testing.assert_allclose(last, 2 * NUMBERS[-50:], atol=100)
+    assert [f.kind for f in stream.settled().findings] == ["written numbers"] * 2
