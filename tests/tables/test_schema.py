@@ -125,11 +125,22 @@ def test_lengths_of_time():
 
 def test_hostile_columns_of_a_model():
     good = {"kind": "number", "name": "x", "median": 0.0, "missing": False}
+    good |= {"numerals": {}, "limits": []}
+    Schema.from_list([good])
     for bad in (
         {**good, "kind": "os"},
         {**good, "median": "0"},
         {**good, "more": 1},
         {k: v for k, v in good.items() if k != "missing"},
+        {**good, "numerals": {"decimal": "x"}},
+        {**good, "numerals": {"thousands": "."}, "limits": [1.0, 0.0]},
+        {**good, "numerals": {"unit": "k" * 99}},
+        {**good, "numerals": {"gaps": ["1"]}},
+        {**good, "numerals": []},
+        {**good, "limits": [1.0]},
+        {**good, "limits": [float("nan"), 1.0]},
+        {"kind": "time", "name": "t", "origin": 0.0, "clock": False, "format": "%Q"},
+        {"kind": "words", "name": "t", "width": 10**9},
         {"kind": "vector", "name": "v", "width": 10**12},
         {"kind": "text", "name": "t", "values": [1], "others": False, "numbers": False},
     ):

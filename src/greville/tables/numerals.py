@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -109,18 +109,18 @@ class Numerals:
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "decimal": self.decimal,
-            "thousands": self.thousands,
-            "unit": self.unit,
-            "parentheses": self.parentheses,
-            "gaps": list(self.gaps),
-        }
+        """What is not as programs write it: usually nothing."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        other = {k: v for k, v in values.items() if v != getattr(PLAIN, k)}
+        return {k: list(v) if k == "gaps" else v for k, v in other.items()}
 
     @classmethod
     def from_dict(cls, entry: Any) -> Self:
         """What `as_dict` gave; a ValueError for anything else."""
-        made = cls(**{**entry, "gaps": tuple(entry["gaps"])})
+        known = {field.name for field in fields(cls)}
+        if not isinstance(entry, dict) or not entry.keys() <= known:
+            raise ValueError("numerals: not those of a column of numbers.")
+        made = cls(**{**entry, "gaps": tuple(entry.get("gaps", ()))})
         fits = (
             made.decimal in DECIMALS
             and made.thousands in ("", *THOUSANDS)
