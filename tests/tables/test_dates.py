@@ -41,6 +41,7 @@ def fitted(column, name="when", **settings):
         ("%B %d, %Y", DAYS),
         ("%d-%b-%Y", DAYS),
         ("%Y%m%d", DAYS),
+        ("%a, %d %b %Y", DAYS),
         ("%d.%m.%Y %H:%M", TIMES),
         ("%m/%d/%Y %I:%M:%S %p", TIMES),
         ("%Y/%m/%d %H:%M:%S.%f", TIMES),
@@ -104,6 +105,13 @@ def test_dates_that_can_be_read_in_two_ways_are_said(mark):
     assert all(format in finding.message for format in formats)
     origins = {fitted(column, date_format=format).schema.columns[0].origin for format in formats}
     assert len(origins) == 2
+
+
+@pytest.mark.parametrize("format", ["%Y-%m", "%b %Y", "%m/%Y"])
+def test_months_begin_with_their_first_day(format):
+    model = fitted([t.strftime(format) for t in DAYS])
+    want = fitted([t.strftime("%Y-%m-01") for t in DAYS])
+    assert model.schema.columns[0].origin == want.schema.columns[0].origin
 
 
 def test_there_is_no_31_june():

@@ -107,6 +107,13 @@ def test_namibia_is_not_missing(tmp_path):
     assert (x.kind, x.missing) == ("number", True)
 
 
+def test_flags_with_words_for_gaps():
+    rows = pa.table({"f": ["true", "false", "unknown"] * 20, "y": [1.5, 2.5, 7.5] * 20})
+    model = TableModel("y").learn(rows).settle()
+    assert model.schema.inputs == ["f", "f is missing"]
+    np.testing.assert_allclose(model.predict(rows)[:3], [1.5, 2.5, 7.5], atol=0.2)
+
+
 @pytest.mark.parametrize("column", [[float("nan")] * 50, [" "] * 50, [[]] * 50, [None] * 50])
 def test_columns_of_nothing_are_not_used(column, tmp_path):
     table = pa.table({"x": np.arange(50.0), "n": column, "y": np.arange(50.0)})

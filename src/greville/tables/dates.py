@@ -28,6 +28,7 @@ _DIRECTIVES = {
     "%y": "[0-9]{2}",
     "%b": "[A-Za-z]{3,9}",
     "%B": "[A-Za-z]{3,9}",
+    "%a": "[A-Za-z]{3,9}",
     "%H": "[0-9]{1,2}",
     "%I": "[0-9]{1,2}",
     "%M": "[0-9]{2}",
@@ -56,13 +57,18 @@ _DATES = (
     "%d-%b-%y",
     "%d. %b %Y",
     "%b-%d-%Y",
+    "%a %d %b %Y",
+    "%a, %d %b %Y",
+    "%a %b %d %Y",
 )
+_MONTHLY = ("%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%b %Y", "%b-%Y", "%Y %b")
 _CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
 _CANDIDATES = (
     *_DATES,
     *(f"{date} {clock}" for date in _DATES for clock in _CLOCKS),
     *(f"{date}T{clock}" for date in _DATES for clock in _CLOCKS[:3]),
     *_CLOCKS,
+    *_MONTHLY,
 )
 
 
@@ -76,20 +82,19 @@ def check_format(format: str) -> None:
         if part not in _DIRECTIVES:
             raise ValueError(f"{part!r} is not known; use {known}, {SECONDS} or {MILLISECONDS}.")
     names = [part[1].replace("B", "b") for part in parts]
-    dated = {"d", "Y"} <= set(names) or {"d", "y"} <= set(names)
-    fits = len(set(names)) == len(names) and (
-        (dated and bool({"m", "b"} & set(names))) or not {"d", "m", "b", "Y", "y"} & set(names)
-    )
+    given = set(names) & set("dmbYy")
+    dated = len(given & set("Yy")) == len(given & set("mb")) == 1
+    fits = len(set(names)) == len(names) and (dated or not given)
     if not parts or not fits:
         raise ValueError(
-            f"it must have a day, a month and a year, or only a time, each once; use {known}, "
+            f"it must have a month and a year, or only a time, each once; use {known}, "
             f"{SECONDS} or {MILLISECONDS}."
         )
 
 
 def has_date(format: str) -> bool:
     """Whether it is more than a time of day."""
-    return format in (ISO, SECONDS, MILLISECONDS) or "%d" in format
+    return format in (ISO, SECONDS, MILLISECONDS) or "%Y" in format or "%y" in format
 
 
 def candidates(sample: list[str]) -> list[str]:
@@ -120,9 +125,9 @@ def parsed(column: Any, format: str) -> tuple[NDArray[np.float64], NDArray[np.bo
 
 
 def _days(parts: dict[str, Any], matched: Any) -> tuple[Any, Any]:
-    if "d" not in parts:
+    if "Y" not in parts and "y" not in parts:
         return 0.0, matched
-    day = _whole(parts["d"])
+    day = _whole(parts["d"]) if "d" in parts else np.ones(len(matched), np.int64)
     year = _whole(parts["Y"] if "Y" in parts else parts["y"])
     if "Y" not in parts:
         year = year + np.where(year < 69, 2000, 1900)  # as POSIX has it

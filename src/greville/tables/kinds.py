@@ -102,7 +102,8 @@ class Flag(Column):
 
     @classmethod
     def fit(cls, name: str, values: Values, written: Written) -> Column:
-        return cls(name, values.plain.null_count > 0)
+        flags, wrong = values.flags
+        return cls(name, bool((np.isnan(flags) & ~wrong).any()))
 
     @property
     def inputs(self) -> list[str]:

@@ -29,11 +29,15 @@ _SHAPE = re.compile(
     )
 )
 
+# Numbers with a mark before exactly three digits, and without one, from which it is no decimal
+# mark: of so many decimals, some would end with a zero that is not written.
+MARKED, UNMARKED = 30, 10
+
 # A column has a few units, or none.
 _MOST_UNITS = 5
 
 # Text with so many digits and no mark was not written by someone who uses marks.
-_UNMARKED = re.compile(r"(?<![0-9.,' ])[0-9]{5,}")
+_NEVER_MARKED = re.compile(r"(?<![0-9.,' ])[0-9]{5,}")
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ class Numerals:
         """A regular expression of all that can be read, and of nothing else."""
         decimal, mark, unit = map(re.escape, (self.decimal, self.thousands, self.unit))
         whole = rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+|[0-9]+" if mark else "[0-9]+"
+        if self.thousands == ",":  # 12,34,567, as in India
+            whole += "|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
         body = rf"(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][-+]?[0-9]+)?"
         number = f"[-+]?{body}"
         if unit:
@@ -183,7 +189,7 @@ def find_numerals(
         return None
     least = min(each.wrong for each in found)
     best = [each for each in found if each.wrong == least]
-    if len(best) > 1 and any(map(_UNMARKED.search, known)):
+    if len(best) > 1 and any(map(_NEVER_MARKED.search, known)):
         best = [each for each in best if not each.numerals.thousands] or best
     if len(best) > 1 and _always_three_digits(known, counts, unit):
         best = [each for each in best if each.numerals.thousands] or best
@@ -195,11 +201,13 @@ def find_numerals(
 
 
 def several_units(counts: Mapping[str, int]) -> list[str]:
-    """The units of values that are all numbers, each with one of a few units."""
+    """The units of values that are all numbers, each with one of a few units, or with two."""
     shapes = [_SHAPE.fullmatch(text) for text in counts]
-    units = {shape["before"] or shape["after"] or "" for shape in shapes if shape is not None}
-    fits = None not in shapes and 2 <= len(units) <= _MOST_UNITS and len(counts) >= 4 * _MOST_UNITS
-    return sorted(units) if fits else []
+    if None in shapes or len(counts) < 2 * _MOST_UNITS:
+        return []
+    units = {(shape["before"] or "") + (shape["after"] or "") for shape in shapes if shape}
+    both = any(shape["before"] and shape["after"] for shape in shapes if shape)
+    return sorted(units) if both or 2 <= len(units) <= _MOST_UNITS else []
 
 
 def _always_three_digits(
@@ -212,7 +220,7 @@ def _always_three_digits(
     bodies = {text: shape["body"].strip() for text, shape in shapes.items()}
     marked = sum(counts[text] for text, body in bodies.items() if not body.isdigit())
     unmarked = sum(counts[text] for text, body in bodies.items() if body.isdigit())
-    return _is_currency(unit) or (marked >= 10 and unmarked >= 10)
+    return _is_currency(unit) or (marked >= MARKED and unmarked >= UNMARKED)
 
 
 def normal(column: Any) -> Any:

@@ -13,8 +13,18 @@ from . import dates
 from ._outliers import find_gaps
 from ._plain import LARGEST, TEXT
 from ._values import GAPS, Values
-from .numerals import Found, Numerals, find_numerals, normal, several_units
-from .writing import Asked, Written, listed_values, shown_value
+from .date_columns import SECONDS_IN_USE, as_dates, find_dates, reads_dates
+from .numerals import (
+    MARKED,
+    PLAIN,
+    UNMARKED,
+    Found,
+    Numerals,
+    find_numerals,
+    normal,
+    several_units,
+)
+from .writing import Asked, Written, examples, listed_values, shown_value
 
 # Up to this share of odd values, a column of text is named as one of numbers that it nearly is.
 _SHARE_OF_ODD = 0.3
@@ -22,8 +32,6 @@ _SHARE_OF_ODD = 0.3
 # Values from which dates without marks, and codes, are recognised.
 _LEAST_VALUES = 5
 
-# Seconds since 1970 from 1973 to 2100.
-_SECONDS = 1e8, 4.2e9
 _NAME_OF_TIME = re.compile(
     r"time|date|epoch|stamp|(^|[^a-z])(ts|at|when|created|updated)($|[^a-z])", re.I
 )
@@ -40,8 +48,8 @@ def recognise(
     """
     asked = asked or Asked()
     written = Written(values.kind)
-    if asked.date_format is not None and _reads_dates(values, asked.date_format):
-        return _as_dates(name, values, asked.date_format)
+    if asked.date_format is not None and reads_dates(values, asked.date_format):
+        return as_dates(name, values, asked.date_format)
     if written.kind == "number":
         written = _of_numbers(name, values, asked, usual)
     elif written.kind == "text":
@@ -63,25 +71,33 @@ def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> W
             return Written("code").saying(
                 "code",
                 f"{name!r} is a code, not a number: it has leading zeros, such as "
-                f"{_examples(values, _CODE)}.",
+                f"{examples(values, _CODE)}.",
                 name,
             )
         if "," in (asked.decimal, usual) or asked.thousands:
             found = _with_other_marks(name, values, asked, usual)
             if found is not None:
                 return found
+        if _may_have_thousands(values):
+            return Written("number", ambiguous=True).saying(
+                "ambiguous numbers",
+                f"{name!r} can be read in two ways, and is read with a decimal point: "
+                f"{_read(values, PLAIN, '.')}; for a point between thousands pass --thousands .",
+                name,
+                warning=True,
+            )
     numbers = values.numbers[0]
     numbers = numbers[~np.isnan(numbers)]
     whole = len(numbers) >= _LEAST_VALUES and bool((numbers == np.round(numbers)).all())
     dated = whole and numbers.min() >= 19000101 and numbers.max() <= 21001231
-    if dated and _reads_dates(values, "%Y%m%d", exactly=True):
-        return _as_dates(name, values, "%Y%m%d")
+    if dated and reads_dates(values, "%Y%m%d", exactly=True):
+        return as_dates(name, values, "%Y%m%d")
     if whole:
         for unit, factor in ((dates.SECONDS, 1), (dates.MILLISECONDS, 1000)):
-            low, high = (factor * end for end in _SECONDS)
+            low, high = (factor * end for end in SECONDS_IN_USE)
             if low <= numbers.min() and numbers.max() <= high and numbers.min() < numbers.max():
                 if _NAME_OF_TIME.search(name):
-                    return _as_dates(name, values, unit)
+                    return as_dates(name, values, unit)
                 if (numbers >= 9 * low).all():
                     return Written("number").saying(
                         "epoch",
@@ -90,6 +106,15 @@ def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> W
                         name,
                     )
     return Written("number")
+
+
+def _may_have_thousands(values: Values) -> bool:
+    """Whether points are always before three digits, and some numbers below 1000 have none."""
+    if not _all_match(values, _THOUSANDS_OR_THREE_DECIMALS):
+        return False
+    pointed = pc.sum(pc.match_substring(values.trimmed, ".")).as_py() or 0
+    present = len(values) - values.trimmed.null_count
+    return pointed >= MARKED and present - pointed >= UNMARKED
 
 
 def _with_other_marks(name: str, values: Values, asked: Asked, usual: str | None) -> Written | None:
@@ -124,7 +149,7 @@ def _of_text(name: str, values: Values, asked: Asked, usual: str | None) -> Writ
         found = find_numerals(counts, _SHARE_OF_ODD * n, None, None)
     if found is not None and found.wrong <= values.slips:
         return _as_numbers(name, values, found, usual)
-    written = _dates_in(name, values, list(counts))
+    written = find_dates(name, values, list(counts))
     if written is not None:
         return written
     written = Written("text")
@@ -142,10 +167,10 @@ def _of_text(name: str, values: Values, asked: Asked, usual: str | None) -> Writ
         )
     units = several_units(counts)
     if units:
+        named = listed_values([unit or "none" for unit in units])
         return written.saying(
             "several units",
-            f"{name!r} is text, since its numbers have several units, {listed_values(units)}; "
-            "write them in one.",
+            f"{name!r} is text, since its numbers have several units, {named}; write them in one.",
             name,
             warning=True,
         )
@@ -181,59 +206,6 @@ def _as_numbers(name: str, values: Values, found: Found, usual: str | None) -> W
         f"{_read(values, numerals, mark)}; for {otherwise}",
         name,
         warning=True,
-    )
-
-
-# Dates
-
-
-def _dates_in(name: str, values: Values, distinct: list[str]) -> Written | None:
-    """Dates in one format; None if there is none."""
-    step = max(1, len(distinct) // 20)
-    wrong = {
-        format: int(values.days_as(format)[1].sum())
-        for format in dates.candidates(distinct[::step])
-    }
-    wrong = {format: n for format, n in wrong.items() if n <= values.slips}
-    best = [format for format, n in wrong.items() if n == min(wrong.values())]
-    if len(best) == 1:
-        return _as_dates(name, values, best[0])
-    if best:
-        return Written("text", ambiguous=True).saying(
-            "ambiguous dates",
-            f"{name!r} is text, since its dates, such as {_examples(values, '.')}, can be read in "
-            f"two ways; pass --date-format '{best[0]}' or '{best[1]}'.",
-            name,
-            warning=True,
-        )
-    return None
-
-
-def _reads_dates(values: Values, format: str, exactly: bool = False) -> bool:
-    if values.kind not in ("number", "text"):
-        return False
-    days, wrong = values.days_as(format)
-    if format in dates.PER_DAY:
-        seconds = days * 86_400
-        wrong = wrong | (seconds < _SECONDS[0]) | (seconds > _SECONDS[1])
-    most = 0 if exactly or values.plain.type != TEXT else values.slips
-    return bool(wrong.sum() <= most and not np.isnan(days).all())
-
-
-def _as_dates(name: str, values: Values, format: str) -> Written:
-    days = values.days_as(format)[0]
-    unit = "s" if days[~np.isnan(days)][0] % 1 else "D"
-    place = int(np.flatnonzero(~np.isnan(days))[0])
-    what = "times of day" if not dates.has_date(format) else "dates"
-    shown = np.datetime64(round(days[place] * 86_400), "s").astype(f"datetime64[{unit}]")
-    text = str(shown).replace("T", " ")
-    if not dates.has_date(format):
-        text = str(np.datetime64(round(days[place] * 86_400), "s")).split("T")[1]
-    how = f"in {format} since 1970" if format in dates.PER_DAY else f"written as {format}"
-    return Written("time", dates=format).saying(
-        "dates",
-        f"{name!r} is read as {what} {how}: {shown_value(values.text[place].as_py())} is {text}.",
-        name,
     )
 
 
@@ -285,9 +257,3 @@ def _read(values: Values, numerals: Numerals, mark: str) -> str:
     places = np.flatnonzero(usable if usable.any() else ~np.isnan(numbers))
     place = int(places[0])
     return f"{shown_value(values.plain[place].as_py())} is {numbers[place]:.15g}"
-
-
-def _examples(values: Values, pattern: str) -> str:
-    text = values.trimmed
-    found = text.filter(pc.fill_null(pc.match_substring_regex(text, pattern), False))
-    return listed_values(found.unique().to_pylist()[:2])

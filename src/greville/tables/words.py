@@ -21,6 +21,7 @@ _WIDEST = 4096
 _LEAST_WORDS, _SHARE_OF_COMMON = 4, 0.5
 
 _WORD = re.compile(r"\w+")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,11 @@ class Words(Column):
 
 
 def is_free_text(values: Values) -> bool:
-    """Whether values are sentences rather than names."""
-    texts = [set(_words(text)) for text in values.text.drop_null().to_pylist()]
+    """Whether values are sentences rather than names or numbers."""
+    texts = [
+        {word for word in _words(text) if _LETTER.search(word)}
+        for text in values.text.drop_null().to_pylist()
+    ]
     if not texts or np.median([len(words) for words in texts]) < _LEAST_WORDS:
         return False
     rows = Counter(word for words in texts for word in words)

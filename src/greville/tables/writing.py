@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow.compute as pc
+
 from . import dates
+from ._values import Values
 from .findings import Finding
 from .numerals import PLAIN, Numerals
 
@@ -56,3 +59,10 @@ def listed_values(texts: list[str]) -> str:
 def shown_value(text: str) -> str:
     """A value, for a message."""
     return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")
+
+
+def examples(values: Values, pattern: str) -> str:
+    """Two of the values that match a pattern, for a message."""
+    text = values.trimmed
+    found = text.filter(pc.fill_null(pc.match_substring_regex(text, pattern), False))
+    return listed_values(found.unique().to_pylist()[:2])
