@@ -1,5 +1,7 @@
 """Models of tables: how rows are cut changes nothing, and an error leaves a model as it was."""
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ import greville
 from greville.tables import Batch, TableError, TableModel, _state
 from greville.tables._values import Values
 
+from .. import children
 from ..houses import csv_bytes, houses, rows_of
 
 
@@ -60,6 +63,13 @@ def test_files_in_the_middle_of_everything(tmp_path, few_first):
         for each in (model, again):
             each.learn(table.slice(stop))
         assert np.array_equal(model.predict(table), again.predict(table))
+
+
+def test_a_process_that_knows_nothing_of_tables_loads_one(tmp_path):
+    greville.save(TableModel("price").learn(houses(30)), tmp_path / "m.greville")
+    code = "import sys, greville; print(greville.load(sys.argv[1]).target)"
+    done = children.run([sys.executable, "-c", code, tmp_path / "m.greville"], capture_output=True)
+    assert done.stdout == b"price\n"
 
 
 def test_first_rows_in_two_formats(tmp_path):

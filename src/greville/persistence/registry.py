@@ -27,6 +27,8 @@ _CLASSES = {
     "greville.monitor": ("DriftMonitor",),
     "greville.tables": ("TableModel", "Stream", "FirstRows"),
 }
+# A package that imports its modules only when they are used, and the module that uses all others.
+_LAZY = {"greville.tables": "greville.tables.stream"}
 _PACKAGES = {name: package for package, names in _CLASSES.items() for name in names}
 
 _REGISTERED: dict[str, type] = {}
@@ -87,7 +89,7 @@ def _class_named(name: str) -> type | None:
     package = _PACKAGES.get(name)
     if package is None:
         return _REGISTERED.get(name) or _in_registries().get(name)
-    import_module(package)
+    import_module(_LAZY.get(package, package))
     return declared_class(name, package)
 
 
