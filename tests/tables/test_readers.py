@@ -164,8 +164,11 @@ def test_what_is_wrong_with_a_file(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.csv", b"PAR1....", "looks like parquet; pass format='parquet'"),
-        ("x.csv", b"ARROW1....", "looks like arrow"),
+        ("x.csv", b"PAR1....", "it cannot be read"),
+        ("x.csv", b"ARROW1....", "it cannot be read"),
+        ("x.csv", gzip.compress(b"PAR1...."), "it holds parquet, which cannot be read from a comp"),
+        ("x.parquet", b"a,b\n1,2\n", "does not begin as files of the format parquet.*format='csv'"),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16-le"), "pass encoding='utf-16-le'"),
         ("x.csv", "a,b\n1,2\n".encode("utf-16"), "pass encoding='utf-16'"),
     ],
 )

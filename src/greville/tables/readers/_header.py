@@ -37,8 +37,8 @@ def check_header(
     if named and all(map(is_number, named)) and not _counted(names):
         if all(numeric):
             raise TableError(
-                f"{where}: the names of the columns would be {shown}, which are numbers as in the "
-                "rows below",
+                f"{where}: the names of the columns would be {shown}, and these are numbers as in "
+                "the rows below",
                 "; if it is a row of values, pass {header}, and columns are called 0, 1, 2, ...; "
                 "if it has names, pass {header_}.",
                 header=False,

@@ -44,9 +44,8 @@ def with_partitions(
         elif _check_same(batch, name, value):
             table = table.set_column(table.schema.names.index(name), name, constant)
         text = f"column {name!r} is from the names of folders, such as {name}=..."
-        findings.append(
-            Finding("folder column", f"{text}; all rows of a folder have its value.", name)
-        )
+        text += "; all rows of a folder have its value."
+        findings.append(Finding("folder column", text, name))
     return replace(batch, table=table, findings=distinct(findings))
 
 

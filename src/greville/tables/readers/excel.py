@@ -29,8 +29,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
             f"{name}: Excel files need openpyxl; install it with: pip install 'greville[excel]'"
         ) from error
     try:
-        book = load_workbook(request.source.path, read_only=True, data_only=True)
-        with closing(book):
+        assert request.source.path is not None
+        with request.source.path.open("rb") as file, _opened(load_workbook, file) as book:
             sheet, rows = _sheet(request, book)
             others = [other.title for other in book.worksheets if other is not sheet]
             text = f"{name}: the sheet {sheet.title!r} is read"
@@ -41,6 +41,11 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         raise
     except Exception as error:  # a damaged workbook raises whatever its parser does
         raise Unreadable(str(error) or type(error).__name__) from error
+
+
+def _opened(load: Any, file: Any) -> Any:
+    """A workbook that is read row by row, with the values of formulas."""
+    return closing(load(file, read_only=True, data_only=True))
 
 
 def _sheet(request: ReadRequest, book: Any) -> tuple[Any, Iterator[Row]]:

@@ -97,10 +97,10 @@ def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
 def _count_names(lines: list[bytes]) -> int:
     """How many different names there are in lines, or more."""
     block, usual = b"\n".join(lines), set(_NAME.findall(lines[0]))
-    if len(usual) <= _FEW_NAMES and b"\\" not in block:
-        # Where each colon stands behind a name of the first line, there are no others.
-        if sum(block.count(b'"%b":' % name) for name in usual) == block.count(b":"):
-            return len(usual)
+    few = len(usual) <= _FEW_NAMES and b"\\" not in block
+    # Where each colon stands behind a name of the first line, there are no other names.
+    if few and sum(block.count(b'"%b":' % name) for name in usual) == block.count(b":"):
+        return len(usual)
     return len(set(_NAME.findall(block)))
 
 
@@ -126,9 +126,7 @@ def _parsed_at_once(
     from pyarrow import json as arrow_json
 
     block = b"\n".join(lines)
-    try:
-        block.decode()
-    except UnicodeDecodeError:  # which Arrow would not notice
+    if not (block.isascii() or _is_utf8(block)):  # which Arrow would not notice
         return None
     brackets = block.count(b"[") + block.count(b"{")
     usual = brackets <= len(lines) + _DEEPEST and max(map(len, lines)) <= MOST_COLUMNS
@@ -190,6 +188,15 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
         if not (name.isascii() or is_text(name)):
             return f"the name {name!r} has half of a character in it"
     return row
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether bytes are text in UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_text(text: str) -> bool:

@@ -76,10 +76,8 @@ def _findings_in(folder: Path, found: list[Path], left_out: list[Path]) -> list[
         stem = str(file).removesuffix("".join(file.suffixes))
         if stem in first and file.suffixes != first[stem].suffixes:
             names = f"{first[stem].name!r} and {file.name!r}"
-            text = f"{folder}: {names} may hold the same rows, and both are read"
-            findings.append(
-                Finding("files twice", f"{text}; remove one, or pass files.", None, True)
-            )
+            text = f"{folder}: {names} may hold the same rows, and both are read; pass one of them."
+            findings.append(Finding("files twice", text, warning=True))
         first.setdefault(stem, file)
     return findings
 

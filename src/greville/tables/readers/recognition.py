@@ -38,7 +38,9 @@ def recognised(source: Source, reading: Reading) -> tuple[TableFormat | None, tu
         if named is not None and binary and compression(head) is None:
             raise TableError(
                 f"{source.name}: it cannot be read, since it does not begin as files of the format "
-                f"{named.name} do; is it whole, and what its name says?"
+                f"{named.name} do; is it whole, and what its name says?",
+                " For text pass {format}.",
+                format="csv",
             )
         return named, ()
     if named is None or named is found:

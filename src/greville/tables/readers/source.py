@@ -177,9 +177,14 @@ class _Xz:
         """Up to so many bytes, and none at the end."""
         from lzma import LZMAError
 
-        packed = b""
         while True:
-            if self._unpacked.needs_input and not packed:
+            packed = b""
+            if self._unpacked.eof:  # another may follow, as after cat a.xz b.xz
+                packed = self._unpacked.unused_data.lstrip(b"\0") or self._raw.read(1 << 16)
+                if not packed:
+                    return b""
+                self._unpacked = self._new()
+            elif self._unpacked.needs_input:
                 packed = self._raw.read(1 << 16)
                 if not packed:
                     raise Unreadable("the xz data are truncated")
@@ -187,14 +192,8 @@ class _Xz:
                 content = self._unpacked.decompress(packed, size)
             except LZMAError as error:
                 raise Unreadable(f"xz: {error}") from error
-            packed = b""
             if content:
                 return content
-            if self._unpacked.eof:  # another file may follow, as after cat a.xz b.xz
-                packed = self._unpacked.unused_data.lstrip(b"\0") or self._raw.read(1 << 16)
-                if not packed:
-                    return b""
-                self._unpacked = self._new()
 
 
 def _named(name: str) -> TableFormat:

@@ -16,8 +16,11 @@ from .source import ReadRequest, Unreadable, with_findings
 
 def kind_of(path: Path) -> str:
     """The format of which an archive is: Excel's and NumPy's files are archives too."""
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (NotImplementedError, RuntimeError, ValueError) as error:
+        raise Unreadable(str(error)) from error
     if any(name.startswith("xl/") for name in names):
         return "excel"
     if names and all(name.endswith(".npy") for name in names):
