@@ -80,7 +80,8 @@ def _check_is_text(request: ReadRequest, head: bytes) -> None:
         what = f"{source.name}: it looks like {other.name}"
         raise TableError(what, "; pass {format}.", format=other.name)
     if other is not None:
-        where = "from a pipe" if source.path is None else "from a compressed file"
+        is_file = source.path is not None and source.path.is_file()
+        where = "from a compressed file" if is_file else "from a pipe"
         raise TableError(
             f"{source.name}: it holds {other.name}, which cannot be read {where}; write it to a "
             "file of its own first."
