@@ -269,8 +269,7 @@ def test_damaged_files_are_refused_or_read(here, name):
         try:
             outcomes.add(sum(map(len, rows_of(name, Reading(header=True)))) >= 0)
         except TableError as error:
-            assert "\n" not in str(error)
-            outcomes.add(str(error).startswith(name))
+            outcomes.add(str(error).startswith(name) and "\n" not in str(error))
     assert outcomes == {True}
 
 

@@ -62,7 +62,7 @@ class _Table:
         self._skipped: list[tuple[int, str]] = []
         self._findings = list(findings)
         self._n_open_quotes = 0
-        self._has_comments = self._has_gaps = False  # among the rows
+        self._has_comments = self._has_gaps = self._has_doubtful_quotes = False
 
     def batch(self, rows: Rows | OpenQuote | TooLong) -> Batch | None:
         """The next rows, if there are any."""
@@ -79,6 +79,8 @@ class _Table:
         text, lines = rows.content.lstrip(b"\r\n"), rows.lines
         for line in rows.comments[:1]:
             self._find_comment(line)
+        for line in rows.doubtful[:1]:
+            self._find_doubtful_quote(line)
         where = None  # the first row, if that is among these
         if text and self._names is None:
             where = f"{source.name}, line {lines[0]:,}"
@@ -126,6 +128,16 @@ class _Table:
         if not self._has_comments:
             self._findings.append(Finding("comments", text, warning=True))
         self._has_comments = True
+
+    def _find_doubtful_quote(self, line: int) -> None:
+        text = (
+            f"{self._request.source.name}, line {line:,}: a field in quotes goes on over several "
+            "lines, and the quote that ends it stands where a field could begin; if a quote is "
+            "missing, rows are lost in this field."
+        )
+        if not self._has_doubtful_quotes:
+            self._findings.append(Finding("quotes", text, warning=True))
+        self._has_doubtful_quotes = True
 
     def _find_gap(self, lines: NDArray[np.int64]) -> None:
         """Say that there are empty lines where they may be missing values."""
