@@ -92,6 +92,6 @@ def test_training_that_waits_for_a_pipe_can_be_stopped(tmp_path):
                 time.sleep(0.05)
             process.send_signal(signal.SIGTERM)
             said = process.communicate()[1]
-            assert (process.returncode, said) == (143, b"Stopped after row 0.\n")
+            assert (process.returncode, said) == (143, b"Stopped after 0 rows.\n")
             if writer is not None:
                 writer.close()

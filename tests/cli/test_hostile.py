@@ -31,7 +31,7 @@ def test_json_may_not_be_nested_deeply(pair, depth):
     Path("deep.jsonl").write_text('{"y": 1, "a": "[[[["}\n' + row)
     done = outside("train", "deep.jsonl", "--target", "y")
     assert done.returncode == 2
-    assert done.stderr.startswith(b"deep.jsonl, row 2: its lists and objects are nested more than")
+    assert done.stderr.startswith(b"deep.jsonl, line 2: its lists and objects are nested more than")
     if depth == 30_000:
         assert "line 1: its lists and objects are nested" in refused_stream(row)
 
@@ -75,16 +75,16 @@ def test_more_columns_than_can_be_used_are_refused_at_once():
     for name in ("wide.csv", "quoted.csv", "wide.parquet", "wide.npy"):
         said = refused_train(name, "0")
         assert re.match(rf"{name}: it has 50,001 columns, and at most 50,000 can be used", said)
-    assert "wide.jsonl, row 1: it has more than 50,000 names" in refused_train("wide.jsonl", "0")
+    assert "wide.jsonl, line 1: it has more than 50,000 names" in refused_train("wide.jsonl", "0")
     said = refused_stream(Path("wide.jsonl").read_text(), target="0")
     assert "line 1: it has more than 50,000 names" in said
 
 
 def test_a_row_without_end_is_refused():
     Path("endless.csv").write_text("a,y\n1,2\n" + "3" * 9_000_000)
-    assert refused_train("endless.csv").startswith("endless.csv, row 2: it is longer than 4 MB")
+    assert "endless.csv, line 3: the row is longer than 4 MB" in refused_train("endless.csv")
     Path("quote.csv").write_text('a,y\n1,2\n"3,' + "4,5\n" * 2_000_000)
-    assert "is every quote closed?" in refused_train("quote.csv")
+    assert "quote.csv, line 3: a quote opens a field and is not" in refused_train("quote.csv")
 
 
 def test_every_row_with_names_of_its_own():
@@ -99,7 +99,7 @@ def test_every_row_with_names_of_its_own():
 def test_labels_have_a_length_and_a_number():
     rows = "".join(f"{i},{'x' * 1001 if i == 7 else 'ab'[i % 2]}\n" for i in range(60))
     Path("long.csv").write_text("a,y\n" + rows)
-    assert "row 8: the target 'y' should be text of at most 1,000 char" in refused_train("long.csv")
+    assert "line 9: the target 'y' should be text of at most 1,000" in refused_train("long.csv")
     run("train", "long.csv", "--target", "y", "--on-error", "skip")
     assert greville.load("model.greville").classes == ["a", "b"]
     Path("ids.csv").write_text("a,y\n" + "".join(f"{i},c{i}\n" for i in range(20_000)))

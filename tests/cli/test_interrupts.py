@@ -152,7 +152,7 @@ def test_a_checkpoint_of_another_run(here, monkeypatch):
     run(*options, code=130)
     monkeypatch.setattr(TableModel, "learn", learn)
     assert "not written by this command" in refused(*options, "--hidden", "9")
-    assert "Going on after row 100" in run(*options)[1]
+    assert "Going on after 100 rows" in run(*options)[1]
     assert greville.load("model.greville").n_rows == 200
 
 

@@ -58,7 +58,7 @@ pytestmark = pytest.mark.usefixtures("here")
         (["score", "good.greville", "unknown.csv"], "no row has a value of 'price'"),
         (["merge", "good.greville", "-o", "x"], "at least two"),
         (["forecast", "houses.csv", "--column", "nose"], "no column 'nose'"),
-        (["forecast", "houses.csv", "--column", "city"], "row 1: column 'city' should be a number"),
+        (["forecast", "houses.csv", "--column", "city"], "line 2: column 'city' should be a num"),
         (["forecast", "few.csv", "--column", "x"], "2 samples are too few"),
         (["stream"], "--target is missing"),
         (["stream", "-t", "y", "--checkpoint", "good.greville"], "not written by greville stream"),
@@ -88,10 +88,10 @@ def test_rows_that_are_skipped_are_counted(here):
     lines[101] = ",".join([area, "several", *rest])
     lines[150] += ",more"
     Path("houses.csv").write_text("\n".join(lines))
-    assert "houses.csv, row 150 has 7 fields" in refused("train", "houses.csv", "-t", "price")
+    assert "houses.csv, line 151 has 7 fields" in refused("train", "houses.csv", "-t", "price")
     said = run("train", "houses.csv", "-t", "price", "--on-error", "skip")[1]
     assert "2 rows were skipped" in said
-    assert "houses.csv, row 101: column 'rooms' should be a number, got 'several'" in said
+    assert "houses.csv, line 102: column 'rooms' should be a number, got 'several'" in said
     said = run("predict", "model.greville", "houses.csv", "--on-error", "skip", "-o", "o.csv")[1]
     assert table_of("o.csv")["prediction"].null_count == 1
     assert "299 rows with predictions" in said
@@ -146,7 +146,7 @@ def test_a_binary_first_line_of_a_stream():
 
 def test_text_that_is_not_utf8():
     Path("bad.jsonl").write_bytes(b'{"y": 1, "a": "x"}\n' * 30 + b'{"y": 2, "a": "\xff"}\n')
-    assert refused_train("bad.jsonl").startswith("bad.jsonl, row 31: it is not JSON ('utf-8' codec")
+    assert "bad.jsonl, line 31: it is not JSON ('utf-8' codec" in refused_train("bad.jsonl")
     run("train", "bad.jsonl", "--target", "y", "--on-error", "skip", "--task", "regression")
     assert greville.load("model.greville").n_rows == 30
     done = outside("stream", "--target", "y", stdin=b"a,y\n1,2\n\xff,3\n")
@@ -157,7 +157,7 @@ def test_names_with_half_of_a_character():
     line = '{"y": 1, "a\\ud800": 2}\n'
     Path("half.jsonl").write_text(line * 3)
     want = "the name 'a\\ud800' has half of a character in it"
-    assert f"row 1: {want}" in refused_train("half.jsonl")
+    assert f"line 1: {want}" in refused_train("half.jsonl")
     assert f"line 1: {want}" in refused_stream(line)
 
 

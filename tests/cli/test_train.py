@@ -157,7 +157,7 @@ def test_merge_and_unlearn(here):
     np.testing.assert_allclose(got.predict(table), first.predict(table), rtol=1e-6)
     before = Path("both.greville").read_bytes()
     message = refused("unlearn", "both.greville", "b.csv", "-q")
-    assert "b.csv, row 1" in message
+    assert "b.csv, line 2" in message
     assert Path("both.greville").read_bytes() == before
     run("train", "b.csv", "-t", "price", "-o", "other.greville", "-q", "--hidden", "7")
     assert "cannot be merged" in refused(

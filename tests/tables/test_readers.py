@@ -125,14 +125,14 @@ def test_chunks_have_all_rows_once(sizes, size, skip):
 def test_rows_with_too_many_fields(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n3,4,5\n6,7\n8\n9,zehn\n")
-    with pytest.raises(TableError, match=r"x.csv, row 2 has 3 fields instead of 2; fix"):
+    with pytest.raises(TableError, match=r"x.csv, line 3 has 3 fields instead of 2; fix"):
         rows_of(path)
     (batch,) = rows_of(path, troubles=Troubles(skip=True))
-    assert batch.numbers.tolist() == [1, 3, 5]
-    assert [number for number, _ in batch.skipped] == [2, 4]
-    assert [number for number, _ in batch.part(1, 2).skipped] == [2]
-    assert [number for number, _ in batch.part(2, 3).skipped] == [4]
-    assert batch.where(2).endswith("x.csv, row 5")
+    assert batch.numbers.tolist() == [2, 4, 6]
+    assert [number for number, _ in batch.skipped] == [3, 5]
+    assert [number for number, _ in batch.part(1, 2).skipped] == [3]
+    assert [number for number, _ in batch.part(2, 3).skipped] == [5]
+    assert batch.where(2).endswith("x.csv, line 6")
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,11 @@ def test_what_is_wrong_with_a_file(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.csv", b"PAR1....", "looks like parquet; pass format='parquet'"),
-        ("x.csv", b"ARROW1....", "looks like arrow"),
+        ("x.csv", b"PAR1....", "it cannot be read"),
+        ("x.csv", b"ARROW1....", "it cannot be read"),
+        ("x.csv", gzip.compress(b"PAR1...."), "it holds parquet, which cannot be read from a comp"),
+        ("x.parquet", b"a,b\n1,2\n", "does not begin as files of the format parquet.*format='csv'"),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16-le"), "pass encoding='utf-16-le'"),
         ("x.csv", "a,b\n1,2\n".encode("utf-16"), "pass encoding='utf-16'"),
     ],
 )
@@ -202,13 +205,14 @@ def test_rows_of_csv_end_where_they_should(end, here, monkeypatch):
         return (field[1:-1].replace('""', '"') if quoted else field) or None
 
     want = [[value(field) for field in row] for row in rows]
+    numbers = np.cumsum([3, *("".join(row).count("\n") + 1 for row in rows[:-1])]).tolist()
     for block in (97, 1000, 1 << 22):
         monkeypatch.setattr(source, "TEXT_BLOCK", block)
         found = list(read(find_sources(["t.csv"]), Reading(), Troubles()))
         assert found[0].table.schema.names == ["x", "y", "z\n1"]
         got = [list(row.values()) for batch in found for row in batch.table.to_pylist()]
         assert got == want
-        assert np.concatenate([b.numbers for b in found]).tolist() == list(range(1, 401))
+        assert np.concatenate([b.numbers for b in found]).tolist() == numbers
 
 
 def test_no_header(tmp_path):
@@ -224,7 +228,7 @@ def test_json_lines_one_of_which_is_none(tmp_path, monkeypatch):
     lines[30] = '{"x": 1,'
     lines.insert(10, "")
     path.write_text("\n".join(lines))
-    with pytest.raises(TableError, match="row 32: it is not JSON"):
+    with pytest.raises(TableError, match="line 32: it is not JSON"):
         rows_of(path)
     troubles = Troubles(skip=True)
     batches = rows_of(path, troubles=troubles)

@@ -101,6 +101,8 @@ def with_options(error: Exception) -> str:
 def _as_option(argument: str, value: Any) -> str:
     if argument == "troubles":
         return "--on-error skip"
+    if argument == "header":
+        return "--header" if value else "--no-header"
     return f"--{argument}" if value is None else f"--{argument} {value}"
 
 

@@ -56,7 +56,11 @@ OnErrorOption = Annotated[
     ),
 ]
 DelimiterOption = Annotated[
-    str | None, typer.Option("--delimiter", help="Between the fields of a CSV; found by itself.")
+    str | None,
+    typer.Option(
+        "--delimiter",
+        help="Between the fields of a CSV: a character, tab, or space; found by itself.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
@@ -78,13 +82,24 @@ class ReadingOptions:
         ),
     ] = None
     delimiter: DelimiterOption = None
-    no_header: Annotated[
-        bool,
-        typer.Option("--no-header", help="The CSV has no line of names; columns are 0, 1, 2, ..."),
-    ] = False
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="The first row has the names of the columns, or else they are called 0, 1, 2, ...",
+            show_default=False,
+        ),
+    ] = None
     encoding: Annotated[
         str, typer.Option("--encoding", help="The encoding of a CSV, such as latin-1.")
     ] = "utf8"
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            help="Of a file with several tables: a sheet, a table of a database, a file in a zip.",
+        ),
+    ] = None
 
     def reading(self) -> Any:
         """The same for the library's readers."""
@@ -96,7 +111,7 @@ class ReadingOptions:
         except (LookupError, ValueError) as error:
             raise UserError(f"--encoding {self.encoding}: there is no such encoding.") from error
         delimiter = one_delimiter(self.delimiter)
-        return Reading(self.format, delimiter, not self.no_header, self.encoding)
+        return Reading(self.format, delimiter, self.header, self.encoding, self.table)
 
     def troubles(self) -> Any:
         """What counts the rows that cannot be used."""
@@ -201,12 +216,12 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def one_delimiter(delimiter: str | None) -> str | None:
     """The delimiter that was asked for, if it can be one."""
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    delimiter = {"\\t": "\t", "tab": "\t", "space": " "}.get(delimiter or "", delimiter)
     usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
     if not usable or delimiter in ('"', "\r", "\n"):
         raise UserError(
-            f"--delimiter {delimiter!r}: pass one character of ASCII, or tab; no quote, and no end "
-            "of a line."
+            f"--delimiter {delimiter!r}: pass one character of ASCII, tab or space; no quote, and "
+            "no end of a line."
         )
     return delimiter
 

@@ -76,7 +76,8 @@ def train(
 ) -> None:
     """Learn a column of a table from the others, in memory that does not grow with the table.
 
-    Reads CSV, TSV, JSON lines, Parquet, Arrow, .npy and .npz, also compressed (.gz, .zst). Numbers,
+    Reads CSV, TSV, JSON lines, Parquet, Arrow, .npy, .npz, Excel and SQLite; text also compressed
+    (.gz, .zst, .bz2, .xz, .zip). What a file is, its first bytes say. Numbers,
     true or false, text, dates and missing values are all used; what each column is, is learned from
     the first 4096 rows and then kept. Rows without a target are left out.
 
@@ -184,7 +185,7 @@ def _start(
         return run
     if not _restore(run, checkpoint, base):
         return None
-    say(f"Going on after row {run.rows:,}, where {checkpoint} was written.")
+    say(f"Going on after {counted(run.rows, 'row')}, where {checkpoint} was written.")
     return run
 
 
@@ -217,7 +218,7 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
         except Stopped:
             run.save_checkpoint()
             then = f" The same command goes on from {run.checkpoint}." if run.checkpoint else ""
-            say(f"Stopped after row {run.rows:,}.{then}")
+            say(f"Stopped after {counted(run.rows, 'row')}.{then}")
             raise typer.Exit(EXIT_STOPPED) from None
     seconds = time.perf_counter() - start
     run.finish()

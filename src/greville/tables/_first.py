@@ -43,7 +43,7 @@ class FirstRows:
     ) -> None:
         self.columns = columns or {}
         self.n = n
-        self._origins = tuple(origins)  # sources, and the numbers of the rows there
+        self._origins = tuple(origins)  # places, and the numbers of the rows there
 
     def with_batch(self, batch: Batch, wanted: Callable[[str], bool]) -> FirstRows:
         """And more rows. A column that one of them does not have is missing there."""
@@ -64,7 +64,7 @@ class FirstRows:
         for name, column in columns.items():
             if len(column) == self.n:
                 columns[name] = pa.concat_arrays([column, pa.nulls(n, column.type)])
-        return FirstRows(columns, self.n + n, [*self._origins, (batch.source, batch.numbers)])
+        return FirstRows(columns, self.n + n, [*self._origins, (batch.place, batch.numbers)])
 
     def without(self, rows: Sequence[int]) -> FirstRows:
         keep = np.ones(self.n, bool)
@@ -79,9 +79,9 @@ class FirstRows:
 
     def where(self, row: int) -> str:
         """The name of a row in a message."""
-        for source, numbers in self._origins:
+        for place, numbers in self._origins:
             if row < len(numbers):
-                return f"{source}, row {numbers[row]:,}"
+                return f"{place} {numbers[row]:,}"
             row -= len(numbers)
         return f"row {row + 1:,} of an earlier run"
 
@@ -101,7 +101,7 @@ class FirstRows:
         made = {name: _from_arrays(kind, a, b) for name, kind, a, b in columns}
         if any(len(column) != n for column in made.values()):
             raise ValueError("the first rows are not as many as they should be.")
-        origins = [("an earlier run", np.arange(1, n + 1))] if n else []
+        origins = [("an earlier run, row", np.arange(1, n + 1))] if n else []
         return cls(made, n, origins)
 
 

@@ -40,7 +40,8 @@ class TableError(ValueError):
     argument : str, optional
         The argument that is wrong, if the message begins with it, as in ``hidden=0: ...``.
     **recommended
-        Values of the arguments in `advice`; None where only the name is meant.
+        Values of the arguments in `advice`; None where only the name is meant. An argument that
+        is there twice is the second time ``{task_}``.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class TableError(ValueError):
 
     def advice(self, name: Callable[[str, Any], str] = _as_argument) -> str:
         """What to do; `name` says how an argument and its value are written."""
-        named = {key: name(key, value) for key, value in self._recommended.items()}
+        named = {key: name(key.rstrip("_"), value) for key, value in self._recommended.items()}
         return self._advice.format(**named)
 
 
@@ -60,7 +61,8 @@ class TableError(ValueError):
 class Batch:
     """Some rows of one source, as an Arrow record batch.
 
-    `numbers` are those of the rows in the source, from 1; `done` is the share of the source that
+    `numbers` are those of the rows in the source, from 1, or where `unit` is "line" those of the
+    lines in which they begin, as an editor counts them; `done` is the share of the source that
     was read by the end of them. In a `sparse` one, a column that is not there is missing.
     `skipped` are the rows that were left out before or among these, and why; `findings` is what
     the reader has to say about the source. `na` are values that stand for a missing one, besides
@@ -75,6 +77,7 @@ class Batch:
     skipped: tuple[tuple[int, str], ...] = ()
     findings: tuple[Finding, ...] = ()
     na: tuple[str, ...] = ()
+    unit: str = "row"
     _values: dict[str, Values] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -114,9 +117,14 @@ class Batch:
         table = self.table.filter(pa.array(chosen))
         return replace(self, table=table, numbers=self.numbers[chosen])
 
+    @property
+    def place(self) -> str:
+        """What stands before the number of a row in a message."""
+        return f"{self.source}, {self.unit}"
+
     def where(self, row: int) -> str:
         """The name of a row in a message."""
-        return f"{self.source}, row {self.numbers[row]:,}"
+        return f"{self.place} {self.numbers[row]:,}"
 
 
 @dataclass

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from .batch import TableError, check_column_names
-from .readers.csv import guessed_delimiter
+from .readers._csv_layout import guessed_delimiter
 from .readers.json import LONGEST_LINE, TOO_LONG, parsed_line
 
 

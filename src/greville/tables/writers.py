@@ -110,7 +110,7 @@ def written(path: Path | None, shown: Callable[[str], str] | None = None) -> Ite
     if (
         format is None
         or format.write is None
-        or codec == "bz2"
+        or codec in ("bz2", "xz")
         or (codec is not None and not format.text)
     ):
         raise TableError(

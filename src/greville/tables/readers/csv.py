@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from ..batch import (
-    Batch,
-    TableError,
-    check_column_names,
-    check_count,
-    row_numbers,
-    unusable_row,
-)
+from ..batch import Batch, TableError, check_column_names, check_count, unusable_row
+from ..findings import Finding, distinct
 from ..writers import OrderedWriter
-from ._csv_rows import first_end, whole_rows
-from .source import ReadRequest, Source, arrow_input
+from ._csv_layout import layout_of
+from ._csv_rows import OpenQuote, Rows, TooLong, first_end, whole_rows
+from ._header import COMPARED, check_header
+from .source import ReadRequest, Source, Unreadable, arrow_input
+
+# Rows with quotes that are never closed; finding each costs the time of reading a block.
+_MOST_OPEN_QUOTES = 100
 
 
 def read_tsv(request: ReadRequest) -> Iterator[Batch]:
@@ -37,63 +36,159 @@ def read(request: ReadRequest) -> Iterator[Batch]:
     Arrow gets blocks of whole rows, in its own memory. Its streaming reader would read ahead in
     threads that call into Python, also while the interpreter ends, which ends the process.
     """
-    source, reading, content = request.source, request.reading, request.content
-    assert content is not None
-    blocks = _in_utf8(content.blocks(), reading.encoding)
-    start = next(blocks, b"").removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
-    first_line = (start.splitlines() or [b""])[0].decode("latin-1")
-    delimiter = reading.delimiter or guessed_delimiter(first_line)
-    mark = delimiter.encode()
-    if len(mark) != 1:
-        raise TableError(
-            f"delimiter={delimiter!r}: pass one character of ASCII.", argument="delimiter"
-        )
-    names: list[str] | None = None
-    number, held = 0, None
-    left_out: tuple[tuple[int, str], ...] = ()
-    for block in whole_rows(chain([start], blocks), mark):
-        if block is None:
-            raise TableError(
-                f"{source.name}, row {number + 1:,}: it is longer than 4 MB; is this the right "
-                "format or delimiter, and is every quote closed?"
-            )
-        rows = block.lstrip(b"\r\n")
-        if rows and names is None:
-            end = first_end(rows, mark)
-            names = _names(source, rows[:end], mark, reading.header)
-            check_column_names(source.name, names)
-            rows = rows[end:].lstrip(b"\r\n") if reading.header else rows
-        if not rows or names is None:
-            continue
-        table, skipped = _parsed(source, rows, len(names), mark, number, request.skip)
-        numbers = row_numbers(number, table.num_rows, [bad for bad, _ in skipped])
-        number += table.num_rows + len(skipped)
-        left_out += tuple(skipped)
-        if not table.num_rows:
+    layout = layout_of(request)
+    table = _Table(request, layout.mark, layout.findings)
+    held: Batch | None = None
+    for rows in whole_rows(layout.blocks, layout.mark, layout.line, layout.comments):
+        batch = table.batch(rows)
+        if batch is None:
             continue
         if held is not None:
             yield held
+        held = batch
+    if held is not None:  # and what was found after the last row
+        last = table.taken()
+        yield replace(
+            held, skipped=(*held.skipped, *last[0]), findings=distinct((*held.findings, *last[1]))
+        )
+
+
+class _Table:
+    """The names of the columns, once they are known, and what was found since the last batch."""
+
+    def __init__(self, request: ReadRequest, mark: bytes, findings: tuple[Finding, ...]) -> None:
+        self._request, self._mark = request, mark
+        self._names: list[str] | None = None
+        self._skipped: list[tuple[int, str]] = []
+        self._findings = list(findings)
+        self._n_open_quotes = 0
+        self._has_comments = self._has_gaps = self._has_doubtful_quotes = False
+
+    def batch(self, rows: Rows | OpenQuote | TooLong) -> Batch | None:
+        """The next rows, if there are any."""
+        source, content = self._request.source, self._request.content
+        assert content is not None
+        if isinstance(rows, TooLong):
+            raise TableError(
+                f"{source.name}, line {rows.line:,}: the row is longer than 4 MB; is this the "
+                "right format or delimiter?"
+            )
+        if isinstance(rows, OpenQuote):
+            self._meet_open_quote(rows.line)
+            return None
+        text, lines = rows.content.lstrip(b"\r\n"), rows.lines
+        for line in rows.comments[:1]:
+            self._find_comment(line)
+        for line in rows.doubtful[:1]:
+            self._find_doubtful_quote(line)
+        where = None  # the first row, if that is among these
+        if text and self._names is None:
+            where = f"{source.name}, line {lines[0]:,}"
+            end = first_end(text, self._mark)
+            with_header = self._request.reading.header is not False
+            self._names = _names(source, text[:end], self._mark, with_header)
+            if with_header:
+                text, lines = text[end:].lstrip(b"\r\n"), lines[1:]
+        if not text or self._names is None:
+            if where is not None:
+                check_column_names(source.name, self._names or ())
+            return None
+        table, used = self._parsed(text, lines)
+        if where is not None:
+            self._check_names(where, table)
+        if not table.num_rows:
+            return None
+        if len(self._names) == 1:
+            self._find_gap(used)
         columns = [column.combine_chunks() for column in table.columns]
-        renamed = pa.RecordBatch.from_arrays(columns, names=names)
-        held = Batch(renamed, source.name, numbers, content.share_read(), skipped=left_out)
-        left_out = ()
-    if held is not None:  # and what was left out after the last row
-        yield replace(held, skipped=(*held.skipped, *left_out))
+        renamed = pa.RecordBatch.from_arrays(columns, names=self._names)
+        skipped, findings = self.taken()
+        done = content.share_read()
+        return Batch(renamed, source.name, used, done, False, skipped, findings, "line")
 
+    def taken(self) -> tuple[tuple[tuple[int, str], ...], tuple[Finding, ...]]:
+        """The rows that were left out and the findings, once."""
+        taken = tuple(self._skipped), tuple(self._findings)
+        self._skipped, self._findings = [], []
+        return taken
 
-def guessed_delimiter(line: str) -> str:
-    """The candidate that stands most often in the first line."""
-    return max(",\t;|", key=line.count)
+    def _meet_open_quote(self, line: int) -> None:
+        where = f"{self._request.source.name}, line {line:,}"
+        what = f"{where}: a quote opens a field and is not closed"
+        self._n_open_quotes += 1
+        if not self._request.skip or self._names is None:
+            raise unusable_row(what)
+        if self._n_open_quotes > _MOST_OPEN_QUOTES:
+            raise TableError(f"{what}, as in {_MOST_OPEN_QUOTES} rows before; mend the file.")
+        self._skipped.append((line, what))
 
+    def _find_comment(self, line: int) -> None:
+        what = f"{self._request.source.name}: line {line:,}, among the rows, begins with #"
+        text = f"{what}; such lines are left out as comments."
+        if not self._has_comments:
+            self._findings.append(Finding("comments", text, warning=True))
+        self._has_comments = True
 
-def _in_utf8(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    if codecs.lookup(encoding).name == "utf-8":
-        yield from blocks
-        return
-    decoder = codecs.getincrementaldecoder(encoding)()
-    for block in blocks:
-        yield decoder.decode(block).encode()
-    yield decoder.decode(b"", final=True).encode()
+    def _find_doubtful_quote(self, line: int) -> None:
+        text = (
+            f"{self._request.source.name}, line {line:,}: a field in quotes goes on over several "
+            "lines, and the quote that ends it stands where a field could begin; if a quote is "
+            "missing, rows are lost in this field."
+        )
+        if not self._has_doubtful_quotes:
+            self._findings.append(Finding("quotes", text, warning=True))
+        self._has_doubtful_quotes = True
+
+    def _find_gap(self, lines: NDArray[np.int64]) -> None:
+        """Say that there are empty lines where they may be missing values."""
+        gaps = np.flatnonzero(np.diff(lines) > 1)
+        if len(gaps) and not self._has_gaps:
+            where = f"{self._request.source.name}: line {lines[gaps[0]] + 1:,}"
+            text = f"{where} is empty; in a table of one column that may be a missing value"
+            finding = Finding("empty lines", f"{text}, but such lines are left out.", warning=True)
+            self._findings.append(finding)
+            self._has_gaps = True
+
+    def _check_names(self, where: str, table: Any) -> None:
+        """Look at the names of the columns, beside their first values."""
+        assert self._names is not None
+        if self._request.reading.header is None:
+            first = table.slice(0, COMPARED)
+            values = [column.to_pylist() for column in first.columns]
+            self._findings += check_header(where, self._names, values)
+        check_column_names(self._request.source.name, self._names)
+
+    def _parsed(self, text: bytes, lines: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64]]:
+        """Rows as a table, and their lines; those that cannot be used are left out."""
+        source, skip = self._request.source, self._request.skip
+        assert self._names is not None
+        refused: list[str] = []
+        left_out: list[int] = []
+
+        def invalid(row: Any) -> str:
+            line = int(lines[row.number - 1])
+            left_out.append(row.number - 1)
+            if row.text.startswith("#"):
+                self._find_comment(line)
+                return "skip"
+            n, wanted = row.actual_columns, row.expected_columns
+            what = f"{source.name}, line {line:,} has {n} field{'s' * (n != 1)} instead of {wanted}"
+            if not skip:
+                refused.append(what)
+                return "error"
+            self._skipped.append((line, what))
+            return "skip"
+
+        try:
+            table = _read(text, len(self._names), self._mark, invalid)
+        except pa.ArrowInvalid as error:
+            if refused:
+                raise unusable_row(refused[0]) from error
+            raise
+        used = np.delete(lines, left_out) if left_out else lines
+        if len(used) != table.num_rows:
+            raise Unreadable(f"the quotes after line {lines[0]:,} are not those of CSV")
+        return table, used
 
 
 def _names(source: Source, line: bytes, mark: bytes, header: bool) -> list[str]:
@@ -104,31 +199,6 @@ def _names(source: Source, line: bytes, mark: bytes, header: bool) -> list[str]:
     if not header:
         return [str(i) for i in range(table.num_columns)]
     return [(column[0].as_py() or "").strip() for column in table.columns]
-
-
-def _parsed(
-    source: Source, rows: bytes, n_columns: int, mark: bytes, before: int, skip: bool
-) -> tuple[Any, list[tuple[int, str]]]:
-    """Rows as a table, and those that were left out."""
-    skipped: list[tuple[int, str]] = []
-    refused: list[str] = []
-
-    def invalid(row: Any) -> str:
-        number = before + row.number
-        what = f"row {number:,} has {row.actual_columns} fields instead of {row.expected_columns}"
-        if not skip:
-            refused.append(what)
-            return "error"
-        skipped.append((number, f"{source.name}, {what}"))
-        return "skip"
-
-    try:
-        table = _read(rows, n_columns, mark, invalid)
-    except pa.ArrowInvalid as error:
-        if refused:
-            raise unusable_row(f"{source.name}, {refused[0]}") from error
-        raise
-    return table, skipped
 
 
 def _read(rows: bytes, n_columns: int, mark: bytes, invalid: Any, generated: bool = False) -> Any:
@@ -151,6 +221,7 @@ def _read(rows: bytes, n_columns: int, mark: bytes, invalid: Any, generated: boo
             column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=True,
             null_values=[""],
+            check_utf8=not rows.isascii(),  # field by field, it takes a third of the time
         ),
     )
 

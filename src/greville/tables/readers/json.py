@@ -33,6 +33,9 @@ _DEEPEST = 100
 # Rows times names that Arrow may make columns of at once: it has room for every name in every row.
 _MOST_CELLS = 1 << 25
 
+# Names that are counted one by one, which is faster if they are few.
+_FEW_NAMES = 32
+
 TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -53,7 +56,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
     order: dict[str, None] = {}
     for block in _whole_lines(source, content.blocks()):
         for lines in _pieces(block):
-            numbers = number + 1 + np.flatnonzero([bool(line.strip()) for line in lines])
+            filled = np.fromiter(map(bool, map(bytes.strip, lines)), bool, len(lines))
+            numbers = number + 1 + np.flatnonzero(filled)
             skipped: list[tuple[int, str]] = []
             table = _parsed_at_once(lines, len(numbers), texts, order) if len(numbers) else None
             if table is None:
@@ -62,7 +66,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
             if table is not None and table.num_rows:
                 check_column_names(source.name, table.schema.names)
                 done = content.share_read()
-                yield Batch(table, source.name, numbers, done, sparse=True, skipped=tuple(skipped))
+                left_out = tuple(skipped)
+                yield Batch(table, source.name, numbers, done, True, left_out, unit="line")
 
 
 def _whole_lines(source: Source, blocks: Iterator[bytes]) -> Iterator[list[bytes]]:
@@ -73,21 +78,30 @@ def _whole_lines(source: Source, blocks: Iterator[bytes]) -> Iterator[list[bytes
         lines = whole.split(b"\n") if end else []
         number += len(lines)
         if len(rest) > LONGEST_LINE:
-            raise TableError(f"{source.name}, row {number:,}: {TOO_LONG}.")
+            raise TableError(f"{source.name}, line {number:,}: {TOO_LONG}.")
         yield lines
     yield rest.split(b"\n")
 
 
 def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
     """The same lines, fewer at a time where they have very many different names."""
-    names = set(_NAME.findall(b"\n".join(lines)))
-    if len(lines) <= 1 or len(lines) * len(names) <= _MOST_CELLS:
+    if len(lines) <= 1 or len(lines) * _count_names(lines) <= _MOST_CELLS:
         if lines:
             yield lines
         return
     half = len(lines) // 2
     yield from _pieces(lines[:half])
     yield from _pieces(lines[half:])
+
+
+def _count_names(lines: list[bytes]) -> int:
+    """How many different names there are in lines, or more."""
+    block, usual = b"\n".join(lines), set(_NAME.findall(lines[0]))
+    few = len(usual) <= _FEW_NAMES and b"\\" not in block
+    # Where each colon stands behind a name of the first line, there are no other names.
+    if few and sum(block.count(b'"%b":' % name) for name in usual) == block.count(b":"):
+        return len(usual)
+    return len(set(_NAME.findall(block)))
 
 
 def _trouble_with(line: bytes) -> str | None:
@@ -112,9 +126,7 @@ def _parsed_at_once(
     from pyarrow import json as arrow_json
 
     block = b"\n".join(lines)
-    try:
-        block.decode()
-    except UnicodeDecodeError:  # which Arrow would not notice
+    if not (block.isascii() or _is_utf8(block)):  # which Arrow would not notice
         return None
     brackets = block.count(b"[") + block.count(b"{")
     usual = brackets <= len(lines) + _DEEPEST and max(map(len, lines)) <= MOST_COLUMNS
@@ -155,9 +167,9 @@ def _parsed_one_by_one(
             rows.append(row)
             numbers.append(number)
         elif skip:
-            skipped.append((number, f"{source.name}, row {number:,}: {row}"))
+            skipped.append((number, f"{source.name}, line {number:,}: {row}"))
         else:
-            raise unusable_row(f"{source.name}, row {number:,}: {row}")
+            raise unusable_row(f"{source.name}, line {number:,}: {row}")
     return from_rows(rows), np.array(numbers, np.int64), skipped
 
 
@@ -176,6 +188,15 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
         if not (name.isascii() or is_text(name)):
             return f"the name {name!r} has half of a character in it"
     return row
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether bytes are text in UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_text(text: str) -> bool:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import codecs
 import glob
 import queue
 import threading
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ..batch import Batch, TableError, Troubles
-from .registry import TableFormat, by_name, by_path, by_start
-from .source import Content, Reading, ReadRequest, Source, Unreadable
+from ..batch import Batch, TableError, Troubles, listed
+from ..findings import Finding
+from ._partitions import partitions_of, with_partitions
+from .recognition import recognised, text_batches
+from .registry import by_path
+from .source import Reading, ReadRequest, Source, Unreadable, with_findings
 
 # Batches that may be read before they are wanted.
 _READ_AHEAD = 2
-
-# Bytes by which a format is recognised.
-_HEAD = 1 << 16
 
 
 def find_sources(names: Sequence[str]) -> list[Source]:
@@ -33,12 +31,11 @@ def find_sources(names: Sequence[str]) -> list[Source]:
         if name == "-":
             sources.append(Source(None))
             continue
-        path = Path(name)
+        path, findings = Path(name), []
         try:
             if path.is_dir():
-                found = sorted(
-                    file for file in path.rglob("*") if file.is_file() and _is_table(file)
-                )
+                found, left_out = _tables_in(path)
+                findings = _findings_in(path, found, left_out)
             elif path.exists():
                 found = [path]
             else:
@@ -48,13 +45,41 @@ def find_sources(names: Sequence[str]) -> list[Source]:
         if not found:
             what = "a folder without any table in it" if path.is_dir() else "there is no such file"
             raise TableError(f"{name}: {what}; pass files, folders, patterns, or - for a pipe.")
-        sources += [Source(file) for file in found]
+        sources += [Source(file, partitions_of(file), findings) for file in found]
     return sources
 
 
-def _is_table(path: Path) -> bool:
-    """Whether a file in a folder is one to read."""
-    return by_path(path)[0] is not None and not path.name.startswith((".", "_"))
+def _tables_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files in a folder that are to be read, and those that are not, without hidden ones."""
+    files = [
+        file
+        for file in sorted(folder.rglob("*"))
+        if not any(
+            part.startswith((".", "_")) and "=" not in part
+            for part in file.relative_to(folder).parts
+        )
+        and file.is_file()
+    ]
+    tables = [file for file in files if by_path(file)[0] is not None]
+    return tables, [file for file in files if by_path(file)[0] is None]
+
+
+def _findings_in(folder: Path, found: list[Path], left_out: list[Path]) -> list[Finding]:
+    """What there is to say about the files of a folder."""
+    findings = []
+    if left_out:
+        names = listed([str(file.relative_to(folder)) for file in left_out])
+        text = f"{folder}: {names} in it: the names are not those of tables, they are not read"
+        findings.append(Finding("files left out", f"{text}; to read them, name them."))
+    first: dict[str, Path] = {}
+    for file in found:
+        stem = str(file).removesuffix("".join(file.suffixes))
+        if stem in first and file.suffixes != first[stem].suffixes:
+            names = f"{first[stem].name!r} and {file.name!r}"
+            text = f"{folder}: {names} may hold the same rows, and both are read; pass one of them."
+            findings.append(Finding("files twice", text, warning=True))
+        first.setdefault(stem, file)
+    return findings
 
 
 class Stopped(Exception):
@@ -91,7 +116,7 @@ def _read(
         empty = True
         for batch in _read_source(ReadRequest(source, reading, skip, columns, over)):
             empty = False
-            yield batch
+            yield with_partitions(batch, source.partitions, columns)
         if empty:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
@@ -99,17 +124,20 @@ def _read(
 def _read_source(request: ReadRequest) -> Iterator[Batch]:
     """The batches of one source, whose errors say what is wrong with it."""
     source = request.source
-    format = source.format(request.reading)
     try:
+        format, findings = recognised(source, request.reading)
         if format is not None and source.path is None and not format.from_pipe:
             raise TableError(
                 f"{source.name}: {format.name} cannot be read from a pipe; write it to a file "
                 "first."
             )
+        findings = (*source.findings, *findings)
         if format is None or format.text:
-            yield from _read_text(request, format)
+            with source.open(request.over) as (stream, share_read):
+                batches = text_batches(request, format, stream, share_read)
+                yield from with_findings(batches, findings)
         else:
-            yield from format.batches(request)
+            yield from with_findings(format.batches(request), findings)
     except TableError:
         raise
     except FileNotFoundError as error:
@@ -123,31 +151,11 @@ def _read_source(request: ReadRequest) -> Iterator[Batch]:
         raise _unreadable(source, error) from error
 
 
-def _read_text(request: ReadRequest, format: TableFormat | None) -> Iterator[Batch]:
-    """The batches of text, whose format is recognised where its name does not say it."""
-    source = request.source
-    with source.open(request.over) as (stream, share_read):
-        head = stream.read(_HEAD)
-        start = head.removeprefix(codecs.BOM_UTF8).lstrip()
-        if not start:
-            raise TableError(f"{source.name}: it is empty; there is nothing to read.")
-        other = by_start(start, text=False)
-        if other is not None:
-            what = f"{source.name}: it looks like {other.name}"
-            raise TableError(what, "; pass {format}.", format=other.name)
-        if start.startswith((b"\xff\xfe", b"\xfe\xff")) and request.reading.encoding == "utf8":
-            what = f"{source.name}: it is in UTF-16"
-            raise TableError(what, "; pass {encoding}.", encoding="utf-16")
-        if format is None:
-            format = by_start(start, text=True) or by_name("csv")
-        yield from format.batches(replace(request, content=Content(head, stream, share_read)))
-
-
 def _unreadable(source: Source, error: Exception) -> TableError:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     compressed = source.path is None or by_path(source.path)[1] is not None
     if compressed and any(
-        word in text.lower() for word in ("truncated", "zlib", "zstd", "bz2", "inflate")
+        word in text.lower() for word in ("truncated", "zlib", "zstd", "bz2", "inflate", "xz")
     ):
         return TableError(
             f"{source.name}: the compressed data are damaged or cut off ({text}); get the file "

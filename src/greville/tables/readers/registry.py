@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HERE = __package__
 
-_CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ class TableFormat:
     from_pipe : bool
         Whether it can be read from standard input.
     magic : tuple of bytes
-        With what contents begin. Files of text whose names say nothing are recognised by it; other
-        contents in a file that should be text are refused.
+        With what contents begin: a file is recognised by it, whatever its name says.
     """
 
     name: str
@@ -108,6 +107,7 @@ def by_start(start: bytes, *, text: bool) -> TableFormat | None:
 
 
 _CSV, _JSON, _NUMPY = f"{_HERE}.csv", f"{_HERE}.json", f"{_HERE}.numpy"
+_ZIP = b"PK\x03\x04"
 _PARQUET, _ARROW = f"{_HERE}.parquet", f"{_HERE}.arrow"
 
 register(TableFormat("csv", (".csv",), f"{_CSV}:read", f"{_CSV}:Writer", text=True))
@@ -130,5 +130,22 @@ register(
         magic=(b"ARROW1", b"\xff\xff\xff\xff"),
     )
 )  # fmt: skip
-register(TableFormat("npy", (".npy",), f"{_NUMPY}:read_npy", from_pipe=False))
-register(TableFormat("npz", (".npz",), f"{_NUMPY}:read_npz", from_pipe=False))
+# Archives come before what is kept in archives.
+register(TableFormat("zip", (".zip",), f"{_HERE}.zip:read", from_pipe=False, magic=(_ZIP,)))
+register(
+    TableFormat(
+        "npy", (".npy",), f"{_NUMPY}:read_npy", from_pipe=False, magic=(b"\x93NUMPY",)
+    )
+)  # fmt: skip
+register(TableFormat("npz", (".npz",), f"{_NUMPY}:read_npz", from_pipe=False, magic=(_ZIP,)))
+register(
+    TableFormat(
+        "excel", (".xlsx", ".xlsm"), f"{_HERE}.excel:read", from_pipe=False, magic=(_ZIP,)
+    )
+)  # fmt: skip
+register(
+    TableFormat(
+        "sqlite", (".sqlite", ".sqlite3"), f"{_HERE}.sqlite:read",
+        from_pipe=False, magic=(b"SQLite format 3\0",),
+    )
+)  # fmt: skip

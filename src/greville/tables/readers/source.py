@@ -6,22 +6,32 @@ import io
 import os
 import selectors
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from .._values import text_of
 from ..batch import Batch, TableError, row_numbers
+from ..findings import Finding, distinct
 from .registry import TableFormat, by_name, by_path, formats
 
 # Bytes of text, and rows of other formats, that are read at a time.
 TEXT_BLOCK, ROWS_AT_ONCE = 1 << 22, 1 << 14
 
-_COMPRESSED_STARTS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_COMPRESSED_STARTS = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\0": "xz",
+}
+
+# Bytes that unpacking xz may need; its strongest usual setting takes 65 MiB.
+_XZ_MEMORY = 1 << 28
 
 
 class Unreadable(Exception):
@@ -30,12 +40,28 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are to be read, where they do not say it themselves."""
+    """How files are to be read, where they do not say it themselves.
+
+    Parameters
+    ----------
+    format : str, optional
+        The name of a registered format.
+    delimiter : str, optional
+        What stands between the fields of CSV; ``" "`` is any number of blanks and tabs.
+    header : bool, optional
+        Whether the first row has the names of the columns. By default it has, and that is an error
+        where they are surely values.
+    encoding : str
+        Of CSV.
+    table : str, optional
+        Which table of a file that has several: a sheet, a table of a database, a file in a zip.
+    """
 
     format: str | None = None
     delimiter: str | None = None
-    header: bool = True
+    header: bool | None = None
     encoding: str = "utf8"
+    table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,10 +100,21 @@ class ReadRequest:
 
 
 class Source:
-    """One file, or standard input as ``-``."""
+    """One file, or standard input as ``-``.
 
-    def __init__(self, path: Path | None) -> None:
+    `partitions` are values that the names of its folders give to all of its rows, and `findings`
+    is what there is to say before it is read.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        partitions: Mapping[str, str | None] | None = None,
+        findings: Sequence[Finding] = (),
+    ) -> None:
         self.path = path
+        self.partitions = dict(partitions or {})
+        self.findings = tuple(findings)
         self.name = "standard input" if path is None else str(path)
         self.size = 0 if path is None else path.stat().st_size
 
@@ -89,13 +126,13 @@ class Source:
         """
         with ExitStack() as closing:
             raw: Any = closing.enter_context(_opened(self._descriptor(), over))
-            head = raw.peek(4)[:4]
-            starts = _COMPRESSED_STARTS.items()
-            codec = next((codec for start, codec in starts if head.startswith(start)), None)
+            codec = compression(raw.peek(8)[:8])
             if codec is None and self.path is not None:
                 codec = by_path(self.path)[1]  # and it is damaged
             stream = raw
-            if codec is not None:
+            if codec == "xz":
+                stream = _Xz(raw)
+            elif codec is not None:
                 stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
             size = self.size if raw.seekable() else 0
             yield stream, lambda: min(1.0, raw.tell() / size) if size else 0.0
@@ -115,6 +152,48 @@ class Source:
         if reading.format is not None:
             return _named(reading.format)
         return None if self.path is None else by_path(self.path)[0]
+
+
+def compression(head: bytes) -> str | None:
+    """How contents that begin like this are compressed."""
+    starts = _COMPRESSED_STARTS.items()
+    return next((codec for start, codec in starts if head.startswith(start)), None)
+
+
+class _Xz:
+    """What is in an xz file; Arrow does not unpack it."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._unpacked = self._new()
+
+    @staticmethod
+    def _new() -> Any:
+        from lzma import FORMAT_XZ, LZMADecompressor
+
+        return LZMADecompressor(FORMAT_XZ, _XZ_MEMORY)
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes, and none at the end."""
+        from lzma import LZMAError
+
+        while True:
+            packed = b""
+            if self._unpacked.eof:  # another may follow, as after cat a.xz b.xz
+                packed = self._unpacked.unused_data.lstrip(b"\0") or self._raw.read(1 << 16)
+                if not packed:
+                    return b""
+                self._unpacked = self._new()
+            elif self._unpacked.needs_input:
+                packed = self._raw.read(1 << 16)
+                if not packed:
+                    raise Unreadable("the xz data are truncated")
+            try:
+                content = self._unpacked.decompress(packed, size)
+            except LZMAError as error:
+                raise Unreadable(f"xz: {error}") from error
+            if content:
+                return content
 
 
 def _named(name: str) -> TableFormat:
@@ -184,3 +263,19 @@ def numbered(
             numbers = row_numbers(number, piece.num_rows)
             number += piece.num_rows
             yield Batch(piece, source.name, numbers, share_read(number))
+
+
+def with_findings(batches: Iterable[Batch], findings: Sequence[Finding]) -> Iterator[Batch]:
+    """The same batches, with more to say about their source."""
+    for batch in batches:
+        yield replace(batch, findings=distinct((*findings, *batch.findings)))
+
+
+def array_from(values: list[Any]) -> Any:
+    """Python's values as a column; as text if they are not of one kind."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        plain = (str, int, float, bool, type(None))
+        texts = [text_of(value) if isinstance(value, plain) else str(value) for value in values]
+        return pa.array(texts, pa.string())

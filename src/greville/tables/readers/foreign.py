@@ -1,0 +1,81 @@
+"""Files that are no tables this package reads: what they are, and what to do with them."""
+
+from __future__ import annotations
+
+from ..batch import TableError
+
+_CONVERT = "write it as CSV or Parquet with the program that it is from"
+_PANDAS = "write it as Parquet with pandas, for instance pandas.{}(...).to_parquet(...)"
+_UNPACK = "unpack it, and pass the files in it"
+_PICTURE = "pass a table"
+
+# What a file is, the bytes at some place in it, and what to do.
+_KINDS: tuple[tuple[str, int, tuple[bytes, ...], str], ...] = (
+    (
+        "a DuckDB database", 8, (b"DUCK",),
+        "write the table as Parquet: duckdb FILE \"COPY name TO 'name.parquet'\"",
+    ),
+    (
+        "an old Excel or Office file", 0, (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
+        "save it as .xlsx or CSV",
+    ),
+    (
+        "a Python pickle, which is never read because it could run any program", 0,
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        "if you trust it, " + _PANDAS.format("read_pickle"),
+    ),
+    ("an SPSS file", 0, (b"$FL2", b"$FL3"), _PANDAS.format("read_spss")),
+    (
+        "a Stata file", 0, (b"<stata_dta>", b"\x72\x02\x01\x00", b"\x73\x02\x01\x00"),
+        _PANDAS.format("read_stata"),
+    ),
+    ("a SAS file", 12, (b"\xc2\xea\x81\x60\xb3\x14\x11\xcf",), _PANDAS.format("read_sas")),
+    (
+        "an R data file", 0, (b"RDX2\n", b"RDX3\n", b"X\n\0\0\0", b"A\n2\n", b"A\n3\n"),
+        "write it as CSV in R: write.csv(x, 'x.csv', row.names = FALSE)",
+    ),
+    ("an HDF5 or NetCDF file", 0, (b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02"), _CONVERT),
+    ("a MATLAB file", 0, (b"MATLAB 5.0",), _CONVERT),
+    ("an ORC file", 0, (b"ORC",), _PANDAS.format("read_orc")),
+    ("an Avro file", 0, (b"Obj\x01",), _CONVERT),
+    ("a 7-zip archive", 0, (b"7z\xbc\xaf\x27\x1c",), _UNPACK),
+    ("a RAR archive", 0, (b"Rar!\x1a\x07",), _UNPACK),
+    ("a tar archive", 257, (b"ustar",), _UNPACK),
+    ("a PDF document", 0, (b"%PDF-",), _PICTURE),
+    ("a picture", 0, (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8"), _PICTURE),
+    (
+        "a pointer of Git LFS, not the file itself", 0, (b"version https://git-lfs",),
+        "get the file with: git lfs pull",
+    ),
+    ("a model of greville or other tensors", 8, (b'{"__metadata__"',), _PICTURE),
+)  # fmt: skip
+
+_WEB_PAGES = (b"<!doctype html", b"<html")
+
+
+def check_not_foreign(name: str, head: bytes) -> None:
+    """Raise a TableError that says what contents are, if they begin like something else."""
+    for what, place, starts, advice in _KINDS:
+        if head[place:].startswith(starts):
+            raise TableError(f"{name}: it is {what}; {advice}.")
+    start = head.lstrip().lower()
+    if start.startswith(_WEB_PAGES):
+        raise TableError(f"{name}: it is a web page; download the table itself.")
+    if start.startswith(b"<?xml"):
+        raise TableError(f"{name}: it is XML; {_CONVERT}.")
+
+
+def check_text(name: str, head: bytes, encoding: str) -> None:
+    """Raise a TableError if contents are no text in the encoding that was asked for."""
+    if encoding != "utf8":
+        return
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise TableError(f"{name}: it is in UTF-16", "; pass {encoding}.", encoding="utf-16")
+    if b"\0" in head:
+        if head[1:64:2].strip(b"\0") == b"" and b"\0" not in head[:64:2]:
+            likely = "utf-16-le"
+            raise TableError(f"{name}: it is in UTF-16", "; pass {encoding}.", encoding=likely)
+        place = head.index(b"\0") + 1
+        raise TableError(
+            f"{name}: it is no text, since byte {place:,} is zero; is it the right file?"
+        )

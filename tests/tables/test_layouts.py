@@ -1,0 +1,251 @@
+"""Tables of text as people write them: comments, blanks, no names, quotes that stay open."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import greville
+from greville.tables import Reading, TableError, Troubles
+from greville.tables.readers import recognition, source
+
+from ..houses import number_rows, rows_of
+from ..runner import refused, run
+
+
+def read_text(text, **how):
+    """The rows of a CSV with their lines, what was found, and the lines that were left out."""
+    Path("t.csv").write_text(text, newline="")
+    batches = rows_of("t.csv", Reading(**how), Troubles(skip=True))
+    rows = [
+        (line, *row.values())
+        for batch in batches
+        for line, row in zip(batch.numbers.tolist(), batch.table.to_pylist(), strict=True)
+    ]
+    findings = {f.kind: f for batch in batches for f in batch.findings}
+    skipped = [line for batch in batches for line, _ in batch.skipped]
+    return batches[0].table.schema.names, rows, findings, skipped
+
+
+# Lines
+
+
+def test_rows_have_the_numbers_that_an_editor_shows(here):
+    text = '\na,y\n1,2\n\n"two\nlines",3\n\n4\n5,6\n'
+    names, rows, _, skipped = read_text(text)
+    assert names == ["a", "y"]
+    assert rows == [(3, "1", "2"), (5, "two\nlines", "3"), (9, "5", "6")]
+    assert skipped == [8]
+    assert refused("train", "t.csv", "-t", "y").startswith("t.csv, line 8 has 1 field instead of 2")
+    Path("u.csv").write_text(text.replace("\n4\n", "\n4,5\n") + "7,8\n" * 60)
+    said = refused("train", "u.csv", "--target", "y", "--task", "regression")
+    assert said.startswith("u.csv, line 5: column 'a' should be a number, got 'two\\nlines'")
+
+
+def fields_by_hand(text):
+    """Rows of CSV and the lines in which they begin, character by character."""
+    rows, i, line = [], 0, 1
+    while i < len(text):
+        if text[i] in "\r\n":
+            i += 1 + text.startswith("\r\n", i)
+            line += 1
+            continue
+        begin, fields = line, [""]
+        quoted = text[i] == '"'
+        i += quoted
+        while i < len(text):
+            if quoted and text.startswith('""', i):
+                fields[-1] += '"'
+                i += 2
+            elif quoted and text[i] == '"':
+                quoted = False
+                i += 1
+            elif not quoted and text[i] == ",":
+                i += 1
+                quoted = text.startswith('"', i)
+                i += quoted
+                fields.append("")
+            elif not quoted and text[i] in "\r\n":
+                break
+            else:
+                line += text[i] == "\n" or (text[i] == "\r" and not text.startswith("\r\n", i))
+                fields[-1] += text[i]
+                i += 1
+        rows.append((begin, *fields))
+    return rows
+
+
+def test_lines_of_any_table(here, monkeypatch):
+    pieces = ["a", '"x, y"', '"two\nlines"', '"q""q"', '5" p', '""', "", '"cr\r\nlf"', '"\n\n"']
+    for seed in range(60):
+        chance = random.Random(seed)
+        end = chance.choice(["\n", "\r\n", "\r"])
+        sizes = [chance.choice([0, 2, 3, 3, 3, 3, 4]) for _ in range(25)]
+        lines = [",".join(chance.choice(pieces) for _ in range(n)) for n in sizes]
+        text = end.join(["h1,h2,h3", "1,2,3", *lines]) + end * chance.randrange(2)
+        monkeypatch.setattr(source, "TEXT_BLOCK", chance.choice([7, 31, 200]))
+        monkeypatch.setattr(recognition, "_HEAD", chance.choice([16, 64, 1 << 16]))
+        _, rows, _, skipped = read_text(text, header=True)
+        want = fields_by_hand(text)[1:]
+        assert [tuple(v or "" for v in row) for row in rows] == [r for r in want if len(r) == 4]
+        assert skipped == [line for line, *fields in want if len(fields) != 3]
+
+
+# Quotes
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "kept"),
+    [
+        ('1,2\n2,"open,4\n3,5\n4,"7"\n5,6\n', 3, [2, 4, 5, 6]),  # closed by that of another
+        ('1,2\n2,"open\n3,5\n4,6\n', 3, [2, 4, 5]),  # until the end
+        ('1,2\n2,"open\n3,""\n4,6\n', 3, [2, 4, 5]),
+        ('"more\nlines","open\n3,5\n"4",6\n', 3, [4, 5]),
+    ],
+)
+def test_a_quote_that_is_not_closed_takes_no_other_row_with_it(here, text, line, kept):
+    _, rows, _, skipped = read_text("a,y\n" + text)
+    assert [row[0] for row in rows] == kept
+    assert skipped == [line]
+    assert refused("train", "t.csv", "--target", "y") == (
+        f"t.csv, line {line}: a quote opens a field and is not closed; fix it, or pass "
+        "--on-error skip to go on without such rows."
+    )
+    said = run("train", "t.csv", "-t", "y", "--on-error", "skip", "--task", "regression")[1]
+    assert f"t.csv, line {line}: a quote opens a field and is not closed" in said
+    known = [row for row in rows if row[2] is not None]
+    assert greville.load("model.greville").n_rows == len(known)
+
+
+def test_an_open_quote_in_a_long_file(here, monkeypatch):
+    monkeypatch.setattr(source, "TEXT_BLOCK", 5000)
+    lines = number_rows(3000).splitlines()
+    lines[1000] = '"' + lines[1000]
+    _, rows, _, skipped = read_text("\n".join(lines))
+    assert (len(rows), skipped) == (2999, [1001])
+    with pytest.raises(TableError, match="not closed, as in 100 rows before; mend the file"):
+        read_text("a,y\n" + '1,"x\n' * 300)
+
+
+def test_quotes_that_may_be_two_open_ones(here):
+    finding = read_text('a,b\n1,"\n2,x\n3,"\n4,y\n')[2]["quotes"]
+    assert finding.warning
+    assert finding.message.startswith("t.csv, line 2: a field in quotes goes on over several")
+    for text in ('a,b\n1,"x\ny"\n"",2\n', 'a,b\n"x,","y"\n', 'a,b\n"1",""\n"",","\n'):
+        assert not read_text(text)[2]
+
+
+def test_text_behind_quotes_of_one_line_is_kept(here):
+    assert read_text('a,y\n"1" x,2\n"two\nlines" ,3\n')[1] == [
+        (2, "1 x", "2"),
+        (3, "two\nlines ", "3"),
+    ]
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1,2\n3,4\n", "5.1;3.5\n4.9;3.0\n", "3,14;2,5\n1,5;2,7\n", "0,0,1\n1,0,1\n", "1.5\n2.5\n"],
+)
+def test_numbers_for_names_are_refused(here, text):
+    Path("t.csv").write_text(text)
+    said = refused("train", "t.csv", "--target", "1")
+    assert said.startswith("t.csv, line 1: the names of the columns would be '")
+    assert said.endswith("pass --no-header, and columns are called 0, 1, 2, ...; if it has names, "
+                         "pass --header.")  # fmt: skip
+    names, rows, _, _ = read_text(text, header=False)
+    assert names == [str(i) for i in range(len(names))]
+    assert [row[0] for row in rows] == [1, 2]
+    if len(set(names)) > 2:
+        run("train", "t.csv", "--target", "1", "--no-header", "--task", "regression", "-q")
+        assert greville.load("model.greville").n_rows == 2
+
+
+def test_names_that_are_numbers_for_sure(here):
+    Path("t.csv").write_text("1,2\n3,4\n5,6\n")
+    run("train", "t.csv", "--target", "2", "--header", "--task", "regression", "-q")
+    assert greville.load("model.greville").n_rows == 2
+    for text in (
+        "0,1,2\n1.5,2.5,3\n",  # as pandas calls columns without names
+        ",0,1\n0,1.5,2\n",
+        "country,1990,1991\nA,1,2\n",
+        "a,b\n1,2\n",
+        "a,b\n",
+    ):
+        if text.count("\n") > 1:
+            assert "header" not in read_text(text)[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("5.1,3.5,setosa\n4.9,3.0,virginica\n", "the columns of numbers have numbers for names"),
+        ("red,small\nblue,small\nred,big\n", "'red' is also a value of the column of that name"),
+    ],
+)
+def test_values_that_are_taken_for_names_are_said(here, text, why):
+    finding = read_text(text)[2]["header"]
+    assert finding.warning
+    assert finding.message.startswith("t.csv, line 1: its fields '")
+    assert why in finding.message
+    assert "pass --no-header" in finding.message
+    assert "header" not in read_text(text, header=False)[2]
+
+
+# Comments and blanks
+
+
+def test_comments(here):
+    text = "# made on Monday\n#\na,b,y\n1,2,3\n# pause, of a day\n4,5,6\n"
+    names, rows, findings, skipped = read_text(text)
+    assert names == ["a", "b", "y"]
+    assert rows == [(4, "1", "2", "3"), (6, "4", "5", "6")]
+    assert not skipped
+    assert "line 5, among the rows, begins with #" in findings["comments"].message
+    names, rows, findings, _ = read_text("a,b,y\n1,2,3\n# pause\n4,5,6\n")
+    assert [row[0] for row in rows] == [2, 4]
+    assert findings["comments"].warning
+    _, rows, findings, _ = read_text("colour,y\n#ff0000,1\n#00ff00,2\n")
+    assert rows == [(2, "#ff0000", "1"), (3, "#00ff00", "2")]
+    assert not findings
+    names, rows, findings, _ = read_text("# of 2024\n# a,b\n1,2\n")
+    assert (names, rows) == (["a", "b"], [(3, "1", "2")])
+    assert "names of the columns are taken from" in findings["comments"].message
+
+
+def test_columns_with_blanks_between(here):
+    text = "  name      x    y\n  a       1.0    2\n  b      12.5    3\n"
+    names, rows, findings, _ = read_text(text)
+    assert names == ["name", "x", "y"]
+    assert rows == [(2, "a", "1.0", "2"), (3, "b", "12.5", "3")]
+    assert findings["delimiter"].message == "t.csv: the fields are separated by blanks."
+    # as R writes a table, with names of rows and without one for them
+    text = '"mpg" "cyl"\n"Mazda RX4" 21 6\n"Fiat 128" 32.4 4\n'
+    names, rows, _, _ = read_text(text)
+    assert names == ["", "mpg", "cyl"]
+    assert rows == [(2, "Mazda RX4", "21", "6"), (3, "Fiat 128", "32.4", "4")]
+    names, rows, findings, _ = read_text("# a b\n 1.0  2.0\n 3.0  4.0\n")  # numpy.savetxt
+    assert (names, rows[1]) == (["a", "b"], (3, "3.0", "4.0"))
+    assert read_text("a b\n1 2\n", delimiter=" ")[0] == ["a", "b"]
+    assert read_text("notes\nall is well\nvery well\n")[0] == ["notes"]
+
+
+def test_blanks_by_name_and_models_of_them(here):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 2))
+    lines = [f"{a:9.4f}   {b:9.4f}  {a + b:9.4f}\n" for a, b in rows]
+    Path("t.txt").write_text("   a          b        y\n" + "".join(lines))
+    run("train", "t.txt", "--target", "y", "-q")
+    want = greville.load("model.greville").n_rows
+    run("train", "t.txt", "--target", "y", "-q", "--delimiter", "space")
+    assert greville.load("model.greville").n_rows == want == 80
+
+
+def test_empty_lines_where_they_may_be_values(here):
+    _, rows, findings, _ = read_text("x\n1\n\n3\n")
+    assert rows == [(2, "1"), (4, "3")]
+    assert findings["empty lines"].message.startswith("t.csv: line 3 is empty; in a table of one")
+    assert not read_text("x,y\n1,2\n\n3,4\n")[2]
