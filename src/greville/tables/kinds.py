@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._values import TEXT, Floats, Mask, Values
+from ._values import EXACT, TEXT, Floats, Mask, Values
 
 # Values of a text column with an input of their own; the others share one.
 MOST_CATEGORIES = 50
@@ -53,6 +54,10 @@ class Column(ABC):
     @abstractmethod
     def fill(self, values: Values, out: Floats) -> Mask:
         """Write the inputs of some rows; say which of the values cannot be used."""
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        """The inputs of one value of the usual type, as `fill` writes them; None for others."""
+        return None
 
     @abstractmethod
     def description(self) -> str:
@@ -98,6 +103,12 @@ class Number(Column):
 
     def fill(self, values: Values, out: Floats) -> Mask:
         return _fill_with_gaps(*values.numbers, self.median, self.missing, out)
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        usual = isinstance(value, float) or type(value) is int
+        if usual and -EXACT <= value <= EXACT:
+            return (value, 0.0) if self.missing else (value,)
+        return None
 
     def description(self) -> str:
         return "number" + (f", {self.median:.6g} where it is missing" if self.missing else "")
@@ -226,6 +237,12 @@ class Vector(Column):
     def fill(self, values: Values, out: Floats) -> Mask:
         out[:], wrong = values.vectors(self.width)
         return wrong
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        usual = (
+            type(value) is list and len(value) == self.width and set(map(type, value)) == {float}
+        )
+        return value if usual and math.isfinite(math.fsum(map(abs, value))) else None
 
     def description(self) -> str:
         return f"{self.width} numbers"

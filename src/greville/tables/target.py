@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._values import EXACT, UnknownType, Values
-from .batch import Batch, TableError, listed
+from ._values import EXACT, LARGEST, UnknownType, Values
+from .batch import Batch, TableError, listed, record_batch
+from .readers.json import array_of
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.
@@ -65,6 +66,24 @@ class Target:
         reason = f"the target {self.name!r} should be {self._wanted}, got "
         reasons = {int(i): reason + batch.shown(self.name, int(i)) for i in np.flatnonzero(wrong)}
         return y, ~missing, reasons
+
+    def read_one(self, value: Any) -> tuple[Any, str | None]:
+        """The target of one row, None where it is missing; and what is wrong with it."""
+        if self._is_usual(value):
+            return value, None
+        table = record_batch({self.name: array_of([value])})
+        y, there, wrong = self.read(Batch(table, "the row", np.ones(1, np.int64), 1.0))
+        return (y[0].item() if there[0] else None), wrong.get(0)
+
+    def _is_usual(self, value: Any) -> bool:
+        """Whether a value is a target as it is."""
+        if self.kind == "number":
+            return type(value) is float and -LARGEST <= value <= LARGEST
+        if self.kind == "integer":
+            return type(value) is int and -EXACT <= value <= EXACT
+        if self.kind == "flag":
+            return type(value) is bool
+        return type(value) is str and value.isascii() and 0 < len(value) <= _LONGEST_LABEL
 
     def _parsed(self, values: Values) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """Targets, which of them are missing, and which are of the wrong kind."""
