@@ -104,8 +104,10 @@ def stream(
         check_writable(checkpoint)
     with locked(checkpoint):
         state = _open_stream(checkpoint, model, target, id, settings)
-        if state.model.task is not None:
-            check_std_and_proba(state.model, std, proba)
+        if std or proba:
+            known = state.settled()
+            if known.task is not None:
+                check_std_and_proba(known, std, proba)
         skip, wanted = on_error == OnError.skip, {"std": std, "proba": proba}
         delimiter = one_delimiter(delimiter)
         _answer(state, checkpoint, every, replay, watch, delimiter, skip, wanted, quiet)

@@ -94,7 +94,7 @@ class StreamLines:
                 head.append(None)
             if lines:
                 first = (lines[0] or b"").removeprefix(b"\xef\xbb\xbf")
-                self.is_csv = lines[0] is not None and not first.lstrip().startswith(b"{")
+                self.is_csv = lines[0] is not None and not _is_json(first)
                 lines[0] = lines[0] if lines[0] is None else first
                 if self.is_csv:
                     del lines[0]
@@ -160,6 +160,17 @@ class StreamLines:
             self._header_written = True
         writer.writerows([_csv_field(answer.get(name)) for name in columns] for answer in answers)
         return out.getvalue()
+
+
+def _is_json(first: bytes) -> bool:
+    """Whether the first line of a stream is JSON, or meant to be; else it has names of columns."""
+    if not first.lstrip().startswith(b"["):
+        return first.lstrip().startswith(b"{")
+    try:
+        json.loads(first)
+    except ValueError:  # a name may be in brackets
+        return False
+    return True
 
 
 def _csv_field(value: Any) -> Any:
