@@ -25,7 +25,7 @@ _CLASSES = {
         *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
     ),
     "greville.monitor": ("DriftMonitor",),
-    "greville.tables": ("TableModel", "Stream", "FirstRows"),
+    "greville.tables": ("TableModel", "TableRegressor", "TableClassifier", "Stream", "FirstRows"),
 }
 _PACKAGES = {name: package for package, names in _CLASSES.items() for name in names}
 
