@@ -71,14 +71,16 @@ _PACKAGE_OF = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name not in __all__ and name not in _OF_TABLES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_PACKAGE_OF.get(name, 'solvers')}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which reads the imports above, and refuses other names
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        if name not in __all__ and name not in _OF_TABLES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_PACKAGE_OF.get(name, 'solvers')}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

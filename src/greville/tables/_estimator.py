@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation import naming
+from ..validation import Seed, naming
 from ._learner import Answers
 from .batch import TableError, batches_of, listed
 from .frames import as_table, column_of, is_frame, table_of_array
@@ -21,7 +21,7 @@ from .model import TableModel
 class TableEstimator(BaseEstimator):
     """What both estimators share: parameters, data frames, and a `TableModel` that learns."""
 
-    _task: ClassVar[str]
+    _task: ClassVar[Literal["regression", "classification"]]
     model_: TableModel
 
     def __init__(
@@ -32,7 +32,7 @@ class TableEstimator(BaseEstimator):
         alpha: float | Literal["auto"] | None = None,
         epsilon: float | Literal["auto"] | None = None,
         window: int | None = None,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
         features: Sequence[str] | None = None,
         ignore: Sequence[str] = (),
         categorical: Sequence[str] = (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ from ..fields import (
 from ..validation import check_length, check_targets, naming
 from ._estimator import TableEstimator
 from .model import TableModel
-from .target import CLASSIFICATION, REGRESSION
+
+T = TypeVar("T")
 
 _NAMES = nothing | each(text) | each(text, tuple)
 _NUMBER_OR_AUTO = nothing | choice("auto") | number
@@ -48,7 +49,7 @@ _PARAMETERS = {
 }
 
 
-def _stored_estimator(**fitted: Kind) -> Callable[[type[Any]], type[Any]]:
+def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
     return stored(
         parameters=_PARAMETERS,
         fitted={"model_": known(TableModel), "n_features_in_": count, **fitted},
@@ -107,7 +108,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
     150
     """
 
-    _task = REGRESSION
+    _task = "regression"
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn more rows. How rows are cut into calls changes nothing but rounding.
@@ -223,7 +224,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     'off'
     """
 
-    _task = CLASSIFICATION
+    _task = "classification"
     labels_: list[Any]
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +70,11 @@ class TableModel:
         self,
         target: str,
         *,
-        task: str = "auto",
-        hidden: Any = "auto",
+        task: Literal["auto", "numbers", "regression", "classification"] = "auto",
+        hidden: int | Literal["auto", "inputs"] = "auto",
         solver: str = "opium",
-        alpha: Any = None,
-        epsilon: Any = None,
+        alpha: float | Literal["auto"] | None = None,
+        epsilon: float | Literal["auto"] | None = None,
         window: int | None = None,
         seed: int = 0,
         features: Sequence[str] | None = None,
