@@ -1,6 +1,7 @@
 """Data frames behind scikit-learn's API."""
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import greville
 from greville import TableClassifier, TableRegressor
 from greville.tables import TableModel
 
+from .. import children
 from ..houses import houses
 
 
@@ -142,6 +144,20 @@ def test_files_pickles_copies_and_words(frame, tmp_path):
         clone(model).predict(X)
     greville.save(TableRegressor(), tmp_path / "empty")
     assert greville.load(tmp_path / "empty").fit(X, y).score(X, y) > 0.9
+
+
+def test_files_are_read_by_a_process_that_has_imported_nothing(tmp_path):
+    model = TableRegressor(5).fit({"x": [1.0, 2.0, 4.0], "k": ["a", "b", "a"]}, [1.0, 2.0, 3.0])
+    greville.save(model, tmp_path / "estimator")
+    greville.save(model.model_, tmp_path / "model")
+    code = "import greville, sys; print(*(type(greville.load(p)).__name__ for p in sys.argv[1:]))"
+    for names, want in (
+        (["estimator", "model"], b"TableRegressor TableModel\n"),
+        (["model"], b"TableModel\n"),
+    ):
+        paths = [str(tmp_path / name) for name in names]
+        done = children.run([sys.executable, "-c", code, *paths], capture_output=True)
+        assert done.stdout == want
 
 
 def test_what_is_wrong_is_said(frame, few_first):

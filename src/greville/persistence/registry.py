@@ -87,7 +87,9 @@ def _class_named(name: str) -> type | None:
     package = _PACKAGES.get(name)
     if package is None:
         return _REGISTERED.get(name) or _in_registries().get(name)
-    import_module(package)
+    module = import_module(package)
+    for each in _CLASSES[package]:  # a package may import its classes when they are named
+        getattr(module, each, None)
     return declared_class(name, package)
 
 

@@ -23,6 +23,7 @@ from ..fields import (
     nothing,
     number,
     random_state,
+    require,
     stored,
     text,
     words,
@@ -49,12 +50,29 @@ _PARAMETERS = {
 }
 
 
+def _check_fields(estimator: Any) -> None:
+    if not hasattr(estimator, "model_"):
+        return
+    model, names = estimator.model_, getattr(estimator, "feature_names_in_", None)
+    require(model.settings["task"] == estimator._task, "the model has another task")
+    fits = names is None or len(names) == estimator.n_features_in_
+    require(fits, "feature_names_in_ has another length")
+    labels = getattr(estimator, "labels_", None)
+    if labels is not None:
+        kinds = {type(label) for label in labels}
+        fits = len(labels) == len(set(labels)) > 0 and (str not in kinds or len(kinds) == 1)
+        require(fits, "the labels are not different labels of one kind")
+        fits = all(type(place) is int and 0 <= place < len(labels) for place in model.classes)
+        require(fits, "the model has learned other labels")
+
+
 def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
     return stored(
         parameters=_PARAMETERS,
         fitted={"model_": known(TableModel), "n_features_in_": count, **fitted},
         optional={"feature_names_in_": words},
         whole=True,
+        check=_check_fields,
         compact=lambda estimator: compact(getattr(estimator, "model_", None)),
     )
 
