@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -46,7 +47,9 @@ def directional(H: Array, y: Array, epsilon: float, alpha: float) -> Array:
     return errors
 
 
-def errors_with_floor(floor: float | str | None) -> Callable[[Array, Array], Array]:
+def errors_with_floor(
+    floor: float | Literal["auto"] | None,
+) -> Callable[[Array, Array], Array]:
     def errors(H: Array, y: Array) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)

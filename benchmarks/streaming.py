@@ -1,4 +1,4 @@
-"""Lines per second of `greville stream` on one core, from JSON to JSON, each of them learned."""
+"""Lines per second of `greville stream` on one core, from JSON to JSON; single rows in Python."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+
+from greville.tables import TableModel
 
 INPUTS, UNITS, LONG, SHORT = 10, 100, 110_000, 10_000
 
@@ -22,25 +25,50 @@ def run(repeats: int = 3) -> dict[str, Any]:
     X = rng.normal(size=(LONG, INPUTS)).round(6)
     y = (np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=LONG)).round(6)
     names = [f"x{i}" for i in range(INPUTS)]
-    lines = [
-        json.dumps({**dict(zip(names, x, strict=True)), "y": t}) + "\n"
-        for x, t in zip(X.tolist(), y.tolist(), strict=True)
-    ]
-    rates = []
+    rows = [dict(zip(names, x, strict=True)) for x in X.tolist()]
+    learned = [{**row, "y": target} for row, target in zip(rows, y.tolist(), strict=True)]
+    inputs = {
+        "short": learned[:SHORT],
+        "with targets": learned,
+        "without": learned[:SHORT] + rows[SHORT:],
+    }
+    rates: dict[str, list[float]] = {"with targets": [], "without": []}
     with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for n in (SHORT, LONG):
-            files.append(Path(folder) / f"{n}.jsonl")
-            files[-1].write_text("".join(lines[:n]))
+        files = {name: Path(folder) / f"{name}.jsonl" for name in inputs}
+        for name, path in files.items():
+            path.write_text("".join(json.dumps(row) + "\n" for row in inputs[name]))
         for _ in range(repeats):
-            short, long = map(_seconds, files)
-            rates.append((LONG - SHORT) / (long - short))
-    print(
-        f"  {INPUTS} inputs, {UNITS} units, one core: {np.median(rates):,.0f} lines/s "
-        f"({min(rates):,.0f} to {max(rates):,.0f}); {SHORT:,} lines with the start of the process "
-        f"take {short:.1f} s"
-    )
-    return {"lines_per_second": rates}
+            short = _seconds(files["short"])
+            for name, values in rates.items():
+                values.append((LONG - SHORT) / (_seconds(files[name]) - short))
+    print(f"  {INPUTS} inputs, {UNITS} units, one core; {SHORT:,} lines with the start of the")
+    print(f"  process take {short:.1f} s")
+    for name, values in rates.items():
+        print(
+            f"    {name:14}{np.median(values):,.0f} lines/s ({min(values):,.0f} to "
+            f"{max(values):,.0f})"
+        )
+    return {
+        "lines_per_second": rates["with targets"],
+        "lines_per_second_without_targets": rates["without"],
+        "microseconds_a_row": _single_rows(rows, learned),
+    }
+
+
+def _single_rows(rows: list[dict[str, Any]], learned: list[dict[str, Any]]) -> dict[str, float]:
+    """Rows as dicts, one at a time, in Python."""
+    model = TableModel("y", hidden=UNITS).learn(pa.Table.from_pylist(learned[:SHORT])).settle()
+    found = {}
+    for name, act, some in (
+        ("predict_one", model.predict_one, rows[:5000]),
+        ("learn_one", model.learn_one, learned[:5000]),
+    ):
+        start = time.perf_counter()
+        for row in some:
+            act(row)
+        found[name] = 1e6 * (time.perf_counter() - start) / len(some)
+        print(f"    TableModel.{name}: {found[name]:.0f} µs a row")
+    return found
 
 
 def _seconds(path: Path) -> float:

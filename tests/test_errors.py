@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
+import greville
 from greville import (
     Batch,
     DynamicOpium,
@@ -338,3 +339,15 @@ def test_probabilities_of_large_scores():
         p = ELMClassifier(identity).fit(GOOD_X, labels).predict_proba(1e20 * GOOD_X)
         assert (p >= 0).all()
         np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
+def test_gaps_are_for_models_of_tables(kind):
+    model = getattr(greville, f"ELM{kind}")(10)
+    with pytest.raises(ValueError, match="contains NaN") as caught:
+        model.fit([[1.0, np.nan], [2.0, 3.0]], [0, 1])
+    assert f"greville.Table{kind}" in str(caught.value)
+    assert f"make_pipeline(SimpleImputer(), ELM{kind}())" in str(caught.value)
+    assert "Hist" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"^H: Input H contains NaN.$"):
+        greville.Opium().fit([[1.0, np.nan], [2.0, 3.0]], [0, 1])

@@ -1,6 +1,28 @@
 """Packages use only what others export."""
 
-from . import private_names
+import sys
+
+import greville
+
+from . import children, private_names
+
+
+def test_public_names_are_listed_and_found():
+    names = [name for name in dir(greville) if not name.startswith("__")]
+    assert {"ELMRegressor", "TableClassifier", "TableRegressor", "load", "tables"} <= set(names)
+    assert not {"Any", "annotations", "import_module"} & set(names)
+    for name in names:
+        assert getattr(greville, name) is not None
+
+
+def test_an_import_of_the_package_imports_nothing_large():
+    code = (
+        "import greville, sys\n"
+        "assert not {'numpy', 'scipy', 'sklearn', 'pyarrow'} & set(sys.modules)\n"
+        "assert greville.tables.__name__ == 'greville.tables'\n"
+        "assert 'pyarrow' not in sys.modules\n"
+    )
+    children.run([sys.executable, "-c", code])
 
 
 def test_no_package_uses_private_names_of_another():

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import augment, datasets
+    from . import augment, datasets, elm, forecasting, layers, monitor, persistence, solvers, tables
     from .elm import ELMClassifier, ELMRegressor
     from .layers import (
         ClassLayer,
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     )
     from .persistence import load, save
     from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
+    from .tables import TableClassifier as TableClassifier
+    from .tables import TableRegressor as TableRegressor
 
 __version__ = "0.1.0"
 
@@ -36,9 +38,24 @@ __all__ = [
     "SlidingOpium",
     "augment",
     "datasets",
+    "elm",
+    "forecasting",
+    "layers",
     "load",
+    "monitor",
+    "persistence",
     "save",
+    "solvers",
+    "tables",
 ]
+
+_MODULES = (
+    *("augment", "datasets", "elm", "forecasting", "layers", "monitor", "persistence"),
+    *("solvers", "tables"),
+)
+
+# They need an extra, greville[tables], and so are no part of ``from greville import *``.
+_OF_TABLES = ("TableClassifier", "TableRegressor")
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
 _PACKAGE_OF = {
@@ -46,6 +63,7 @@ _PACKAGE_OF = {
     "ELMRegressor": "elm",
     "load": "persistence",
     "save": "persistence",
+    **dict.fromkeys(_OF_TABLES, "tables"),
     **dict.fromkeys(
         ("ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"),
         "layers",
@@ -53,15 +71,18 @@ _PACKAGE_OF = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("augment", "datasets"):
-        return import_module(f".{name}", __name__)
-    value = getattr(import_module(f".{_PACKAGE_OF.get(name, 'solvers')}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which reads the imports above, and refuses other names
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        if name not in __all__ and name not in _OF_TABLES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_PACKAGE_OF.get(name, 'solvers')}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    special = [name for name in globals() if name.startswith("__")]
+    return sorted({*special, *__all__, *_OF_TABLES})

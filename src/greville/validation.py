@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import sklearn
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from .backend import Array
 
 FLOATS = (np.float64, np.float32)  # anything else is converted to the first
+Seed = int | np.random.RandomState | None  # scikit-learn's random_state
 NUMBERS = (float, int, np.floating, np.integer)  # types that learn_one accepts as a number
 
 
@@ -98,7 +100,25 @@ def check_rows(
             _refuse_text(X)
         if not _READS_ALL_FRAMES and _needs_column_names(X):
             X = _WithColumnNames(X)
-        return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
+        try:
+            return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
+        except ValueError as error:
+            raise _with_our_advice(error, name, estimator) from error
+
+
+def _with_our_advice(error: ValueError, argument: str, estimator: Any) -> ValueError:
+    """The error for a gap with what greville does about gaps, not with models of others."""
+    problem = str(error).partition("\n")[0]
+    if "contains NaN" not in problem:
+        return error
+    if argument != "X":
+        return ValueError(problem)
+    table = "TableClassifier" if is_classifier(estimator) else "TableRegressor"
+    name = type(estimator).__name__
+    return ValueError(
+        f"{problem} Gaps are no numbers: pass the table to greville.{table}, which learns with "
+        f"them, or fill them first, as in make_pipeline(SimpleImputer(), {name}()) of scikit-learn."
+    )
 
 
 # Before 1.9, scikit-learn reads column names through a protocol that polars 2 has dropped, and

@@ -2,6 +2,11 @@
 
 import os
 import resource
+import sys
+import tempfile
+from pathlib import Path
+
+from greville.cli._app import app
 
 from .. import children
 from ..children import GREVILLE
@@ -37,8 +42,30 @@ def streamed(lines, *arguments, code=0):
     return done.stdout.decode().splitlines(), done.stderr.decode()
 
 
+def forked_stream(lines, *arguments, code=0):
+    """The same in a forked process, without the seconds that imports take."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("in", "out", "err")]
+        paths[0].write_bytes(lines)
+
+        def work():
+            os.dup2(os.open(paths[0], os.O_RDONLY), 0)
+            for number in (1, 2):
+                os.dup2(os.open(paths[number], os.O_WRONLY | os.O_CREAT), number)
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            try:
+                app(["stream", *arguments], standalone_mode=True)
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+
+        assert children.forked(work) == code, paths[2].read_text()
+        return paths[1].read_text().splitlines(), paths[2].read_text()
+
+
 def refused_stream(lines, *more, target="y"):
-    done = outside("stream", "--target", target, *more, stdin=lines.encode())
+    command = "stream", "--target", target, "--on-error", "stop"
+    done = outside(*command, *more, stdin=lines.encode())
     assert (done.returncode, done.stdout) == (2, b"")
     return done.stderr.decode().strip()
 

@@ -94,7 +94,8 @@ def test_rows_that_are_skipped_are_counted(here):
     assert "houses.csv, line 102: column 'rooms' should be a number, got 'several'" in said
     said = run("predict", "model.greville", "houses.csv", "--on-error", "skip", "-o", "o.csv")[1]
     assert table_of("o.csv")["prediction"].null_count == 1
-    assert "299 rows with predictions" in said
+    assert "2 of 300 rows without a prediction, for instance:" in said
+    assert "298 rows with a prediction: see o.csv." in said
 
 
 def test_a_full_disk(here):
@@ -149,7 +150,8 @@ def test_text_that_is_not_utf8():
     assert "bad.jsonl, line 31: it is not JSON ('utf-8' codec" in refused_train("bad.jsonl")
     run("train", "bad.jsonl", "--target", "y", "--on-error", "skip", "--task", "regression")
     assert greville.load("model.greville").n_rows == 30
-    done = outside("stream", "--target", "y", stdin=b"a,y\n1,2\n\xff,3\n")
+    stopping = "stream", "--target", "y", "--on-error", "stop"
+    done = outside(*stopping, stdin=b"a,y\n1,2\n\xff,3\n")
     assert (done.returncode, done.stderr[:38]) == (2, b"standard input, line 3: it is not CSV ")
 
 

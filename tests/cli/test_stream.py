@@ -50,14 +50,14 @@ def test_a_stream_of_csv_with_late_targets_and_slips(here):
             lines.append(",,,,," + str(rows[i - 1]["price"]) + f",{i - 1}")
     lines.insert(50, "too,few")
     content = "\n".join(lines).encode()
-    _, said = streamed(content, "-t", "price", "--id", "id", code=2)
+    options = ["-t", "price", "--id", "id"]
+    answers, said = streamed(content, *options, "--on-error", "stop", code=2)
     assert "line 51: it has 2 fields instead of 7" in said
-    answers, said = streamed(
-        content, "-t", "price", "--id", "id", "--on-error", "skip", "--checkpoint", "s"
-    )
+    assert len(answers) == 50
+    answers, said = streamed(content, *options, "--checkpoint", "s")
     assert answers[0] == "line,id,prediction,error"
     assert len(answers) == len(lines)
-    assert "1 row was skipped" in said
+    assert "1 line could not be used, for instance:" in said
     stream = greville.load("s")
     assert stream.settled().n_rows == 199
     assert len(stream.waiting) == 1
@@ -94,7 +94,8 @@ def test_a_csv_stream_goes_on(here):
 
 def test_answers_before_a_broken_line_are_said(here):
     lines = jsonl(houses(5)) + b"{broken\n"
-    answers, said = streamed(lines, "-t", "price", "--checkpoint", "s", code=2)
+    stopping = ["-t", "price", "--checkpoint", "s", "--on-error", "stop"]
+    answers, said = streamed(lines, *stopping, code=2)
     assert len(answers) == 5
     assert "line 6: it is not JSON" in said
     assert greville.load("s").lines == 5

@@ -30,7 +30,7 @@ def test_from_a_csv_to_predictions(here):
     assert re.search(r"Learned 'price', a number, from 5 columns and 400 rows", said)
     out, said = run("predict", "model.greville", "test.csv", "-o", "out.csv", "--std")
     assert out == ""
-    assert "200 rows with predictions: see out.csv" in said
+    assert "200 rows with a prediction: see out.csv" in said
     found = table_of("out.csv")
     assert found.column_names == [*table.column_names, "prediction", "std"]
     model = greville.load("model.greville")

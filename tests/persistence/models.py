@@ -24,7 +24,7 @@ from greville import (
 )
 from greville.monitor import DriftMonitor
 from greville.persistence import container, registry, values
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import Stream, TableClassifier, TableModel, TableRegressor, Troubles
 
 from .. import children
 from ..problems import ONLINE_SOLVERS
@@ -94,7 +94,7 @@ def corpus(rng):
     models.append(ELMClassifier(10).fit(pd.DataFrame(H).rename(columns=str), labels == "a"))
     monitor = DriftMonitor()
     monitor.update_many(np.concatenate([rng.normal(size=500), 100 + rng.normal(size=20)]))
-    return [*models, DriftMonitor(0.01), monitor]
+    return [*models, DriftMonitor(0.01), monitor, *table_estimators(rng)]
 
 
 def _table(rng, n):
@@ -105,6 +105,15 @@ def _table(rng, n):
 
 def table_model(rng):
     return TableModel("y", hidden=5).learn(_table(rng, 20))
+
+
+def table_estimators(rng):
+    """Models of data frames."""
+    table = _table(rng, 20)
+    X, y = table.drop_columns("y"), table["y"].to_numpy()
+    regressor = TableRegressor(5, ignore=["day"]).fit(X, y)
+    classifier = TableClassifier(5, random_state=None).fit(X, np.where(y > 0, "up", "down"))
+    return [TableRegressor(), regressor, classifier]
 
 
 def stream_of_rows(rng):

@@ -34,6 +34,7 @@ from .models import (
     is_fitted,
     rows,
     stream_of_rows,
+    table_estimators,
     table_model,
     take_apart,
 )
@@ -271,6 +272,25 @@ def test_no_file_does_harm(tmp_path):
     loaded, slow = in_a_process(mutate, tmp_path).split()
     assert int(loaded) < 500
     assert float(slow) < 20  # it does not hang
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("labels_", ["up"], "the model has learned other labels"),
+        ("labels_", ["up", "up"], "the labels are not different"),
+        ("labels_", ["up", 3], "the labels are not different"),
+        ("n_features_in_", 2, "feature_names_in_ has another length"),
+    ],
+)
+def test_fields_of_models_of_tables_go_together(rng, tmp_path, field, value, message):
+    path = tmp_path / "model"
+    greville.save(table_estimators(rng)[-1], path)
+    document, tensors = take_apart(path)
+    document["model"]["object"]["fields"][field] = value
+    forge(path, document, tensors)
+    with pytest.raises(ModelFileError, match=message):
+        greville.load(path)
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9, 2**62])

@@ -12,7 +12,7 @@ from ._errors import UserError, reported, with_options
 from ._files import check_writable, load_table_model
 from ._options import Data, JsonOption, Model, QuietOption, ReadingOptions, expand_options
 from ._progress import rows_bar
-from ._terminal import add_row, console, say, say_skipped, show_json, table
+from ._terminal import add_row, console, counted, say, say_skipped, show_json, table
 
 
 @reported
@@ -123,7 +123,7 @@ def merge(
     if as_json:
         show_json({"model": str(output), "rows": first.n_rows})
     if not quiet:
-        say(f"{output} has learned {first.n_rows:,} rows.")
+        say(f"{output} has learned {counted(first.n_rows, 'row')}.")
 
 
 def _not_mergeable(path: Path, first: Path, error: ValueError) -> UserError:
@@ -188,4 +188,4 @@ def _unlearn(
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
     if not quiet:
         say_skipped(troubles)
-        say(f"Removed {removed:,} rows; {output} now knows {known.n_rows:,}.")
+        say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")

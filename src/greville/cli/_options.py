@@ -55,6 +55,8 @@ OnErrorOption = Annotated[
         "--on-error", help="Stop at a row that cannot be used, or skip and count such rows."
     ),
 ]
+StdOption = Annotated[bool, typer.Option("--std", help="Add std: how far off each number may be.")]
+ProbaOption = Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")]
 DelimiterOption = Annotated[
     str | None,
     typer.Option(
@@ -260,3 +262,15 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
         if value and value not in usual.get(name, ()):
             option = name.replace("_", "-")
             raise UserError(f"--{option}: {base} has settings of its own; leave it out.")
+
+
+def check_std_and_proba(model: Any, std: bool, proba: bool) -> None:
+    """Find out at once that a model has no standard deviations, or no probabilities."""
+    if std and model.task != "regression":
+        raise UserError("--std: the model predicts classes; pass --proba for their probabilities.")
+    if std and not model.says_how_sure:
+        raise UserError("--std: the solver light does not know how sure it is; train another.")
+    if proba and model.task != "classification":
+        raise UserError(
+            "--proba: the model predicts a number; pass --std to see how far off it may be."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._files import save_picture
-from ._terminal import in_picture
+from ._terminal import counted, in_picture
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#9aa3ad"
 
@@ -32,7 +32,7 @@ def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
         else:
             _classes(score, summary, figure, left, right)
         how = ", each row before it was learned" if summary["prequential"] else ""
-        title = f"{in_picture(summary['target'])}: {summary['rows']:,} rows{how}"
+        title = f"{in_picture(summary['target'])}: {counted(summary['rows'], 'row')}{how}"
         figure.suptitle(title, fontsize=11, parse_math=False)
         save_picture(figure, path)
 

@@ -10,14 +10,26 @@ import typer
 
 from ._errors import UserError, ignoring_closed_output, reported
 from ._files import check_apart, check_picture, check_writable, load_table_model
-from ._options import Data, JsonOption, Model, QuietOption, ReadingOptions, expand_options
+from ._options import (
+    Data,
+    JsonOption,
+    Model,
+    ProbaOption,
+    QuietOption,
+    ReadingOptions,
+    StdOption,
+    check_std_and_proba,
+    expand_options,
+)
 from ._progress import rows_bar
 from ._terminal import (
     add_row,
     console,
     counted,
+    part_of,
     printable_lines,
     say,
+    say_examples,
     say_skipped,
     show_json,
     table,
@@ -36,12 +48,8 @@ def predict(
             "--output", "-o", help=".csv, .tsv, .jsonl, .parquet or .arrow; else CSV to stdout."
         ),
     ] = None,
-    std: Annotated[
-        bool, typer.Option("--std", help="Add a column std: how far off each number may be.")
-    ] = False,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Add a column with the probability of each class.")
-    ] = False,
+    std: StdOption = False,
+    proba: ProbaOption = False,
     name: Annotated[
         str, typer.Option("--as", help="The name of the column of predictions.")
     ] = "prediction",
@@ -64,30 +72,29 @@ def predict(
 
     how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
-    if std and known.task != "regression":
-        raise UserError("--std: the model predicts classes; pass --proba for their probabilities.")
-    if std and not known.says_how_sure:
-        raise UserError("--std: the solver light does not know how sure it is; train another.")
-    if proba and known.task != "classification":
-        raise UserError(
-            "--proba: the model predicts a number; pass --std to see how far off it may be."
-        )
+    check_std_and_proba(known, std, proba)
     if output is not None:
         check_writable(output)
     sources = find_sources(data)
     check_apart(output, sources)
     with ignoring_closed_output(), rows_bar(quiet, "predicting", sources) as advance:
-        rows = 0
+        rows = left_out = 0
         batches = read(sources, how, troubles)
         with closing(batches), written(output, printable_lines) as writer:
             for batch in batches:
                 writer.write(_with_predictions(known, batch, troubles, name, std, proba))
                 rows += len(batch)
+                left_out += len(batch.skipped)
                 advance(batch, rows)
     if not quiet:
-        say_skipped(troubles)
+        if troubles.count:
+            read_rows = rows + left_out
+            say_examples(
+                f"{part_of(troubles.count, read_rows, 'row')} without a prediction", troubles
+            )
         if output is not None:
-            say(f"{counted(rows, 'row')} with predictions: see {output}.")
+            predicted = rows + left_out - troubles.count
+            say(f"{counted(predicted, 'row')} with a prediction: see {output}.")
 
 
 def _with_predictions(
@@ -188,6 +195,9 @@ def score(
         _show(summary)
     if not quiet:
         say_skipped(troubles)
+        if left_out:
+            what = "a target or a prediction" if prequential else "a target"
+            say(f"{part_of(left_out, rows, 'row')} without {what}; they do not count.")
         if plot is not None:
             say(f"The picture is in {plot}.")
 

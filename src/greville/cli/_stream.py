@@ -19,16 +19,18 @@ from ._options import (
     DelimiterOption,
     ModelOptions,
     OnError,
-    OnErrorOption,
+    ProbaOption,
     QuietOption,
+    StdOption,
     TargetOption,
     Task,
     check_left_out,
+    check_std_and_proba,
     expand_options,
     one_delimiter,
 )
 from ._signals import Stop, stopping_on
-from ._terminal import printable_lines, say, say_skipped
+from ._terminal import counted, printable_lines, say, say_examples
 
 # Bytes read at once, and lines answered at once.
 _BYTES_AT_ONCE, _LINES_AT_ONCE = 1 << 18, 4096
@@ -64,14 +66,23 @@ def stream(
     ] = Task.auto,
     options: ModelOptions,
     delimiter: DelimiterOption = None,
-    on_error: OnErrorOption = OnError.stop,
+    std: StdOption = False,
+    proba: ProbaOption = False,
+    on_error: Annotated[
+        OnError,
+        typer.Option(
+            "--on-error",
+            help="Answer a line that cannot be used with an error and go on (skip), or stop there.",
+        ),
+    ] = OnError.skip,
     quiet: QuietOption = False,
 ) -> None:
     """Answer every line of standard input at once, and learn from it when its target is there.
 
     Lines are JSON objects, or CSV after a line of names; answers are the same. A line without the
-    target is only predicted; with --id its target may come later, in a line with the same id. A row
-    is learned exactly once, also if the process is killed: start it again with the same
+    target is only predicted; with --id its target may come later, in a line with the same id. A
+    line that cannot be used is answered with an error; a blank one is counted, and not answered. A
+    row is learned exactly once, also if the process is killed: start it again with the same
     --checkpoint, and send the lines after the one it names (or all, with --replay).
 
     Examples:
@@ -81,18 +92,39 @@ def stream(
         tail -f sensor.jsonl | greville stream --target t --checkpoint t.greville --watch
 
         greville stream --target y --id order --model trained.greville < orders.jsonl
+
+        greville stream --target y --std --on-error stop < events.jsonl
     """
     from ..persistence import locked
 
-    settings = options.settings("numbers" if task == Task.auto else task)
+    settings = options.settings(_task(task, std, proba))
     if settings["hidden"] == "auto":
         settings["hidden"] = "inputs"  # how many rows will come is not known
     if checkpoint is not None:
         check_writable(checkpoint)
     with locked(checkpoint):
         state = _open_stream(checkpoint, model, target, id, settings)
-        skip = on_error == OnError.skip
-        _answer(state, checkpoint, every, replay, watch, one_delimiter(delimiter), skip, quiet)
+        if std or proba:
+            known = state.settled()
+            if known.task is not None:
+                check_std_and_proba(known, std, proba)
+        skip, wanted = on_error == OnError.skip, {"std": std, "proba": proba}
+        delimiter = one_delimiter(delimiter)
+        _answer(state, checkpoint, every, replay, watch, delimiter, skip, wanted, quiet)
+
+
+def _task(task: Task, std: bool, proba: bool) -> str:
+    """The task of a new model: numbers are never labels, unless that is said."""
+    if std and proba:
+        raise UserError("--std and --proba: one is for numbers, the other for classes; pass one.")
+    if std and task != Task.classification:
+        return Task.regression
+    if proba and task != Task.regression:
+        return Task.classification
+    if std or proba:
+        what = "--std: there is none for classes" if std else "--proba: there is none for numbers"
+        raise UserError(f"{what}; leave it out, or pass another --task.")
+    return "numbers" if task == Task.auto else task
 
 
 def _answer(
@@ -103,6 +135,7 @@ def _answer(
     watch: bool,
     delimiter: str | None,
     skip: bool,
+    wanted: dict[str, bool],
     quiet: bool,
 ) -> None:
     """Answer lines until there are no more."""
@@ -133,10 +166,11 @@ def _answer(
         ignoring_closed_output(),
         _watching(watch, state) as look,
     ):
-        lines = StreamLines(delimiter, state.lines if replay else 0, state.lines)
+        added = [name for name, asked in wanted.items() if asked]
+        lines = StreamLines(delimiter, state.lines if replay else 0, state.lines, added)
         try:
             for rows, first in _bursts(lines, stop):
-                for answers in state.answers(rows, first, troubles):
+                for answers in state.answers(rows, first, troubles, **wanted):
                     _write(lines, answers)
                     look(answers, [rows[answer["line"] - first] for answer in answers])
                 sys.stdout.flush()
@@ -147,11 +181,13 @@ def _answer(
             keep()
         code = 128 + signal.SIGINT if stop.signal == signal.SIGINT else 0
     if not quiet:
-        say_skipped(troubles)
+        if troubles.count:
+            say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
         if state.forgotten:
-            say(f"{state.forgotten:,} rows never got a target and were forgotten.")
+            were = "was" if state.forgotten == 1 else "were"
+            say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")
         if checkpoint is not None:
-            say(f"{state.lines:,} lines; the state is in {checkpoint}.")
+            say(f"{counted(state.lines, 'line')}; the state is in {checkpoint}.")
     raise typer.Exit(code)
 
 

@@ -55,13 +55,23 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
+def part_of(n: int, total: int, what: str) -> str:
+    """So many of all, in words."""
+    return f"{n:,} of {counted(total, what)}"
+
+
 def say_skipped(troubles: Any) -> None:
     """Say how many rows were skipped, and why the first of them were."""
     if troubles.count:
         were = "was" if troubles.count == 1 else "were"
-        say(f"{counted(troubles.count, 'row')} {were} skipped, for instance:")
-        for reason in troubles.first:
-            say(f"  {reason}")
+        say_examples(f"{counted(troubles.count, 'row')} {were} skipped", troubles)
+
+
+def say_examples(message: str, troubles: Any) -> None:
+    """Say something about rows that cannot be used, and why the first of them cannot."""
+    say(f"{message}, for instance:")
+    for reason in troubles.first:
+        say(f"  {reason}")
 
 
 def show_json(tree: Any) -> None:

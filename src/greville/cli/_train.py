@@ -29,7 +29,7 @@ from ._options import (
 )
 from ._progress import rows_bar
 from ._signals import stopping_on
-from ._terminal import counted, say, say_skipped, show_json
+from ._terminal import counted, part_of, say, say_skipped, show_json
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
@@ -372,12 +372,13 @@ def _report(
         return
     say_skipped(troubles)
     if model.n_without_target:
-        say(f"{model.n_without_target:,} rows without a target were left out.")
+        total = model.n_rows + model.n_without_target
+        say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")
     for column in model.schema.columns:
         if not column.inputs:
             say(f"Column {column.name!r} is {column.description()}.")
     what = (
-        f"{len(model.classes)} classes of {model.target!r}"
+        f"{len(model.classes):,} classes of {model.target!r}"
         if model.classes
         else f"{model.target!r}, a number"
     )
@@ -386,7 +387,7 @@ def _report(
     say(
         f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
         f"{counted(model.n_rows, 'row')} with "
-        f"{summary['units']} hidden units in {seconds:.1f} s "
+        f"{counted(summary['units'], 'hidden unit')} in {seconds:.1f} s "
         f"({summary['rows_per_second']:,} rows/s)."
     )
     if scores is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from ..fields import choice, count, flag, known, random_state, require, stored, text, words
 from ..solvers import Solver
@@ -12,8 +12,10 @@ from .hidden import LAYER
 from .pipeline import CACHES, ELM
 from .targets import Targets
 
+T = TypeVar("T")
 
-def stored_estimator(targets: type[Targets]) -> Callable[[type[Any]], type[Any]]:
+
+def stored_estimator(targets: type[Targets]) -> Callable[[type[T]], type[T]]:
     """Declare what is stored of an estimator with targets of this kind."""
 
     def check(estimator: ELM) -> None:

@@ -73,6 +73,10 @@ class ELMClassifier(ClassifierMixin, ELM):
 
     The first 1023 rows of a stream are kept for as long as the units may change.
 
+    Parameters count when `fit`, or the first `partial_fit` or `learn_one`, starts a model:
+    `set_params` on a fitted one changes nothing before the next `fit`. Parameters of `solver_`, the
+    fitted solver, count for the next rows.
+
     Labels may appear for the first time in any `partial_fit`. The weights are then those of a
     model that knew them from the start: for a class that has not come up, all targets are zero.
 

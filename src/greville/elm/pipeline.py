@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,7 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..validation import check_rows, check_something_counts
+from ..solvers import Solver
+from ..validation import Seed, check_rows, check_something_counts
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
@@ -21,6 +22,12 @@ from .capabilities import solver_chooses, solver_removes
 from .chunk import Chunk
 from .fitted import FittedELM, publish_lock
 from .targets import Targets
+
+
+class Transformer(Protocol):
+    """A hidden layer, or any transformer of scikit-learn."""
+
+    def transform(self, X: Any) -> Any: ...
 
 
 class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
@@ -38,11 +45,11 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     def __init__(
         self,
-        hidden: Any = "auto",
-        solver: Any = "opium",
-        random_state: Any = None,
+        hidden: int | Literal["auto"] | Transformer = "auto",
+        solver: str | Solver = "opium",
+        random_state: Seed = None,
         *,
-        standardize: Any = "auto",
+        standardize: bool | Literal["auto"] = "auto",
     ) -> None:
         self.hidden = hidden
         self.solver = solver

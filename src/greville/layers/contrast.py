@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
 from ..fields import Kind, integer, nothing, number
-from ..validation import check_length, check_number, naming
+from ..validation import Seed, check_length, check_number, naming
 from .activations import Activation
 from .fields import SIDES, Fields, packed, with_length
 from .protocol import ACTIVATION, Layer, product, stored_layer, working_dtype
@@ -26,14 +26,14 @@ class SampleLayer(Layer):
 
     def __init__(
         self,
-        n_hidden: int | str = "auto",
+        n_hidden: int | Literal["auto"] = "auto",
         *,
         receptive_fields: tuple[int, int] | None = None,
         border: int = 2,
         min_area: int = 10,
         scale: float = 1.0,
         activation: Activation = "tanh",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.receptive_fields = receptive_fields
@@ -149,7 +149,7 @@ class ContrastLayer(SampleLayer):
 
     def __init__(
         self,
-        n_hidden: int | str = "auto",
+        n_hidden: int | Literal["auto"] = "auto",
         *,
         receptive_fields: tuple[int, int] | None = None,
         border: int = 2,
@@ -157,7 +157,7 @@ class ContrastLayer(SampleLayer):
         scale: float = 1.0,
         activation: Activation = "tanh",
         candidates: int = 10,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             n_hidden,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from ..backend import Array
 from ..fields import count, each, integer, number
-from ..validation import check_number
+from ..validation import Seed, check_number
 from .activations import Activation
 from .protocol import ACTIVATION, Layer, stored_layer
 
@@ -86,13 +86,13 @@ class ReceptiveFieldLayer(Layer):
     def __init__(
         self,
         shape: tuple[int, int],
-        n_hidden: int | str = "auto",
+        n_hidden: int | Literal["auto"] = "auto",
         *,
         border: int = 3,
         min_area: int = 10,
         scale: float = 2.0,
         activation: Activation = "tanh",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.shape = shape
         self.n_hidden = n_hidden

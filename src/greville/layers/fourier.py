@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ from scipy import sparse
 from .. import backend
 from ..backend import Array
 from ..fields import choice, finite, flag, number
-from ..validation import check_memory, check_number, check_switch
+from ..validation import Seed, check_memory, check_number, check_switch
 from .protocol import Layer, stored_layer
 
 
@@ -63,11 +63,11 @@ class FourierLayer(Layer):
 
     def __init__(
         self,
-        n_hidden: int | str = "auto",
+        n_hidden: int | Literal["auto"] = "auto",
         *,
-        gamma: float | str = "scale",
+        gamma: float | Literal["scale"] = "scale",
         orthogonal: bool = True,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.gamma = gamma

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ..fields import choice, flag, number
-from ..validation import check_memory, check_switch
+from ..validation import Seed, check_memory, check_switch
 from .activations import Activation
 from .protocol import ACTIVATION, Layer, stored_layer
 
@@ -67,13 +67,13 @@ class RandomLayer(Layer):
 
     def __init__(
         self,
-        n_hidden: int | str = "auto",
+        n_hidden: int | Literal["auto"] = "auto",
         *,
         weights: str = "uniform",
         scale: float = 0.5,
         activation: Activation = "tanh",
         bias: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.weights = weights

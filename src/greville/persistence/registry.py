@@ -25,10 +25,8 @@ _CLASSES = {
         *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
     ),
     "greville.monitor": ("DriftMonitor",),
-    "greville.tables": ("TableModel", "Stream", "FirstRows"),
+    "greville.tables": ("TableModel", "TableRegressor", "TableClassifier", "Stream", "FirstRows"),
 }
-# A package that imports its modules only when they are used, and the module that uses all others.
-_LAZY = {"greville.tables": "greville.tables.stream"}
 _PACKAGES = {name: package for package, names in _CLASSES.items() for name in names}
 
 _REGISTERED: dict[str, type] = {}
@@ -89,7 +87,9 @@ def _class_named(name: str) -> type | None:
     package = _PACKAGES.get(name)
     if package is None:
         return _REGISTERED.get(name) or _in_registries().get(name)
-    import_module(_LAZY.get(package, package))
+    module = import_module(package)
+    for each in _CLASSES[package]:  # a package may import its classes when they are named
+        getattr(module, each, None)
     return declared_class(name, package)
 
 

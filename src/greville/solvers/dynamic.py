@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -96,9 +96,9 @@ class DynamicOpium(ChoosingSolver):
 
     def __init__(
         self,
-        alpha: float | str = 1.003,
-        epsilon: float | str = 1e-3,
-        floor: float | str | None = "auto",
+        alpha: float | Literal["auto"] = 1.003,
+        epsilon: float | Literal["auto"] = 1e-3,
+        floor: float | Literal["auto"] | None = "auto",
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon

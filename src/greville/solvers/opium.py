@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -89,7 +89,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
         adds=True, removes=True, tells_spread=True, chooses_epsilon=True, leaves_out=True
     )
 
-    def __init__(self, epsilon: float | str = 1e-3, intercept: bool = False) -> None:
+    def __init__(self, epsilon: float | Literal["auto"] = 1e-3, intercept: bool = False) -> None:
         self.epsilon = epsilon
         self.intercept = intercept
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .batch import Troubles as Troubles
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
+    from .estimators import TableClassifier as TableClassifier
+    from .estimators import TableRegressor as TableRegressor
     from .evaluation import Holdout as Holdout
     from .evaluation import TrainingScore as TrainingScore
     from .evaluation import add_scores as add_scores
@@ -39,6 +41,7 @@ _EXPORTS = {
     "_settings": ("solver_names",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
     "evaluation": ("Holdout", "TrainingScore", "add_scores", "score_rows"),
+    "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding",),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._first import FirstRows
+from ._rows import FEW_ROWS, Row, RowEncoder
 from ._settings import make_estimator
 from .batch import Batch, TableError, Troubles
 from .schema import Schema
@@ -34,6 +35,7 @@ class Answers:
     proba: NDArray[Any] | None = None
     target: NDArray[Any] | None = None
     known: NDArray[np.bool_] | None = None  # rows that have a target
+    classes: Sequence[Any] = ()  # those that `proba` has a column for
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Learner:
         self.estimator: Any = None
         self.n_rows = 0  # learned
         self.n_without_target = 0
+        self._row_encoder: RowEncoder | None = None  # of the last schema
+        self._labels: tuple[Any, frozenset[Any]] | None = None  # of the last classes
 
     @classmethod
     def fit_schema(cls, settings: dict[str, Any], first: FirstRows) -> tuple[Self, Batch]:
@@ -142,33 +146,70 @@ class Learner:
                 self._started().partial_fit(X, y)
             self.n_rows += len(X)
 
-    def record(self, batch: Batch, troubles: Troubles, rows: EncodedRows | None = None) -> Answers:
+    def record(
+        self,
+        batch: Batch,
+        troubles: Troubles,
+        rows: EncodedRows | None = None,
+        *,
+        std: bool = False,
+        proba: bool = False,
+    ) -> Answers:
         """Predict every row before it is learned, and learn those that have a target."""
         rows = rows or self._checked(batch, troubles)
         X, y, use = rows.X, rows.y, rows.usable
         answers = Answers(self.no_predictions(len(batch)), rows.wrong, target=y, known=use)
+        parts: list[tuple[Any, Answers]] = []
         self.n_without_target += int((~rows.known).sum())
         self._check_classes(y[use])
         with _naming_rows([batch]):
             runs = np.flatnonzero(np.diff(use)) + 1  # those without a target are only predicted
             for run in np.split(np.arange(len(use)), runs):
                 if use[run[0]]:
-                    answers.prediction[run] = self._started().prequential(X[run], y[run])
+                    parts.append((run, self._recorded(X[run], y[run], std=std, proba=proba)))
                     self.n_rows += len(run)
                 elif self.estimator is not None:
-                    answers.prediction[run] = self.estimator.predict(X[run])
+                    parts.append((run, self.predicted(X[run], {}, std=std, proba=proba)))
+        self._collect(parts, answers)
         return answers
+
+    def _recorded(self, X: NDArray[Any], y: NDArray[Any], *, std: bool, proba: bool) -> Answers:
+        estimator = self._started()
+        if std:
+            predicted, spread = estimator.prequential(X, y, return_std=True)
+            return Answers(predicted, {}, std=spread)
+        if proba:
+            return self._most_likely(estimator.prequential(X, y, method="predict_proba"), {})
+        return Answers(estimator.prequential(X, y), {})
+
+    def _collect(self, parts: Sequence[tuple[Any, Answers]], answers: Answers) -> None:
+        """Write the answers to some of the rows into those to all of them."""
+        n, classes = len(answers.prediction), self.classes
+        for run, part in parts:
+            answers.prediction[run] = part.prediction
+            if part.std is not None:
+                answers.std = np.full(n, np.nan) if answers.std is None else answers.std
+                answers.std[run] = part.std
+            if part.proba is not None:
+                if answers.proba is None:
+                    answers.proba, answers.classes = np.zeros((n, len(classes))), classes
+                places = [classes.index(label) for label in part.classes]
+                answers.proba[np.ix_(run, places)] = part.proba
 
     def predict(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predictions for a batch, and what goes with them."""
         X, wrong = self.schema.encode(batch.with_gaps(self.settings["na"]))
+        return self.predicted(X, wrong, std=std, proba=proba)
+
+    def predicted(
+        self, X: NDArray[Any], wrong: dict[int, str], *, std: bool = False, proba: bool = False
+    ) -> Answers:
+        """Predictions for encoded rows."""
         if self.estimator is None:
             raise TableError(NOTHING_LEARNED)
         X[list(wrong)] = 0
         if proba:
-            probabilities = self.estimator.predict_proba(X)
-            labels = self.estimator.classes_[probabilities.argmax(axis=1)]
-            return Answers(labels, wrong, proba=probabilities)
+            return self._most_likely(self.estimator.predict_proba(X), wrong)
         if std:
             predicted, spread = self.estimator.predict(X, return_std=True)
             return Answers(predicted, wrong, std=spread)
@@ -191,6 +232,85 @@ class Learner:
         else:
             answers.prediction[use] = self.estimator.loo_predict(X, y)
         return answers
+
+    def _most_likely(self, probabilities: NDArray[Any], wrong: dict[int, str]) -> Answers:
+        labels = self.estimator.classes_[probabilities.argmax(axis=1)]
+        return Answers(labels, wrong, proba=probabilities, classes=self.classes)
+
+    # Rows as dicts
+
+    def predict_rows(
+        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False
+    ) -> Answers:
+        """Predictions for rows, each as if it were alone."""
+        X, wrong = self._encoder.encode(rows)
+        if len(rows) > FEW_ROWS or std or proba or wrong or self.estimator is None:
+            return self.predicted(X, wrong, std=std, proba=proba)
+        return Answers(np.array([self.estimator.predict_one(x) for x in X]), {})
+
+    def predict_one(self, row: Row) -> Any:
+        """The prediction for a row."""
+        if self.estimator is None:
+            raise TableError(NOTHING_LEARNED)
+        return self.estimator.predict_one(self._encoded(row)).item()
+
+    def record_one(self, row: Row) -> Answers:
+        """Predict a row, and learn it if it has a target."""
+        x, wrong = self._encoder.encode_one(row)
+        y, wrong_target = self.target.read_one(row.get(self.target.name), self.settings["na"])
+        reason = wrong or wrong_target
+        if reason is not None:
+            return Answers(self.no_predictions(1), {0: reason})
+        predicted = self.no_predictions(1)
+        if self.estimator is not None:
+            predicted[0] = self.estimator.predict_one(x)
+        if y is None:
+            self.n_without_target += 1
+        else:
+            self._learn_encoded(x, y)
+        return Answers(predicted, {}, target=np.array([y]), known=np.array([y is not None]))
+
+    def learn_one(self, row: Row) -> None:
+        """Learn a row, if it has a target."""
+        x = self._encoded(row)
+        y, wrong = self.target.read_one(row.get(self.target.name), self.settings["na"])
+        if wrong is not None:
+            raise TableError(f"{wrong}.")
+        if y is None:
+            self.n_without_target += 1
+        else:
+            self._learn_encoded(x, y)
+
+    def _learn_encoded(self, x: NDArray[Any], y: Any) -> None:
+        if self.target.task == CLASSIFICATION and y not in self._known_labels():
+            self._check_classes(np.array([y]))
+        try:
+            self._started().learn_one(x, y)
+        except ValueError as error:
+            raise TableError(str(error)) from error
+        self.n_rows += 1
+
+    def _known_labels(self) -> Any:
+        """The classes, in which a label is found at once."""
+        if self.estimator is None:
+            return ()
+        classes = self.estimator.classes_
+        if self._labels is None or self._labels[0] is not classes:
+            self._labels = classes, frozenset(classes.tolist())
+        return self._labels[1]
+
+    @property
+    def _encoder(self) -> RowEncoder:
+        encoder = self._row_encoder
+        if encoder is None or encoder.schema is not self.schema:
+            encoder = self._row_encoder = RowEncoder(self.schema, self.settings["na"])
+        return encoder
+
+    def _encoded(self, row: Row) -> NDArray[Any]:
+        x, wrong = self._encoder.encode_one(row)
+        if wrong is not None:
+            raise TableError(f"{wrong}.")
+        return x
 
     def unlearn(self, batch: Batch, troubles: Troubles) -> int:
         """Remove rows learned earlier; how many."""
@@ -249,5 +369,7 @@ def _naming_rows(batches: Sequence[Batch]) -> Iterator[None]:
         yield
     except ValueError as error:
         first, last = batches[0], batches[-1]
-        where = f"{first.where(0)} to {last.where(len(last) - 1)}"
+        where = first.where(0)
+        if last is not first or len(last) > 1:
+            where += f" to {last.where(len(last) - 1)}"
         raise TableError(f"{where}: {error}") from error

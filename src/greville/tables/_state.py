@@ -65,10 +65,13 @@ class State:
         """With all of the first rows learned."""
         return self._relearned(*self._fit_schema(), troubles) if self.stale else self
 
-    def recorded(self, batches: Iterator[Batch], troubles: Troubles) -> tuple[State, list[Answers]]:
+    def recorded(
+        self, batches: Iterator[Batch], troubles: Troubles, **wanted: bool
+    ) -> tuple[State, list[Answers]]:
         """With the rows of these batches, and what was predicted for each before.
 
-        As long as the first rows come, the schema is fitted to 1, 2, 4, ... of them.
+        As long as the first rows come, the schema is fitted to 1, 2, 4, ... of them. `wanted` is
+        what to predict too: `std` or `proba`.
         """
         state, answers = self.settled(Troubles(skip=True)), []
         if state is self and state.learner is not None:
@@ -78,15 +81,18 @@ class State:
             start = 0
             while start < len(batch) and state.warmup is not None:
                 stop = min(start + state.warmup.n_until_due, len(batch))
-                state, found = state._record_first(batch.part(start, stop), troubles)
+                state, found = state._record_first(batch.part(start, stop), troubles, wanted)
                 answers.append(found)
                 start += len(found.prediction)
             if start < len(batch):
                 assert state.learner is not None
-                answers.append(state.learner.record(batch.part(start, len(batch)), troubles))
+                rest = batch.part(start, len(batch))
+                answers.append(state.learner.record(rest, troubles, None, **wanted))
         return state, answers
 
-    def _record_first(self, piece: Batch, troubles: Troubles) -> tuple[State, Answers]:
+    def _record_first(
+        self, piece: Batch, troubles: Troubles, wanted: dict[str, bool]
+    ) -> tuple[State, Answers]:
         """The same for some of the first rows: those up to one that does not fit, or that one."""
         assert self.warmup is not None
         if self.learner is None:
@@ -96,7 +102,7 @@ class State:
             return self._refit_schema_with(piece.part(0, 1), rows.wrong[0], troubles)
         rows = rows.until_wrong()
         piece = piece.part(0, len(rows.X))
-        answers = self.learner.record(piece, troubles, rows)
+        answers = self.learner.record(piece, troubles, rows, **wanted)
         longer = self._extended(piece)
         assert longer.warmup is not None
         if longer.warmup.is_due_after(self.warmup):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -47,6 +48,10 @@ class Column(ABC):
     @abstractmethod
     def fill(self, values: Values, out: Floats) -> Mask:
         """Write the inputs of some rows; say which of the values cannot be used."""
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        """The inputs of one value of the usual type, as `fill` writes them; None for others."""
+        return None
 
     @abstractmethod
     def description(self) -> str:

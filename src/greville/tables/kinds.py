@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import compressed, find_limits
-from ._plain import LARGEST, TEXT
+from ._plain import EXACT, LARGEST, TEXT
 from ._values import Floats, Mask, Values
 from .column import Column
 from .numerals import Numerals
@@ -73,6 +74,14 @@ class Number(Column):
             out[:, -1] = (numbers > high).astype(float) - (numbers < low)
             numbers = compressed(numbers, self.limits)
         return _fill_with_gaps(numbers, wrong, self.median, self.missing, out)
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        if self.limits or self.numerals.gaps:
+            return None
+        usual = isinstance(value, float) or type(value) is int
+        if usual and -EXACT <= value <= EXACT:
+            return (value, 0.0) if self.missing else (value,)
+        return None
 
     def description(self) -> str:
         parts = ["number"]
@@ -239,6 +248,12 @@ class Vector(Column):
     def fill(self, values: Values, out: Floats) -> Mask:
         out[:], wrong = values.vectors(self.width)
         return wrong
+
+    def inputs_of(self, value: Any) -> Sequence[float] | None:
+        usual = (
+            type(value) is list and len(value) == self.width and set(map(type, value)) == {float}
+        )
+        return value if usual and math.isfinite(math.fsum(map(abs, value))) else None
 
     def description(self) -> str:
         return f"{self.width} numbers"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from .batch import TableError, check_column_names
@@ -58,9 +59,17 @@ class StreamLines:
         How many of the first lines were answered in an earlier run, and are sent again.
     before : int
         How many lines were answered in earlier runs.
+    added : sequence of str
+        What answers have beside the prediction: "std" or "proba".
     """
 
-    def __init__(self, delimiter: str | None = None, skip: int = 0, before: int = 0) -> None:
+    def __init__(
+        self,
+        delimiter: str | None = None,
+        skip: int = 0,
+        before: int = 0,
+        added: Sequence[str] = (),
+    ) -> None:
         csv.field_size_limit(LONGEST_LINE)  # lines have a limit of their own
         self._delimiter = delimiter
         self._skip = skip
@@ -69,6 +78,7 @@ class StreamLines:
         self._names: list[str] | None = None
         self.is_csv: bool | None = None  # once there was a line
         self._header_written = False
+        self._added = list(added)
 
     def rows(self, lines: list[bytes | None]) -> tuple[list[Any], int]:
         """Rows as `Stream.answers` takes them, and the number of the first.
@@ -84,7 +94,7 @@ class StreamLines:
                 head.append(None)
             if lines:
                 first = (lines[0] or b"").removeprefix(b"\xef\xbb\xbf")
-                self.is_csv = lines[0] is not None and not first.lstrip().startswith(b"{")
+                self.is_csv = lines[0] is not None and not _is_json(first)
                 lines[0] = lines[0] if lines[0] is None else first
                 if self.is_csv:
                     del lines[0]
@@ -142,14 +152,30 @@ class StreamLines:
         if not self.is_csv:
             return "".join(map(_json_line, answers))
         columns = ["line", "id"] if any("id" in answer for answer in answers) else ["line"]
-        columns += ["prediction", "error"]
+        columns += ["prediction", *self._added, "error"]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         if not self._header_written:
             writer.writerow(columns)
             self._header_written = True
-        writer.writerows([answer.get(column) for column in columns] for answer in answers)
+        writer.writerows([_csv_field(answer.get(name)) for name in columns] for answer in answers)
         return out.getvalue()
+
+
+def _is_json(first: bytes) -> bool:
+    """Whether the first line of a stream is JSON, or meant to be; else it has names of columns."""
+    if not first.lstrip().startswith(b"["):
+        return first.lstrip().startswith(b"{")
+    try:
+        json.loads(first)
+    except ValueError:  # a name may be in brackets
+        return False
+    return True
+
+
+def _csv_field(value: Any) -> Any:
+    """A field of CSV; probabilities, whose classes may come at any time, as a JSON object."""
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def _json_line(answer: dict[str, Any]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from math import isfinite, isinf
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +14,12 @@ from ..fields import compact, count, each, flag, known, nothing, stored, text
 from ..fields import number as any_number
 from ..monitor import DriftMonitor
 from ._first import FirstRows
-from .batch import Batch, Troubles, listed, record_batch
+from ._learner import Answers
+from ._rows import FEW_ROWS
+from .batch import Batch, TableError, Troubles, listed, record_batch, unusable_row
 from .model import TableModel
 from .readers.json import array_of
-from .target import REGRESSION
+from .target import CLASSIFICATION, REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
 # model: whatever answered them meanwhile, it is made of whole blocks.
@@ -24,8 +28,12 @@ _ROWS_PER_BLOCK = 256
 # Rows that may be without their target. The oldest are forgotten.
 _MOST_WITHOUT_TARGET = 100_000
 
+# Text in the place of a number.
+_INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
+
 Row = dict[str, Any]
 Answer = dict[str, Any]
+Wanted = dict[str, bool]  # std or proba
 
 
 @stored(
@@ -83,50 +91,85 @@ class Stream:
         return live
 
     def answer(
-        self, rows: Sequence[Row | str | None], first: int, troubles: Troubles
+        self,
+        rows: Sequence[Row | str | None],
+        first: int,
+        troubles: Troubles,
+        *,
+        std: bool = False,
+        proba: bool = False,
     ) -> list[Answer]:
         """An answer for each row.
 
-        Text in the place of a row says what was wrong with it; None is a line without one, which
-        is counted and gets no answer. `first` is the number of the first line.
+        Parameters
+        ----------
+        rows : sequence of dict, str or None
+            Text in the place of a row says what was wrong with it; None is a line without one,
+            which is counted and gets no answer.
+        first : int
+            The number of the first line.
+        troubles : Troubles
+            Whether a row that cannot be used is answered with an error, or is the end.
+        std, proba : bool
+            Whether to answer also with a standard deviation, or with the probability of each class.
+
+        Returns
+        -------
+        answers : list of dict
+            With a "line", and a "prediction" (None before anything was learned) or an "error".
         """
-        return [answer for part in self.answers(rows, first, troubles) for answer in part]
+        parts = self.answers(rows, first, troubles, std=std, proba=proba)
+        return [answer for part in parts for answer in part]
 
     def answers(
-        self, rows: Sequence[Row | str | None], first: int, troubles: Troubles
+        self,
+        rows: Sequence[Row | str | None],
+        first: int,
+        troubles: Troubles,
+        *,
+        std: bool = False,
+        proba: bool = False,
     ) -> Iterator[list[Answer]]:
         """The same as they are found. If an exception comes out, `lines` says how many were."""
-        run: list[Row] = []
+        wanted = {"std": std, "proba": proba}
+        run: list[Row] = []  # rows to learn, or rows to predict
+        run_kind = ""
+
+        def finish(number: int) -> Iterator[list[Answer]]:
+            nonlocal run
+            some, run = run, []
+            act = self._learn if run_kind == "learn" else self._predict
+            yield from act(some, number - len(some), troubles, wanted)
+
         for number, row in enumerate(rows, first):
+            if run_kind == "predict" and run and self._may_be_late(row):
+                yield from finish(number)  # its row may be among them
             kind, reason = self._kind(row)
-            if kind == "learn" and isinstance(row, dict):
+            if kind != run_kind or not self._knows_columns:
+                yield from finish(number)
+                run_kind = kind
+            if kind in ("learn", "predict"):
+                assert isinstance(row, dict)
                 run.append(row)
-                continue
-            yield from self._learn(run, number - len(run), troubles)
-            run = []
-            if row is None:
-                self.lines += 1
-                continue
-            if isinstance(row, str) or kind == "wrong":
-                troubles.meet(f"standard input, line {number:,}: {reason}")
-                answers = [{"line": number, "error": reason}]
-                self.lines += 1
             elif kind == "late":
-                answers = self._learn_late(row, number, troubles)
+                assert isinstance(row, dict)
+                yield self._learn_late(row, number, troubles)
             else:
-                answers = [self._predict(row, number, troubles)]
-            yield answers
-        yield from self._learn(run, first + len(rows) - len(run), troubles)
+                if kind == "wrong":
+                    troubles.meet(f"standard input, line {number:,}: {reason}")
+                self.lines += 1
+                if kind == "wrong":
+                    yield [{"line": number, "error": reason}]
+        yield from finish(first + len(rows))
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
         """What to do with a row: learn it, predict it, learn an earlier one; or what is wrong."""
         if row is None or isinstance(row, str):
-            return "wrong", row or ""
-        target = row.get(self.model.target)
+            return ("none", "") if row is None else ("wrong", row)
         key = None if self.id is None else row.get(self.id)
         if isinstance(key, (list, dict)):
             return "wrong", f"the id {self.id!r} should be text or a number, got {key!r}"
-        has_target = not (target is None or target == "" or target != target)  # noqa: PLR0124 - nan
+        has_target = self._has_target(row)
         if key is not None and has_target:
             if key in self.waiting:
                 return "late", ""
@@ -135,72 +178,154 @@ class Stream:
         model = self._live or self.model
         if model.has_schema and not any(name in row for name in model.schema.names):
             return "wrong", f"it has none of the columns {listed(model.schema.names)}"
+        for name, value in row.items():
+            if isinstance(value, float) and isinf(value):
+                return "wrong", f"column {name!r} is infinite; only finite numbers can be used"
+        if has_target and self._is_infinite(row[self.model.target]):
+            return "wrong", f"the target {self.model.target!r} is infinite; it cannot be learned"
         return "learn" if has_target else "predict", ""
 
-    def _learn(self, rows: list[Row], first: int, troubles: Troubles) -> Iterator[list[Answer]]:
+    def _has_target(self, row: Row) -> bool:
+        target = row.get(self.model.target)
+        return not (target is None or target == "" or target != target)  # noqa: PLR0124 - nan
+
+    def _is_infinite(self, target: Any) -> bool:
+        """Whether text is an infinite number, where it is not a label."""
+        labels = CLASSIFICATION in (self.model.settings["task"], self.model.task)
+        return isinstance(target, str) and not labels and _INFINITE.fullmatch(target) is not None
+
+    def _may_be_late(self, row: Row | str | None) -> bool:
+        """Whether a line may bring the target of an earlier one."""
+        return self.id is not None and isinstance(row, dict) and self._has_target(row)
+
+    @property
+    def _knows_columns(self) -> bool:
+        return (self._live or self.model).has_schema
+
+    # Rows with a target
+
+    def _learn(
+        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+    ) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
             room = _ROWS_PER_BLOCK - len(self.rows)
-            some, rows = rows[:room], rows[room:]
-            numbers = range(first, first + len(some))
-            batch = self._batch(some, numbers)
-            if len(some) == _ROWS_PER_BLOCK:
-                found = self.model.record(batch, troubles)
-                self._live = None
-            else:
-                live = self._with_rows() if self._live is None else self._live
-                found = live.record(batch, troubles)
-                block = [*self.rows, *some]
-                if len(block) == _ROWS_PER_BLOCK:
-                    self.model.record(self._batch(block), Troubles(skip=True))
-                    self.rows, self._live = [], None
-                else:
-                    self.rows, self._live = block, live
-            self.lines += len(some)
-            first += len(some)
-            yield self._answers_to(some, numbers, found)
+            if len(rows) <= FEW_ROWS and not self.model.schema_may_change:
+                room = 1  # alone they are learned without a table
+            yield from self._learn_part(rows[:room], first, troubles, wanted)
+            first, rows = first + len(rows[:room]), rows[room:]
 
-    def _answers_to(self, rows: list[Row], numbers: range, found: Sequence[Any]) -> list[Answer]:
+    def _learn_part(
+        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+    ) -> Iterator[list[Answer]]:
+        """The same for rows that fit into the block.
+
+        Where one of them cannot be learned none is, and each half is tried alone: so the answers
+        to all rows before it come out.
+        """
+        met = troubles.copy()
+        try:
+            found = self._record(rows, first, met, wanted)
+        except TableError as error:
+            if len(rows) > 1:
+                half = len(rows) // 2
+                yield from self._learn_part(rows[:half], first, troubles, wanted)
+                yield from self._learn_part(rows[half:], first + half, troubles, wanted)
+                return
+            if not troubles.skip:
+                raise
+            reason = error.message.removeprefix(f"standard input, row {first:,}: ")
+            troubles.meet(f"standard input, line {first:,}: {reason}")
+            answers = [{**self._head(rows[0], first), "error": reason}]
+        else:
+            troubles.count, troubles.first = met.count, met.first
+            answers = self._answers_to(rows, first, found)
+        self.lines += len(rows)
+        yield answers
+
+    def _record(
+        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+    ) -> list[Answers]:
+        """Learn rows that fit into the block, all of them or none, and what was predicted."""
+        if len(rows) == _ROWS_PER_BLOCK:
+            batch = self._batch(rows, range(first, first + len(rows)))
+            found = self.model.record(batch, troubles, **wanted)
+            self._live = None
+            return found
+        live = self._with_rows() if self._live is None else self._live
+        if len(rows) == 1 and not live.schema_may_change and not any(wanted.values()):
+            found = [live.record_one(rows[0])]
+            if found[0].wrong:
+                troubles.meet(f"standard input, line {first:,}: {found[0].wrong[0]}")
+        else:
+            batch = self._batch(rows, range(first, first + len(rows)))
+            found = live.record(batch, troubles, **wanted)
+        block = [*self.rows, *rows]
+        if len(block) == _ROWS_PER_BLOCK:
+            self._live = None
+            self.model.record(self._batch(block), Troubles(skip=True))
+            self.rows = []
+        else:
+            self.rows, self._live = block, live
+        return found
+
+    def _answers_to(self, rows: list[Row], first: int, found: Sequence[Answers]) -> list[Answer]:
         answers: list[Answer] = []
         for part in found:
             for k, value in enumerate(part.prediction.tolist()):
                 i = len(answers)
-                answer: Answer = {"line": numbers[i]}
-                if self.id is not None:
-                    answer["id"] = rows[i].get(self.id)
-                if k in part.wrong:
-                    answer["error"] = part.wrong[k]
-                else:
-                    answer["prediction"] = _as_json(value)
-                    if part.target is not None and part.known[k]:
-                        self._update_monitor(value, part.target[k])
+                answer = self._head(rows[i], first + i)
+                _fill(answer, part, k, value)
+                known = part.target is not None and part.known is not None and part.known[k]
+                if known and "error" not in answer:
+                    self._update_monitor(value, part.target[k])  # type: ignore[index]
                 answers.append(answer)
         return answers
 
-    def _predict(self, row: Row, number: int, troubles: Troubles) -> Answer:
-        """Answer a row that has no target."""
-        answer: Answer = {"line": number}
-        if self.id is not None:
-            answer["id"] = row.get(self.id)
+    def _head(self, row: Row, number: int) -> Answer:
+        """The beginning of an answer: which line it is to."""
+        return {"line": number} if self.id is None else {"line": number, "id": row.get(self.id)}
+
+    # Rows without a target
+
+    def _predict(
+        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+    ) -> Iterator[list[Answer]]:
+        """Answer rows that have no target."""
+        if not rows:
+            return
         if self._live is None:
             self._live = self._with_rows()
-        if self._live.settle(Troubles(skip=True)).estimator is None:
-            answer["prediction"] = None
-        else:
-            found = self._live.answers(self._batch([row], [number]))
-            if found.wrong:
-                troubles.meet(f"standard input, line {number:,}: {found.wrong[0]}")
-                answer["error"] = found.wrong[0]
+        answers: list[Answer] = []
+        found = None
+        if self._live.settle(Troubles(skip=True)).estimator is not None:
+            found = self._live.answers_to_rows(rows, **wanted)
+        values = [None] * len(rows) if found is None else found.prediction.tolist()
+        for i, (row, value) in enumerate(zip(rows, values, strict=True)):
+            answer = self._head(row, first + i)
+            if found is None:
+                answer["prediction"] = None
             else:
-                answer["prediction"] = _as_json(found.prediction.tolist()[0])
+                _fill(answer, found, i, value)
+            if "error" not in answer:
+                self._wait(row, answer)
+            elif troubles.skip:
+                troubles.meet(f"standard input, line {first + i:,}: {answer['error']}")
+            else:
+                yield answers
+                raise unusable_row(f"standard input, line {first + i:,}: {answer['error']}")
+            self.lines += 1
+            answers.append(answer)
+        yield answers
+
+    def _wait(self, row: Row, answer: Answer) -> None:
+        """Keep a row for its target, if that may come later."""
         key = answer.get("id")
-        if key is not None and "error" not in answer:
+        if key is not None:
             self.waiting[key] = row, answer["prediction"]
             if len(self.waiting) > _MOST_WITHOUT_TARGET:
                 del self.waiting[next(iter(self.waiting))]  # the oldest
                 self.forgotten += 1
-        self.lines += 1
-        return answer
 
     def _learn_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
         """Learn a row whose target has come."""
@@ -208,7 +333,7 @@ class Stream:
         key = row[self.id]
         asked, prediction = self.waiting[key]
         whole = {**_as_row(asked), self.id: key, self.model.target: row[self.model.target]}
-        (answers,) = self._learn([whole], number, troubles)
+        (answers,) = self._learn([whole], number, troubles, {})
         del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
@@ -283,6 +408,18 @@ def _as_row(row: Row | _StoredRow) -> Row:
     return {name: column[i].as_py() for name, column in kept.columns.items()}
 
 
+def _fill(answer: Answer, found: Answers, i: int, value: Any) -> None:
+    """Write into an answer what was found for a row."""
+    if i in found.wrong:
+        answer["error"] = found.wrong[i]
+        return
+    answer["prediction"] = _as_json(value)
+    if found.std is not None:
+        answer["std"] = _as_json(float(found.std[i]))
+    if found.proba is not None:
+        answer["proba"] = dict(zip(found.classes, found.proba[i].tolist(), strict=True))
+
+
 def _as_json(value: Any) -> Any:
-    """A prediction as JSON has it: there is no nan."""
-    return None if isinstance(value, float) and value != value else value  # noqa: PLR0124
+    """A prediction as JSON has it: there is no nan and no infinity."""
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._plain import EXACT, UnknownType
+from ._plain import EXACT, LARGEST, UnknownType
 from ._values import Values
-from .batch import Batch, TableError, listed
+from .batch import Batch, TableError, listed, record_batch
 from .findings import Finding
 from .numerals import PLAIN, Numerals
+from .readers.json import array_of
 from .recognition import recognise
 from .writing import Asked, Written
 
@@ -84,6 +86,28 @@ class Target:
         reason = f"the target {self.name!r} should be {self._wanted}, got "
         reasons = {int(i): reason + batch.shown(self.name, int(i)) for i in np.flatnonzero(wrong)}
         return y, ~missing, reasons
+
+    def read_one(self, value: Any, na: Sequence[str] = ()) -> tuple[Any, str | None]:
+        """The target of one row, None where it is missing; and what is wrong with it.
+
+        `na` are values that stand for a missing one, besides the usual ones.
+        """
+        if not na and self._is_usual(value):
+            return value, None
+        table = record_batch({self.name: array_of([value])})
+        batch = Batch(table, "the row", np.ones(1, np.int64), 1.0)
+        y, there, wrong = self.read(batch.with_gaps(na))
+        return (y[0].item() if there[0] else None), wrong.get(0)
+
+    def _is_usual(self, value: Any) -> bool:
+        """Whether a value is a target as it is."""
+        if self.kind == "number":
+            return not self.numerals.gaps and type(value) is float and -LARGEST <= value <= LARGEST
+        if self.kind == "integer":
+            return type(value) is int and -EXACT <= value <= EXACT
+        if self.kind == "flag":
+            return type(value) is bool
+        return type(value) is str and value.isascii() and 0 < len(value) <= _LONGEST_LABEL
 
     def _parsed(self, values: Values) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """Targets, which of them are missing, and which are of the wrong kind."""

@@ -1,0 +1,208 @@
+"""What the estimators of tables share: data frames on the way to a `TableModel`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..validation import Seed, naming
+from ._learner import Answers
+from .batch import TableError, batches_of, listed
+from .frames import as_table, column_of, is_frame, table_of_array
+from .model import TableModel
+
+
+class TableEstimator(BaseEstimator):
+    """What both estimators share: parameters, data frames, and a `TableModel` that learns."""
+
+    _task: ClassVar[Literal["regression", "classification"]]
+    model_: TableModel
+
+    def __init__(
+        self,
+        hidden: int | Literal["auto", "inputs"] = "auto",
+        solver: str = "opium",
+        *,
+        alpha: float | Literal["auto"] | None = None,
+        epsilon: float | Literal["auto"] | None = None,
+        window: int | None = None,
+        random_state: Seed = 0,
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+    ) -> None:
+        self.hidden = hidden
+        self.solver = solver
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.window = window
+        self.random_state = random_state
+        self.features = features
+        self.ignore = ignore
+        self.categorical = categorical
+
+    # Learning
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, or array of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        return self._learn(X, y, reset=True)
+
+    def _learn(self, X: Any, y: Any, *, reset: bool, **options: Any) -> Self:
+        table, columns = self._table(X, reset=reset)
+        targets, labels = self._targets(y, table.num_rows, reset=reset, **options)
+        model = self._new_model(table.column_names) if reset else self.model_.twin()
+        model.learn(table.append_column(model.target, column_of(targets)))
+        if reset:
+            model.settle()
+        self._publish(model, columns, labels)
+        return self
+
+    def _publish(self, model: TableModel, columns: dict[str, Any], labels: dict[str, Any]) -> None:
+        """Show what was learned, when nothing can fail any more."""
+        if "n_features_in_" in columns:
+            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update({**columns, **labels, "model_": model})
+
+    def learn_one(self, row: Mapping[str, Any], y: Any) -> Self:
+        """Learn one row; see `TableModel.learn_one`.
+
+        Parameters
+        ----------
+        row : dict
+            Values by the names of their columns. What is left out, or is None, is missing.
+        y : number or label
+
+        Returns
+        -------
+        self
+        """
+        columns: dict[str, Any] = {}
+        started = self.__sklearn_is_fitted__()
+        if not started:
+            columns = _columns(list(row))
+        (target,), labels = self._targets([y], 1, reset=not started)
+        model = self.model_ if started else self._new_model(list(row))
+        model.learn_one({**self._named(row), model.target: np.asarray(target).item()})
+        self._publish(model, columns, labels)
+        return self
+
+    def _new_model(self, names: Sequence[str]) -> TableModel:
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k != "random_state"}
+        seed: Any = self.random_state
+        if seed is None or isinstance(seed, np.random.RandomState):
+            seed = int(check_random_state(seed).randint(2**31))
+        target = "y"
+        while target in names:
+            target += "_"
+        settings |= {name: settings[name] or () for name in ("ignore", "categorical")}
+        return TableModel(target, task=self._task, seed=seed, **settings)
+
+    def _targets(
+        self, y: Any, n: int, *, reset: bool, **options: Any
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Targets as the model learns them, and what is to be remembered about them."""
+        raise NotImplementedError
+
+    # Rows as they are passed
+
+    def _table(self, X: Any, *, reset: bool) -> tuple[Any, dict[str, Any]]:
+        """An Arrow table with the columns that are learned from, and what they are called."""
+        if not is_frame(X):
+            return self._table_of_array(X, reset=reset)
+        with naming("X"):
+            table = as_table(X)
+            if not table.num_rows or not table.num_columns:
+                raise ValueError(
+                    f"Found array with {table.num_rows} sample(s) and {table.num_columns} "
+                    "feature(s) while a minimum of 1 is required."
+                )
+        if reset:
+            return table, _columns(table.column_names)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            with naming("X"):
+                self._check_width(table.num_columns)
+            return table.rename_columns(_unnamed(table.num_columns)), {}
+        missing = [name for name in names if name not in set(table.column_names)]
+        if missing:
+            raise ValueError(
+                f"X: it has no column {listed(missing)}, which this model was fitted with; it has "
+                f"{listed(table.column_names)}."
+            )
+        return table.select(list(names)), {}
+
+    def _table_of_array(self, X: Any, *, reset: bool) -> tuple[Any, dict[str, Any]]:
+        with naming("X"):
+            array = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+            if array.dtype.kind == "f" and np.isinf(array).any():
+                raise ValueError("it contains infinity; pass finite numbers, and nan for gaps.")
+            if not reset:
+                self._check_width(array.shape[1])
+        names = _unnamed(array.shape[1])
+        if not reset:
+            names = list(getattr(self, "feature_names_in_", names))
+        columns = {"n_features_in_": array.shape[1]} if reset else {}
+        return table_of_array(array, names), columns
+
+    def _check_width(self, n: int) -> None:
+        if n != self.n_features_in_:
+            raise ValueError(
+                f"X has {n} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of a row that is learned from."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return dict(row)
+        return {name: row[name] for name in names if name in row}
+
+    # Predicting
+
+    def _answers(self, X: Any, **wanted: bool) -> list[Answers]:
+        check_is_fitted(self)
+        table, _ = self._table(X, reset=False)
+        answers = []
+        for batch in batches_of(table):
+            found = self.model_.answers(batch, **wanted)
+            for row, reason in found.wrong.items():
+                raise TableError(f"X: {batch.where(row)}: {reason}.")
+            answers.append(found)
+        return answers
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _columns(names: list[str]) -> dict[str, Any]:
+    """What scikit-learn's estimators say about their columns."""
+    return {"n_features_in_": len(names), "feature_names_in_": np.array(names, object)}
+
+
+def _unnamed(n: int) -> list[str]:
+    """The names of the columns of an array."""
+    return [f"x{i}" for i in range(n)]

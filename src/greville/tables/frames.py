@@ -1,0 +1,70 @@
+"""Data frames, dicts of columns and arrays as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from .batch import TableError, check_column_names
+from .readers.json import array_of
+
+
+def is_frame(X: Any) -> bool:
+    """Whether something has columns with names."""
+    if sparse.issparse(X):
+        return False
+    return isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__")
+
+
+def as_table(X: Any) -> Any:
+    """The columns of a data frame, an Arrow table or a dict of columns, without an index.
+
+    A column of pandas whose values are of several kinds becomes text.
+    """
+    if isinstance(X, Mapping):
+        columns = {str(name): column_of(values) for name, values in X.items()}
+        lengths = {len(column) for column in columns.values()}
+        if len(lengths) > 1:
+            raise TableError(f"the columns have different lengths: {sorted(lengths)}.")
+        return pa.table(columns)
+    if hasattr(X, "iloc"):  # of pandas
+        names = list(map(str, X.columns))
+        check_column_names("the data frame", names)
+        return pa.table([column_of(X.iloc[:, i]) for i in range(len(names))], names=names)
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    if isinstance(X, pa.Table) or hasattr(X, "__arrow_c_stream__"):
+        return pa.table(X)
+    from pyarrow.interchange import from_dataframe
+
+    return from_dataframe(X)
+
+
+def table_of_array(X: Any, names: Sequence[str]) -> Any:
+    """A 2-d array as a table."""
+    return pa.table([column_of(column) for column in X.T], names=list(names))
+
+
+def column_of(values: Any) -> Any:
+    """Values of any kind as a column; what pandas and NumPy have for gaps is missing."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return pa.array(np.ascontiguousarray(values), from_pandas=True)
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
+        return array_of([_json_value(value) for value in values])
+
+
+def _json_value(value: Any) -> Any:
+    """A value of a column of several kinds."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (int, float)):
+        return None if value != value else value  # noqa: PLR0124 - nan
+    return None if str(value) in ("<NA>", "NaT") else str(value)

@@ -1,0 +1,106 @@
+"""Lines of a stream that cannot be used: the stream goes on, or ends after all answers before."""
+
+import json
+
+import pytest
+
+from ..houses import houses, jsonl
+from ..runner import refused
+from ._outside import forked_stream as streamed
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def lines_of(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def good_rows(n):
+    return [{"x": i / 7, "kind": "ab"[i % 2], "y": 3.0 * i} for i in range(n)]
+
+
+def test_a_bad_line_is_answered_and_the_stream_goes_on():
+    rows = good_rows(60)
+    rows[20]["x"] = float("inf")
+    rows[30]["y"] = float("-inf")
+    rows[40] = {"other": 1.0, "y": 2.0}
+    rows[50]["x"] = 1e200
+    answers, said = streamed(lines_of(rows), "-t", "y")
+    answers = list(map(json.loads, answers))
+    assert [a["line"] for a in answers] == list(range(1, 61))
+    errors = {a["line"]: a["error"] for a in answers if "error" in a}
+    assert errors.keys() == {21, 31, 41, 51}
+    assert errors[21] == "column 'x' is infinite; only finite numbers can be used"
+    assert errors[41] == "it has none of the columns 'x', 'kind'"
+    assert errors[51] == "column 'x' should be a number, got 1e+200"
+    assert "4 lines could not be used, for instance:" in said
+
+
+@pytest.mark.parametrize(
+    "first",
+    ['{"y": 1.0}', '{"x": null, "y": 2.0}', '{"x": 1.0, "y": Infinity}', "[1, 2]", "{"],
+)
+def test_a_first_line_with_nothing_usable_is_no_end(first):
+    answers, _ = streamed(first.encode() + b"\n" + lines_of(good_rows(20)), "-t", "y")
+    answers = list(map(json.loads, answers))
+    assert [a["line"] for a in answers] == list(range(1, 22))
+    assert "error" in answers[0]
+    assert not any("error" in a for a in answers[1:])
+    assert isinstance(answers[-1]["prediction"], float)
+
+
+def test_an_infinite_target_in_csv_is_no_class():
+    answers, _ = streamed(b"x,y\n1,inf\n2,3\n3,4\n4,-Infinity\n", "-t", "y")
+    assert [a.split(",")[2][:31] for a in answers[1:]] == [
+        *("the target 'y' is infinite; it ", "", "", "the target 'y' is infinite; it ")
+    ]
+
+
+def test_on_error_stop_answers_all_lines_before():
+    rows = good_rows(300)
+    rows[270]["x"] = "many"
+    answers, said = streamed(
+        lines_of(rows), "-t", "y", "--checkpoint", "s", "--on-error", "stop", code=2
+    )
+    assert [json.loads(a)["line"] for a in answers] == list(range(1, 271))
+    assert "271: column 'x' should be a number, got 'many'" in said
+    asked = [{"x": i / 7, "kind": "a"} for i in range(30)]
+    asked[12]["x"] = "many"
+    answers, said = streamed(
+        lines_of(asked), "-t", "y", "--checkpoint", "s", "--on-error", "stop", code=2
+    )
+    assert [json.loads(a)["line"] for a in answers] == list(range(271, 283))
+    assert "line 283: column 'x' should be a number, got 'many'" in said
+
+
+def test_standard_deviations_and_probabilities():
+    answers, _ = streamed(lines_of([*good_rows(50), {"x": 1.0}]), "-t", "y", "--std")
+    answers = list(map(json.loads, answers))
+    assert answers[0] == {"line": 1, "prediction": None}
+    assert all(0 < a["std"] < 1e3 for a in answers[10:])
+    assert answers[-1]["line"] == 51
+    rows = [{"x": i / 9, "state": ["on", "off", "idle"][i % 3]} for i in range(60)]
+    answers, _ = streamed(lines_of([*rows, {"x": 1.0}]), "-t", "state", "--proba")
+    for answer in map(json.loads, answers[10:]):
+        assert answer["proba"].keys() == {"on", "off", "idle"}
+        assert sum(answer["proba"].values()) == pytest.approx(1)
+        assert max(answer["proba"], key=answer["proba"].get) == answer["prediction"]
+    table = b"x,y\n" + b"".join(f"{i},{'ab'[i % 2]}\n".encode() for i in range(20))
+    answers, _ = streamed(table, "-t", "y", "--proba")
+    assert answers[0] == "line,prediction,proba,error"
+    assert '"{""a"": ' in answers[-1]
+
+
+def test_what_there_is_no_std_or_proba_of():
+    assert "--std and --proba" in refused("stream", "-t", "y", "--std", "--proba")
+    assert "none for classes" in refused("stream", "-t", "y", "--std", "--task", "classification")
+    streamed(jsonl(houses(30)), "-t", "price", "--checkpoint", "s")
+    said = refused("stream", "--checkpoint", "s", "--proba")
+    assert said.startswith("--proba: the model predicts a number")
+
+
+def test_blank_lines_are_counted_and_not_answered():
+    rows = lines_of(good_rows(3)).splitlines(keepends=True)
+    answers, said = streamed(rows[0] + b"\n  \n" + rows[1] + b"\n", "-t", "y", "--checkpoint", "s")
+    assert [json.loads(a)["line"] for a in answers] == [1, 4]
+    assert "5 lines; the state is in s." in said

@@ -1,0 +1,179 @@
+"""Data frames behind scikit-learn's API."""
+
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import greville
+from greville import TableClassifier, TableRegressor
+from greville.tables import TableModel
+
+from .. import children
+from ..houses import houses
+
+
+def expected_failures(estimator):
+    """Every check that an estimator does not pass, with the reason."""
+    if isinstance(estimator, TableRegressor):
+        alpha = "the check sets alpha to 0.01, which the solver opium does not have"
+        return {"check_regressors_train": alpha}
+    return {}
+
+
+@parametrize_with_checks(
+    [TableRegressor(), TableClassifier()], expected_failed_checks=expected_failures
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    table = houses(300).to_pandas()
+    table.index = np.arange(1000, 1300)  # which says nothing
+    return table.drop(columns="price"), table["price"]
+
+
+def test_frames_of_all_kinds_are_the_table_of_the_command(frame):
+    X, y = frame
+    want = TableModel("price", task="regression").learn(houses(300)).predict(houses(300))
+    for frame_of in (
+        lambda X: X,
+        lambda X: pl.DataFrame(X.to_dict("list")),
+        lambda X: X.to_dict("list"),
+        lambda X: houses(300).drop_columns("price"),
+        lambda X: X[["city", "garden", "built", "rooms", "area"]].assign(more=1),
+    ):
+        model = TableRegressor().fit(frame_of(X), y)
+        assert model.n_features_in_ == len(model.feature_names_in_)
+        np.testing.assert_allclose(TableRegressor().fit(X, y).predict(frame_of(X)), want, rtol=1e-8)
+    assert TableRegressor().fit(X, y).score(X, y) > 0.95
+
+
+def test_text_dates_and_gaps_are_worth_something(frame):
+    X, y = frame
+    scores = cross_val_score(TableRegressor(), X, y, cv=3)
+    assert scores.min() > 0.8
+    labels = np.where(y > y.median(), "dear", "cheap")
+    assert cross_val_score(TableClassifier(), X, labels, cv=3).min() > 0.8
+
+
+def test_standard_deviations(frame):
+    X, y = frame
+    model = TableRegressor().fit(X[:200], y[:200])
+    predicted, std = model.predict(X[200:], return_std=True)
+    assert 0.8 < np.mean(np.abs(y[200:] - predicted) < 1.64 * std) <= 1
+
+
+def test_in_parts_and_row_by_row(frame):
+    X, y = frame
+    whole = TableRegressor().fit(X, y)
+    parts, rows = TableRegressor(), TableRegressor()
+    for start in range(0, 300, 70):
+        parts.partial_fit(X[start : start + 70], y[start : start + 70])
+    for row, target in zip(X.to_dict("records"), y, strict=True):
+        rows.learn_one(row, target)
+    np.testing.assert_allclose(parts.predict(X), whole.predict(X), rtol=1e-7)
+    assert rows.score(X, y) > 0.95
+    one = X.iloc[5].to_dict()
+    assert whole.predict_one(one) == pytest.approx(whole.predict(X)[5])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["b", "a", "10", "9"], [3, -1, 7, 2**40], [True, False], [1.0, 2.0, 5.0], ["", " x ", "NA"]],
+)
+def test_labels_come_back_as_they_were(labels, tmp_path):
+    y = np.array(labels)[np.arange(120) % len(labels)]
+    X = pd.DataFrame({"kind": [f"k{i % len(labels)}" for i in range(120)], "x": np.arange(120.0)})
+    model = TableClassifier().partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    assert np.array_equal(model.classes_, np.unique(y))
+    assert np.array_equal(model.predict(X), y)
+    found = model.predict_proba(X)
+    assert np.array_equal(model.classes_[found.argmax(axis=1)], y)
+    assert model.predict_one({"kind": "k1", "x": 3.0}) == y[1]
+    proba = model.predict_proba_one({"kind": "k1", "x": 3.0})
+    assert max(proba, key=proba.get) == y[1]
+    greville.save(model, tmp_path / "m")
+    again = greville.load(tmp_path / "m")
+    assert np.array_equal(again.predict(X), y)
+    with pytest.raises(ValueError, match="labels"):
+        model.partial_fit(X[:2], ["other", "kind"] if y.dtype.kind != "U" else [1, 2])
+
+
+def test_arrays_have_columns_without_names():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 10))
+    X[::7, 3] = np.nan
+    model = TableRegressor().fit(X, X[:, 0])
+    assert model.score(X, X[:, 0]) > 0.9
+    assert not hasattr(model, "feature_names_in_")
+    assert [column.name for column in model.model_.schema.used][:2] == ["x0", "x1"]
+    mixed = np.array([[1.0, "a"], [2.0, "b"], [None, "a"]] * 20, dtype=object)
+    assert (
+        TableClassifier().fit(mixed, ["p", "q", "r"] * 20).score(mixed, ["p", "q", "r"] * 20) == 1
+    )
+
+
+def test_a_new_label_with_the_first_row():
+    model = TableClassifier()
+    for i, label in enumerate(["a", "a", "b", "c"]):
+        model.learn_one({"x": float(i)}, label)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_files_pickles_copies_and_words(frame, tmp_path):
+    X, y = frame
+    model = TableRegressor(hidden=120, ignore=["built"], random_state=3).fit(X, y)
+    greville.save(model, tmp_path / "m")
+    for again in (greville.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
+        assert again.get_params() == model.get_params()
+        assert np.array_equal(again.feature_names_in_, model.feature_names_in_)
+        assert np.array_equal(again.predict(X), model.predict(X))
+    assert repr(model) == "TableRegressor(hidden=120, ignore=['built'], random_state=3)"
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+    greville.save(TableRegressor(), tmp_path / "empty")
+    assert greville.load(tmp_path / "empty").fit(X, y).score(X, y) > 0.9
+
+
+def test_files_are_read_by_a_process_that_has_imported_nothing(tmp_path):
+    model = TableRegressor(5).fit({"x": [1.0, 2.0, 4.0], "k": ["a", "b", "a"]}, [1.0, 2.0, 3.0])
+    greville.save(model, tmp_path / "estimator")
+    greville.save(model.model_, tmp_path / "model")
+    code = "import greville, sys; print(*(type(greville.load(p)).__name__ for p in sys.argv[1:]))"
+    for names, want in (
+        (["estimator", "model"], b"TableRegressor TableModel\n"),
+        (["model"], b"TableModel\n"),
+    ):
+        paths = [str(tmp_path / name) for name in names]
+        done = children.run([sys.executable, "-c", code, *paths], capture_output=True)
+        assert done.stdout == want
+
+
+def test_what_is_wrong_is_said(frame, few_first):
+    X, y = frame
+    model = TableRegressor().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="X: it has no column 'city', which this model was fitted"):
+        model.predict(X.drop(columns="city"))
+    with pytest.raises(ValueError, match="row 3: column 'rooms' should be a number, got 'many'"):
+        model.predict(X[:5].assign(rooms=[1, 2, "many", 4, 5]))
+    with pytest.raises(ValueError, match="column 'rooms'"):
+        model.partial_fit(X.assign(rooms="many"), y).predict(X)
+    assert np.array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match="^y: "):
+        model.fit(X, y.where(y > 1e5))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:5])
+    with pytest.raises(ValueError, match="different lengths"):
+        model.fit({"a": [1, 2], "b": [1]}, [1, 2])

@@ -1,0 +1,163 @@
+"""Rows as dicts: the same numbers and the same models as tables."""
+
+import json
+import math
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greville.tables import Batch, Stream, TableError, TableModel, Troubles
+from greville.tables._rows import RowEncoder
+from greville.tables._values import Values
+from greville.tables.kinds import KINDS
+from greville.tables.readers.json import array_of
+from greville.tables.schema import Schema
+
+from ..houses import as_rows, houses
+
+START = datetime(2020, 1, 1)
+FIRST = {
+    "number": [1.5, -2.0, None, 7.0, 3.25] * 20,
+    "flag": [True, False, None, True, False] * 20,
+    "text": ["a", "b", None, "c", "d"] * 20,
+    "codes": [1, 2, 3, 4, 5] * 20,
+    "time": [(START + timedelta(hours=7 * i)).isoformat() for i in range(100)],
+    "vector": [[i / 10, 1.0, -float(i)] for i in range(100)],
+}
+VALUES = {
+    "number": st.one_of(
+        st.none(), st.floats(), st.integers(-(2**70), 2**70), st.booleans(),
+        st.sampled_from(["1.5", " 2 ", "n.n.", "nan", "", "-1e3"]), st.just({"a": 1}),
+    ),
+    "flag": st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2, 1.0, "true", "no", ""])),
+    "text": st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["a", "b", 1, 2.0, True])),
+    "codes": st.one_of(
+        st.none(), st.integers(-3, 9), st.sampled_from(["1", "2.0", "x", 3.0, 2.5, math.nan])
+    ),
+    "time": st.one_of(
+        st.none(), st.datetimes(datetime(1990, 1, 1), datetime(2040, 1, 1)).map(str),
+        st.sampled_from(["2020-05-01", "soon", "", 3.0, datetime(2021, 5, 1, 12)]),
+    ),
+    "vector": st.one_of(
+        st.none(), st.lists(st.floats(), min_size=2, max_size=4), st.just([1, 2, 3]),
+        st.just([1.0, None, 2.0]), st.just("1 2 3"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def schema():
+    columns = {name: Values(array_of(values)) for name, values in FIRST.items()}
+    return Schema.fit(columns, categorical=["codes"])
+
+
+def test_the_columns_are_of_all_kinds(schema):
+    assert {column.kind for column in schema.used} == KINDS.keys() - {"ignored"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.fixed_dictionaries({}, optional=VALUES), min_size=1, max_size=30))
+def test_rows_become_what_tables_become(schema, rows):
+    """One by one and together, each row what a table of it alone is."""
+    encoder = RowEncoder(schema)
+    together, wrong = encoder.encode(rows)
+    for i, row in enumerate(rows):
+        inputs, reason = encoder.encode_one(row)
+        assert reason == wrong.get(i)
+        want, why = as_a_table(schema, row)
+        assert (reason is None) == (why is None)
+        if why is None:
+            np.testing.assert_array_equal(inputs, want)
+            np.testing.assert_array_equal(together[i], want)
+
+
+def as_a_table(schema, row):
+    if not any(name in row for name in schema.names):
+        return None, "no column"
+    columns = {name: array_of([value]) for name, value in row.items()}
+    table = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    try:
+        X, wrong = schema.encode(Batch(table, "here", np.ones(1, np.int64), 1.0, sparse=True))
+    except TableError as error:
+        return None, str(error)
+    return X[0], wrong.get(0)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_single_rows_give_the_model_of_tables(few_first, task):
+    rows = [{**row, "price": row["price"] // 40_000} for row in as_rows(houses(400))]
+    single = TableModel("price", task=task)
+    for row in rows:
+        single.learn_one(row)
+    table = pa.Table.from_pylist(rows)
+    whole = TableModel("price", task=task).learn(table)
+    assert single.n_rows == whole.n_rows == 400
+    predicted = [single.predict_one(row) for row in rows[:50]]
+    assert {type(p) for p in predicted} == {float if task == "regression" else int}
+    np.testing.assert_allclose(predicted, whole.predict(table.slice(0, 50)), rtol=1e-6)
+    if task == "classification":
+        found = single.predict_proba_one(rows[0])
+        assert list(found) == single.classes
+        assert sum(found.values()) == pytest.approx(1)
+        assert max(found, key=found.get) == predicted[0]
+    else:
+        with pytest.raises(TableError, match="no probabilities"):
+            single.predict_proba_one(rows[0])
+
+
+def test_a_wrong_row_leaves_the_model_as_it_was(few_first):
+    rows = as_rows(houses(100))
+    model = TableModel("price")
+    for row in rows:
+        model.learn_one(row)
+    before = model.predict_one(rows[0])
+    for wrong, message in (
+        ({**rows[0], "rooms": "many"}, "column 'rooms' should be a number, got 'many'"),
+        ({**rows[0], "price": "dear"}, "the target 'price' should be a number, got 'dear'"),
+        ({**rows[0], "area": {"m": 1}}, "column 'area': its type"),
+        ({"price": 3.0}, "none of the columns 'area', 'rooms'"),
+    ):
+        with pytest.raises(TableError, match=message):
+            model.learn_one(wrong)
+        assert "price" not in message or model.predict_one(wrong)
+    with pytest.raises(TypeError, match="pass a dict"):
+        model.predict_one([1.0, 2.0])
+    model.learn_one({**rows[0], "price": None})
+    assert (model.n_rows, model.n_without_target) == (100, 1)
+    assert model.predict_one(rows[0]) == pytest.approx(before, rel=1e-12)
+
+
+@pytest.mark.parametrize("cuts", [[], [100, 101, 150], [7, 230, 290]])
+def test_questions_are_answered_as_if_one_by_one(cuts, few_first):
+    """What is learned between them counts, however lines come."""
+    rows = as_rows(houses(300))
+    for i, row in enumerate(rows):
+        if i % 3 == 0 or 200 <= i < 240:
+            del row["price"]
+    single, bursts = Stream(TableModel("price")), Stream(TableModel("price"))
+    want = [single.answer([row], i + 1, Troubles())[0] for i, row in enumerate(rows)]
+    got = []
+    for start, stop in zip([0, *cuts], [*cuts, 300], strict=True):
+        got += bursts.answer(rows[start:stop], start + 1, Troubles())
+    assert [a["line"] for a in got] == [a["line"] for a in want]
+    scale = max(abs(a["prediction"]) for a in want[5:])
+    for one, other in zip(want, got, strict=True):
+        if one["prediction"] is None:
+            assert other["prediction"] is None
+        else:
+            assert other["prediction"] == pytest.approx(one["prediction"], abs=1e-6 * scale)
+
+
+def test_late_targets_of_rows_in_the_same_burst():
+    rows = [{"id": i, "x": float(i)} for i in range(5)] + [
+        {"id": i, "y": 2.0 * i} for i in range(5)
+    ]
+    stream = Stream(TableModel("y"), "id")
+    answers = stream.answer(rows, 1, Troubles())
+    assert [a.get("learned", False) for a in answers] == [False] * 5 + [True] * 5
+    assert stream.settled().n_rows == 5
+    assert json.dumps(answers)
