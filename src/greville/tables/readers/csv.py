@@ -104,7 +104,7 @@ class _Table:
         renamed = pa.RecordBatch.from_arrays(columns, names=self._names)
         skipped, findings = self.taken()
         done = content.share_read()
-        return Batch(renamed, source.name, used, done, False, skipped, findings, "line")
+        return Batch(renamed, source.name, used, done, False, skipped, findings, unit="line")
 
     def taken(self) -> tuple[tuple[tuple[int, str], ...], tuple[Finding, ...]]:
         """The rows that were left out and the findings, once."""
