@@ -120,6 +120,8 @@ def test_other_columns_show_how_a_column_is_meant():
     assert said(model)[0].warning
     rows = table([f"{abs(x) + 1000:,.0f}" for x in NUMBERS], w=rows.column("w"))
     assert TableModel("y", hidden=50).learn(rows).settle().schema.columns[0].median < 10
+    target = TableModel("x", hidden=50).learn(rows).settle()
+    assert target.predict(rows).max() < 100
 
 
 @pytest.mark.parametrize("gap", ["-", "--", ".", "missing", "unknown", "Unknown", "n/a", "—"])
