@@ -120,6 +120,8 @@ def test_other_columns_show_how_a_column_is_meant():
     assert said(model)[0].warning
     rows = table([f"{abs(x) + 1000:,.0f}" for x in NUMBERS], w=rows.column("w"))
     assert TableModel("y", hidden=50).learn(rows).settle().schema.columns[0].median < 10
+    target = TableModel("x", hidden=50).learn(rows).settle()
+    assert target.predict(rows).max() < 100
 
 
 @pytest.mark.parametrize("gap", ["-", "--", ".", "missing", "unknown", "Unknown", "n/a", "—"])
@@ -283,3 +285,39 @@ def test_a_stream_reads_them_too():
     last = np.array([answer["prediction"] for answer in answers[-50:]])
     np.testing.assert_allclose(last, 2 * NUMBERS[-50:], atol=100)
     assert [f.kind for f in stream.settled().findings] == ["written numbers"] * 2
+
+
+def test_cuts_files_and_merges_change_nothing(few_first, tmp_path):
+    rng = np.random.default_rng(1)
+    far = rng.normal(size=N)
+    far[5] = 1e12
+    days = zip(rng.integers(1, 29, N), rng.integers(1, 13, N), strict=True)
+    rows = pa.table(
+        {
+            "": np.arange(N),
+            "number": [german(x) for x in NUMBERS],
+            "date": [f"{day:02d}/{month:02d}/2020" for day, month in days],
+            "gaps": ["unknown" if i % 9 == 0 else f"{x}" for i, x in enumerate(NUMBERS)],
+            "sentinel": np.where(np.arange(N) % 15 == 0, -999, rng.normal(size=N)),
+            "far": far,
+            "code": [f"{k:05d}" for k in rng.integers(0, 30, N)],
+            "text": [" ".join(rng.choice(list("abcdefgh"), 6)) + f" {i}" for i in range(N)],
+            "y": [german(x) for x in 2 * NUMBERS],
+        }
+    )
+    new = TableModel("y", hidden=40, epsilon=1.0, na=["none such"])
+    want = new.twin().learn(rows).settle()
+    assert {f.kind for f in want.findings} == {
+        *("written numbers", "pandas index", "dates", "gaps", "extremes", "code", "free text")
+    }
+    model, recorded, start = new.twin(), new.twin(), 0
+    for stop in (1, 2, 40, 63, 64, 100, 250, N):
+        model.learn(rows.slice(start, stop - start))
+        recorded.record(rows.slice(start, stop - start))
+        greville.save(model, tmp_path / "m")
+        model, start = greville.load(tmp_path / "m"), stop
+    parts = [want.forgotten().learn(rows.slice(*part)) for part in ((0, 111), (111,))]
+    for other in (model, recorded, parts[0].merge(parts[1])):
+        assert other.settle().schema.as_list() == want.schema.as_list()
+        assert other.findings == want.findings
+        np.testing.assert_allclose(other.predict(rows), want.predict(rows), rtol=1e-7)

@@ -15,6 +15,8 @@ from ._first import FirstRows
 from ._rows import FEW_ROWS, Row, RowEncoder
 from ._settings import make_estimator
 from .batch import Batch, TableError, Troubles
+from .kinds import Number
+from .numerals import usual_decimal
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target, recognised_target
 from .writing import Asked
@@ -98,7 +100,8 @@ class Learner:
             what = "; ".join(f"{c.name!r} is {c.description()}" for c in schema.columns)
             raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
         values = batch.values(name)
-        written = recognised_target(name, values, asked)
+        usual = usual_decimal(c.numerals for c in schema.columns if isinstance(c, Number))
+        written = recognised_target(name, values, asked, usual)
         target = Target.fit(name, values, settings["task"], written)
         schema = Schema(schema.columns, [*target.findings(written), *schema.findings])
         return cls(settings, schema, target, first.n), batch

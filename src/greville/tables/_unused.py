@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from ._plain import VECTOR
 from ._values import Floats, Values
 from .findings import Finding
-from .writing import Written
+from .writing import Written, spaced
 
 # Rows from which a column is judged, and the share of different values from which all differ.
 _LEAST_ROWS, _SHARE_OF_UNIQUE = 50, 0.9
@@ -105,9 +105,8 @@ def _all_differ(numbers: Floats) -> bool:
 
 
 def _is_named_id(name: str, numbers: Floats) -> bool:
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-    words = re.split(r"[^a-z#]+", spaced)
-    if words[-1] in _ID_WORDS or spaced.strip() in _ID_NAMES:
+    words = re.split(r"[^a-z#]+", spaced(name))
+    if words[-1] in _ID_WORDS or spaced(name).strip() in _ID_NAMES:
         return True
     consecutive = numbers.max() - numbers.min() < 1.1 * len(numbers)
     return consecutive and words[-1].endswith("id")

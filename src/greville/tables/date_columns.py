@@ -50,13 +50,11 @@ def reads_dates(values: Values, format: str, exactly: bool = False) -> bool:
 def as_dates(name: str, values: Values, format: str) -> Written:
     """A column of dates in this format."""
     days = values.days_as(format)[0]
-    unit = "s" if days[~np.isnan(days)][0] % 1 else "D"
     place = int(np.flatnonzero(~np.isnan(days))[0])
-    what = "times of day" if not dates.has_date(format) else "dates"
-    shown = np.datetime64(round(days[place] * 86_400), "s").astype(f"datetime64[{unit}]")
-    text = str(shown).replace("T", " ")
+    day, clock = str(np.datetime64(round(days[place] * 86_400), "s")).split("T")
+    what, text = "dates", f"{day} {clock}".removesuffix(" 00:00:00")
     if not dates.has_date(format):
-        text = str(np.datetime64(round(days[place] * 86_400), "s")).split("T")[1]
+        what, text = "times of day", clock
     how = f"in {format} since 1970" if format in dates.PER_DAY else f"written as {format}"
     return Written("time", dates=format).saying(
         "dates",

@@ -9,12 +9,13 @@ from ._values import Values
 from .column import Column
 from .findings import Finding
 from .kinds import KINDS, Ignored, Number, Text
+from .numerals import usual_decimal
 from .recognition import recognise
 from .words import Words, is_free_text
 from .writing import Asked, Written
 
-# Text with more different values than this, and than half of the rows, may be free text.
-_MOST_TEXTS = 50
+# Text with as many different values, and in half of the rows, may be free text.
+_LEAST_TEXTS = 50
 
 
 def fit_columns(
@@ -71,16 +72,11 @@ def fit_columns(
 def _recognised(columns: Mapping[str, Values], asked: Asked) -> dict[str, Written]:
     """What columns are. What can be read in two ways is read as the other columns are."""
     written = {name: recognise(name, values, asked) for name, values in columns.items()}
-    marks = {
-        each.numerals.decimal
-        for each in written.values()
-        if each.kind == "number" and not each.numerals.is_plain and not each.ambiguous
-        if each.numerals.decimal == "," or each.numerals.thousands == ","
-    }
-    if marks == {","} and asked.decimal is None:
+    usual = usual_decimal(each.numerals for each in written.values() if not each.ambiguous)
+    if usual is not None and asked.decimal is None:
         for name, each in written.items():
             if each.kind == "number" and (each.ambiguous or each.numerals.is_plain):
-                written[name] = recognise(name, columns[name], asked, ",")
+                written[name] = recognise(name, columns[name], asked, usual)
     return written
 
 
@@ -114,4 +110,4 @@ def _left_out(name: str, values: Values, written: Written) -> tuple[str, str] | 
 def _is_free_text(values: Values) -> bool:
     text = values.text.drop_null()
     distinct = len(text.unique())
-    return distinct > max(_MOST_TEXTS, len(text) / 2) - 1 and is_free_text(values)
+    return distinct >= max(_LEAST_TEXTS, len(text) / 2) and is_free_text(values)

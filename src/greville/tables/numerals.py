@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
@@ -221,6 +221,13 @@ def _always_three_digits(
     marked = sum(counts[text] for text, body in bodies.items() if not body.isdigit())
     unmarked = sum(counts[text] for text, body in bodies.items() if body.isdigit())
     return _is_currency(unit) or (marked >= MARKED and unmarked >= UNMARKED)
+
+
+def usual_decimal(numerals: Iterable[Numerals]) -> str | None:
+    """A comma, if it is the decimal mark of some columns and between thousands in none."""
+    marks = {(each.decimal, each.thousands) for each in numerals}
+    decimal = any(decimal == "," for decimal, _ in marks)
+    return "," if decimal and not any(thousands == "," for _, thousands in marks) else None
 
 
 def normal(column: Any) -> Any:

@@ -24,7 +24,7 @@ from .numerals import (
     normal,
     several_units,
 )
-from .writing import Asked, Written, examples, listed_values, shown_value
+from .writing import Asked, Written, examples, listed_values, shown_value, spaced
 
 # Up to this share of odd values, a column of text is named as one of numbers that it nearly is.
 _SHARE_OF_ODD = 0.3
@@ -32,8 +32,9 @@ _SHARE_OF_ODD = 0.3
 # Values from which dates without marks, and codes, are recognised.
 _LEAST_VALUES = 5
 
+# Names of columns in which such large numbers are seconds.
 _NAME_OF_TIME = re.compile(
-    r"time|date|epoch|stamp|(^|[^a-z])(ts|at|when|created|updated)($|[^a-z])", re.I
+    r"(time|stamp)s?($|[^a-z])|(^|[^a-z])(date|epoch|unix|ts|at|when|created|updated)($|[^a-z])"
 )
 _CODE = r"^0[0-9]+$"
 _THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$"
@@ -49,8 +50,8 @@ def recognise(
     asked = asked or Asked()
     written = Written(values.kind)
     if asked.date_format is not None and reads_dates(values, asked.date_format):
-        return as_dates(name, values, asked.date_format)
-    if written.kind == "number":
+        written = as_dates(name, values, asked.date_format)
+    elif written.kind == "number":
         written = _of_numbers(name, values, asked, usual)
     elif written.kind == "text":
         written = _of_text(name, values, asked, usual)
@@ -75,7 +76,7 @@ def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> W
                 name,
             )
         if "," in (asked.decimal, usual) or asked.thousands:
-            found = _with_other_marks(name, values, asked, usual)
+            found = _with_other_marks(name, values, asked)
             if found is not None:
                 return found
         if _may_have_thousands(values):
@@ -96,7 +97,7 @@ def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> W
         for unit, factor in ((dates.SECONDS, 1), (dates.MILLISECONDS, 1000)):
             low, high = (factor * end for end in SECONDS_IN_USE)
             if low <= numbers.min() and numbers.max() <= high and numbers.min() < numbers.max():
-                if _NAME_OF_TIME.search(name):
+                if _NAME_OF_TIME.search(spaced(name)):
                     return as_dates(name, values, unit)
                 if (numbers >= 9 * low).all():
                     return Written("number").saying(
@@ -117,7 +118,7 @@ def _may_have_thousands(values: Values) -> bool:
     return pointed >= MARKED and present - pointed >= UNMARKED
 
 
-def _with_other_marks(name: str, values: Values, asked: Asked, usual: str | None) -> Written | None:
+def _with_other_marks(name: str, values: Values, asked: Asked) -> Written | None:
     """Numbers such as 1.234 where points are between thousands; None if they cannot be."""
     thousands = asked.thousands or "."
     numerals = Numerals("." if thousands == "," else ",", thousands)
@@ -156,11 +157,11 @@ def _of_text(name: str, values: Values, asked: Asked, usual: str | None) -> Writ
     if found is not None and n >= _LEAST_VALUES:
         reads = re.compile(found.numerals.pattern).match
         odd = {text: count for text, count in counts.items() if not reads(text)}
-        examples = sorted(odd, key=lambda text: (-odd[text], text))
+        common = sorted(odd, key=lambda text: (-odd[text], text))
         return written.saying(
             "odd values",
             f"{name!r} is text, since {sum(odd.values()):,} of {n:,} values are no numbers, such "
-            f"as {listed_values(examples)}; pass --na with each of them that stands for a missing "
+            f"as {listed_values(common)}; pass --na with each of them that stands for a missing "
             "value.",
             name,
             warning=True,

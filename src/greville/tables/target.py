@@ -148,9 +148,12 @@ def _few(numbers: NDArray[Any]) -> bool:
     return distinct <= min(_MOST_LABELS, n // 10) or (distinct == 2 and n >= 6)
 
 
-def recognised_target(name: str, values: Values, asked: Asked) -> Written:
-    """What a target is: no date, and digits with leading zeros only if they are few."""
-    written = recognise(name, values, asked)
+def recognised_target(name: str, values: Values, asked: Asked, usual: str | None = None) -> Written:
+    """What a target is: no date, and digits with leading zeros only if they are few.
+
+    `usual` is the decimal mark of the other columns.
+    """
+    written = recognise(name, values, asked, usual)
     if written.kind == "time" and values.kind == "number":
         return Written("number")
     if written.kind == "code":

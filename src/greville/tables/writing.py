@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +49,11 @@ class Written:
     def saying(self, kind: str, message: str, column: str, *, warning: bool = False) -> Written:
         """The same with one more finding."""
         return replace(self, findings=(*self.findings, Finding(kind, message, column, warning)))
+
+
+def spaced(name: str) -> str:
+    """The name of a column in small letters, with spaces in the place of capitals."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def listed_values(texts: list[str]) -> str:
