@@ -92,6 +92,18 @@ def test_lines_of_any_table(here, monkeypatch):
         assert skipped == [line for line, *fields in want if len(fields) != 3]
 
 
+@pytest.mark.parametrize("line", [2, 4, 7])
+def test_the_line_that_is_not_in_utf8(here, line):
+    lines = [b"# \xff", b"a,y", b"1,2", b'"x', b'y",3', b"# \xff", b"4,5"]
+    Path("t.csv").write_bytes(b"\n".join(lines) + b"\n")
+    assert sum(map(len, rows_of("t.csv"))) == 3
+    lines[line - 1] += b"\xff"
+    Path("t.csv").write_bytes(b"\n".join(lines) + b"\n")
+    said = refused("train", "t.csv", "--target", "y", "--on-error", "skip")
+    assert said.startswith(f"t.csv, line {line}: it is not in UTF-8; pass its encoding, for inst")
+    assert said.endswith("--encoding latin-1.")
+
+
 # Quotes
 
 

@@ -179,7 +179,7 @@ def test_the_row_is_named_far_into_a_file(tmp_path):
     path.write_text("x,y\n" + "\n".join(lines) + "\n")
     model = TableModel("y", task="regression")
     batches = rows_of(path)
-    message = r"long.csv, row 54,321: column 'x' .* got 'oops'; fix it"
+    message = r"long.csv, line 54,322: column 'x' .* got 'oops'; fix it"
     with pytest.raises(TableError, match=message):
         model.learn(batches)
 
