@@ -13,8 +13,8 @@ import numpy as np
 from ..fields import compact, count, each, flag, known, nothing, stored, text
 from ..fields import number as any_number
 from ..monitor import DriftMonitor
+from ._answers import Answers
 from ._first import FirstRows
-from ._learner import Answers
 from ._rows import FEW_ROWS
 from .batch import Batch, TableError, Troubles, listed, record_batch, unusable_row
 from .model import TableModel
