@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._learner import Answers as Answers
+    from ._answers import Answers as Answers
     from ._settings import solver_names as solver_names
     from .batch import Batch as Batch
     from .batch import TableError as TableError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # What is used is imported: the command lists the formats without waiting for Arrow.
 _EXPORTS = {
-    "_learner": ("Answers",),
+    "_answers": ("Answers",),
     "_settings": ("solver_names",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
     "evaluation": ("Holdout", "TrainingScore", "add_scores", "score_rows"),

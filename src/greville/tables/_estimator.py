@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..validation import Seed, naming
-from ._learner import Answers
+from ._answers import Answers
 from .batch import TableError, batches_of, listed
 from .frames import as_table, column_of, is_frame, table_of_array
 from .model import TableModel

@@ -11,9 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ._answers import NOTHING_LEARNED, Answers
 from ._first import FirstRows
-from ._rows import FEW_ROWS, Row, RowEncoder
 from ._settings import make_estimator
+from ._single import SingleRows
 from .batch import Batch, TableError, Troubles
 from .kinds import Number
 from .numerals import usual_decimal
@@ -23,21 +24,6 @@ from .writing import Asked
 
 # Classes of a target. Time and memory grow with their number.
 MOST_CLASSES = 10_000
-
-NOTHING_LEARNED = "the model has learned nothing yet; give it rows with a target first."
-
-
-@dataclass
-class Answers:
-    """Predictions for the rows of a batch; those in `wrong` have none, for the reason given."""
-
-    prediction: NDArray[Any]
-    wrong: dict[int, str]
-    std: NDArray[Any] | None = None
-    proba: NDArray[Any] | None = None
-    target: NDArray[Any] | None = None
-    known: NDArray[np.bool_] | None = None  # rows that have a target
-    classes: Sequence[Any] = ()  # those that `proba` has a column for
 
 
 @dataclass(frozen=True)
@@ -62,7 +48,7 @@ class EncodedRows:
         return EncodedRows(self.X[:stop], self.y[:stop], self.known[:stop], {})
 
 
-class Learner:
+class Learner(SingleRows):
     """A schema, a target, and an estimator, which is made when there are rows to learn.
 
     Parameters
@@ -85,8 +71,6 @@ class Learner:
         self.estimator: Any = None
         self.n_rows = 0  # learned
         self.n_without_target = 0
-        self._row_encoder: RowEncoder | None = None  # of the last schema
-        self._labels: tuple[Any, frozenset[Any]] | None = None  # of the last classes
 
     @classmethod
     def fit_schema(cls, settings: dict[str, Any], first: FirstRows) -> tuple[Self, Batch]:
@@ -239,81 +223,6 @@ class Learner:
     def _most_likely(self, probabilities: NDArray[Any], wrong: dict[int, str]) -> Answers:
         labels = self.estimator.classes_[probabilities.argmax(axis=1)]
         return Answers(labels, wrong, proba=probabilities, classes=self.classes)
-
-    # Rows as dicts
-
-    def predict_rows(
-        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False
-    ) -> Answers:
-        """Predictions for rows, each as if it were alone."""
-        X, wrong = self._encoder.encode(rows)
-        if len(rows) > FEW_ROWS or std or proba or wrong or self.estimator is None:
-            return self.predicted(X, wrong, std=std, proba=proba)
-        return Answers(np.array([self.estimator.predict_one(x) for x in X]), {})
-
-    def predict_one(self, row: Row) -> Any:
-        """The prediction for a row."""
-        if self.estimator is None:
-            raise TableError(NOTHING_LEARNED)
-        return self.estimator.predict_one(self._encoded(row)).item()
-
-    def record_one(self, row: Row) -> Answers:
-        """Predict a row, and learn it if it has a target."""
-        x, wrong = self._encoder.encode_one(row)
-        y, wrong_target = self.target.read_one(row.get(self.target.name), self.settings["na"])
-        reason = wrong or wrong_target
-        if reason is not None:
-            return Answers(self.no_predictions(1), {0: reason})
-        predicted = self.no_predictions(1)
-        if self.estimator is not None:
-            predicted[0] = self.estimator.predict_one(x)
-        if y is None:
-            self.n_without_target += 1
-        else:
-            self._learn_encoded(x, y)
-        return Answers(predicted, {}, target=np.array([y]), known=np.array([y is not None]))
-
-    def learn_one(self, row: Row) -> None:
-        """Learn a row, if it has a target."""
-        x = self._encoded(row)
-        y, wrong = self.target.read_one(row.get(self.target.name), self.settings["na"])
-        if wrong is not None:
-            raise TableError(f"{wrong}.")
-        if y is None:
-            self.n_without_target += 1
-        else:
-            self._learn_encoded(x, y)
-
-    def _learn_encoded(self, x: NDArray[Any], y: Any) -> None:
-        if self.target.task == CLASSIFICATION and y not in self._known_labels():
-            self._check_classes(np.array([y]))
-        try:
-            self._started().learn_one(x, y)
-        except ValueError as error:
-            raise TableError(str(error)) from error
-        self.n_rows += 1
-
-    def _known_labels(self) -> Any:
-        """The classes, in which a label is found at once."""
-        if self.estimator is None:
-            return ()
-        classes = self.estimator.classes_
-        if self._labels is None or self._labels[0] is not classes:
-            self._labels = classes, frozenset(classes.tolist())
-        return self._labels[1]
-
-    @property
-    def _encoder(self) -> RowEncoder:
-        encoder = self._row_encoder
-        if encoder is None or encoder.schema is not self.schema:
-            encoder = self._row_encoder = RowEncoder(self.schema, self.settings["na"])
-        return encoder
-
-    def _encoded(self, row: Row) -> NDArray[Any]:
-        x, wrong = self._encoder.encode_one(row)
-        if wrong is not None:
-            raise TableError(f"{wrong}.")
-        return x
 
     def unlearn(self, batch: Batch, troubles: Troubles) -> int:
         """Remove rows learned earlier; how many."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..elm import Warmup
 from ..persistence import check_fits
+from ._answers import Answers
 from ._first import FirstRows
-from ._learner import Answers, EncodedRows, Learner
+from ._learner import EncodedRows, Learner
 from ._settings import is_used
 from .batch import Batch, TableError, Troubles, listed
 from .target import check_target

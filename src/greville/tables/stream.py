@@ -8,22 +8,16 @@ from collections.abc import Iterator, Sequence
 from math import isfinite, isinf
 from typing import Any, Self
 
-import numpy as np
-
 from ..fields import compact, count, each, flag, known, nothing, stored, text
 from ..fields import number as any_number
 from ..monitor import DriftMonitor
+from ._answers import Answers
+from ._blocks import ROWS_PER_BLOCK, Blocks, Row, Wanted
 from ._first import FirstRows
-from ._learner import Answers
 from ._rows import FEW_ROWS
-from .batch import Batch, TableError, Troubles, listed, record_batch, unusable_row
+from .batch import TableError, Troubles, listed, unusable_row
 from .model import TableModel
-from .readers.json import array_of
 from .target import CLASSIFICATION, REGRESSION
-
-# Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
-# model: whatever answered them meanwhile, it is made of whole blocks.
-_ROWS_PER_BLOCK = 256
 
 # Rows that may be without their target. The oldest are forgotten.
 _MOST_WITHOUT_TARGET = 100_000
@@ -31,9 +25,7 @@ _MOST_WITHOUT_TARGET = 100_000
 # Text in the place of a number.
 _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 
-Row = dict[str, Any]
 Answer = dict[str, Any]
-Wanted = dict[str, bool]  # std or proba
 
 
 @stored(
@@ -70,25 +62,27 @@ class Stream:
     def __init__(
         self, model: TableModel, id: str | None = None, monitor: DriftMonitor | None = None
     ) -> None:
-        self.model = model  # of all whole blocks
         self.id = id
         self.monitor = monitor
         self.lines = 0  # that were answered
-        self.rows: list[Row] = []  # of the block that is not whole
+        self._blocks = Blocks(model, id)
         # Rows without a target, and their predictions.
         self.waiting: dict[Any, tuple[Row | _StoredRow, Any]] = {}
         self.forgotten = 0
-        self._live: TableModel | None = None  # the model and the rows
+
+    @property
+    def model(self) -> TableModel:
+        """The model of all whole blocks."""
+        return self._blocks.model
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the block that is not whole."""
+        return self._blocks.rows
 
     def settled(self) -> TableModel:
         """A model of all rows so far."""
-        return self._with_rows().settle(Troubles(skip=True))
-
-    def _with_rows(self) -> TableModel:
-        live = self.model.twin()
-        if self.rows:
-            live.record(self._batch(self.rows), Troubles(skip=True))
-        return live
+        return self._blocks.with_rows().settle(Troubles(skip=True))
 
     def answer(
         self,
@@ -175,7 +169,7 @@ class Stream:
                 return "late", ""
             if set(row) <= {self.id, self.model.target}:
                 return "wrong", f"no row with the {self.id} {key!r} waits for its target"
-        model = self._live or self.model
+        model = self._blocks.newest
         if model.has_schema and not any(name in row for name in model.schema.names):
             return "wrong", f"it has none of the columns {listed(model.schema.names)}"
         for name, value in row.items():
@@ -200,7 +194,7 @@ class Stream:
 
     @property
     def _knows_columns(self) -> bool:
-        return (self._live or self.model).has_schema
+        return self._blocks.newest.has_schema
 
     # Rows with a target
 
@@ -209,7 +203,7 @@ class Stream:
     ) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
-            room = _ROWS_PER_BLOCK - len(self.rows)
+            room = self._blocks.room
             if len(rows) <= FEW_ROWS and not self.model.schema_may_change:
                 room = 1  # alone they are learned without a table
             yield from self._learn_part(rows[:room], first, troubles, wanted)
@@ -225,7 +219,7 @@ class Stream:
         """
         met = troubles.copy()
         try:
-            found = self._record(rows, first, met, wanted)
+            found = self._blocks.record(rows, first, met, wanted)
         except TableError as error:
             if len(rows) > 1:
                 half = len(rows) // 2
@@ -242,32 +236,6 @@ class Stream:
             answers = self._answers_to(rows, first, found)
         self.lines += len(rows)
         yield answers
-
-    def _record(
-        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
-    ) -> list[Answers]:
-        """Learn rows that fit into the block, all of them or none, and what was predicted."""
-        if len(rows) == _ROWS_PER_BLOCK:
-            batch = self._batch(rows, range(first, first + len(rows)))
-            found = self.model.record(batch, troubles, **wanted)
-            self._live = None
-            return found
-        live = self._with_rows() if self._live is None else self._live
-        if len(rows) == 1 and not live.schema_may_change and not any(wanted.values()):
-            found = [live.record_one(rows[0])]
-            if found[0].wrong:
-                troubles.meet(f"standard input, line {first:,}: {found[0].wrong[0]}")
-        else:
-            batch = self._batch(rows, range(first, first + len(rows)))
-            found = live.record(batch, troubles, **wanted)
-        block = [*self.rows, *rows]
-        if len(block) == _ROWS_PER_BLOCK:
-            self._live = None
-            self.model.record(self._batch(block), Troubles(skip=True))
-            self.rows = []
-        else:
-            self.rows, self._live = block, live
-        return found
 
     def _answers_to(self, rows: list[Row], first: int, found: Sequence[Answers]) -> list[Answer]:
         answers: list[Answer] = []
@@ -294,12 +262,9 @@ class Stream:
         """Answer rows that have no target."""
         if not rows:
             return
-        if self._live is None:
-            self._live = self._with_rows()
         answers: list[Answer] = []
-        found = None
-        if self._live.settle(Troubles(skip=True)).estimator is not None:
-            found = self._live.answers_to_rows(rows, **wanted)
+        live = self._blocks.live.settle(Troubles(skip=True))
+        found = None if live.estimator is None else live.answers_to_rows(rows, **wanted)
         values = [None] * len(rows) if found is None else found.prediction.tolist()
         for i, (row, value) in enumerate(zip(rows, values, strict=True)):
             answer = self._head(row, first + i)
@@ -346,20 +311,11 @@ class Stream:
         error = predicted - target if self.model.task == REGRESSION else predicted != target
         self.monitor.update(float(error))
 
-    def _batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
-        """Rows as a batch. What a row does not have is missing."""
-        names = self.model.needed
-        if names is None:
-            names = [n for n in dict.fromkeys(n for row in rows for n in row) if n != self.id]
-        columns = {name: array_of([row.get(name) for row in rows]) for name in names}
-        lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
-        return Batch(record_batch(columns), "standard input", lines, 0.0, sparse=True)
-
     # Files
 
     def _compact(self) -> None:
         """Drop the model of all rows, which is made again from the blocks and the rows."""
-        self._live = None
+        self._blocks.drop_live()
         compact(self.model)
 
     def _to_fields(self) -> dict[str, Any]:
@@ -367,6 +323,7 @@ class Stream:
         waiting = [_as_row(row) for row, _ in self.waiting.values()]
         return {
             **{k: v for k, v in vars(self).items() if not k.startswith("_")},
+            "model": self.model,
             "rows": self._in_columns(self.rows),
             "waiting": self._in_columns(waiting),
             "ids": [json.dumps(key) for key in self.waiting],
@@ -374,7 +331,11 @@ class Stream:
         }
 
     def _in_columns(self, rows: list[Row]) -> FirstRows:
-        return FirstRows().with_batch(self._batch(rows), lambda name: True) if rows else FirstRows()
+        return (
+            FirstRows().with_batch(self._blocks.batch(rows), lambda name: True)
+            if rows
+            else FirstRows()
+        )
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Self:
@@ -385,13 +346,13 @@ class Stream:
         block, waiting = fields["rows"], fields["waiting"]
         usable = all(isinstance(key, (str, int, float)) for key in ids)
         fits = (
-            block.n < _ROWS_PER_BLOCK
+            block.n < ROWS_PER_BLOCK
             and waiting.n <= _MOST_WITHOUT_TARGET
             and len(set(ids)) == waiting.n
         )
         if not usable or not fits:
             raise ValueError("rows: not those of a part of a block, or that wait for a target.")
-        stream.rows = [_as_row((block, i)) for i in range(block.n)]
+        stream._blocks.rows = [_as_row((block, i)) for i in range(block.n)]
         entries = enumerate(zip(ids, fields["predictions"], strict=True))
         stream.waiting = {key: ((waiting, i), prediction) for i, (key, prediction) in entries}
         return stream

@@ -1,0 +1,101 @@
+"""Rows of a stream, learned in blocks; and a model that has learned also the rows since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._answers import Answers
+from .batch import Batch, Troubles, record_batch
+from .model import TableModel
+from .readers.json import array_of
+
+# Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
+# model: whatever answered them meanwhile, it is made of whole blocks.
+ROWS_PER_BLOCK = 256
+
+Row = dict[str, Any]
+Wanted = dict[str, bool]  # std or proba
+
+
+class Blocks:
+    """A model of whole blocks of rows, and the rows of the block that is not whole.
+
+    Parameters
+    ----------
+    model : TableModel
+        What has been learned before.
+    id : str, optional
+        A column that names rows, and is not learned from.
+    """
+
+    def __init__(self, model: TableModel, id: str | None) -> None:
+        self.model = model
+        self.id = id
+        self.rows: list[Row] = []
+        self._live: TableModel | None = None  # the model and the rows
+
+    @property
+    def room(self) -> int:
+        """How many rows fit into the block."""
+        return ROWS_PER_BLOCK - len(self.rows)
+
+    @property
+    def newest(self) -> TableModel:
+        """A model that knows the columns as well as any."""
+        return self._live or self.model
+
+    @property
+    def live(self) -> TableModel:
+        """The model of all rows so far."""
+        if self._live is None:
+            self._live = self.with_rows()
+        return self._live
+
+    def drop_live(self) -> None:
+        """Forget that model, which is made again when it is wanted."""
+        self._live = None
+
+    def with_rows(self) -> TableModel:
+        """Another model, of all rows so far."""
+        live = self.model.twin()
+        if self.rows:
+            live.record(self.batch(self.rows), Troubles(skip=True))
+        return live
+
+    def record(
+        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+    ) -> list[Answers]:
+        """Learn rows that fit into the block, all of them or none, and what was predicted."""
+        if len(rows) == ROWS_PER_BLOCK:
+            batch = self.batch(rows, range(first, first + len(rows)))
+            found = self.model.record(batch, troubles, **wanted)
+            self._live = None
+            return found
+        live = self.live
+        if len(rows) == 1 and not live.schema_may_change and not any(wanted.values()):
+            found = [live.record_one(rows[0])]
+            if found[0].wrong:
+                troubles.meet(f"standard input, line {first:,}: {found[0].wrong[0]}")
+        else:
+            batch = self.batch(rows, range(first, first + len(rows)))
+            found = live.record(batch, troubles, **wanted)
+        block = [*self.rows, *rows]
+        if len(block) == ROWS_PER_BLOCK:
+            self._live = None
+            self.model.record(self.batch(block), Troubles(skip=True))
+            self.rows = []
+        else:
+            self.rows, self._live = block, live
+        return found
+
+    def batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
+        """Rows as a batch. What a row does not have is missing."""
+        names = self.model.needed
+        if names is None:
+            names = [n for n in dict.fromkeys(n for row in rows for n in row) if n != self.id]
+        columns = {name: array_of([row.get(name) for row in rows]) for name in names}
+        lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
+        return Batch(record_batch(columns), "standard input", lines, 0.0, sparse=True)

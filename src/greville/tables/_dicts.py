@@ -1,0 +1,111 @@
+"""Rows as dicts: what a `TableModel` does with one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from ._answers import Answers
+from ._learner import Learner
+from ._rows import one_row_batch
+from ._state import State
+from .batch import TableError, Troubles
+from .target import REGRESSION
+
+
+class DictRows:
+    """`learn_one`, `predict_one` and the like of a `TableModel`."""
+
+    # What `TableModel` has
+    _state: State
+    record: Any
+    _settled_learner: Any
+
+    def learn_one(self, row: Mapping[str, Any]) -> Self:
+        """Learn one row, in microseconds once the first 4096 rows have come.
+
+        Until then what the columns are is learned as in `record`, which takes milliseconds a row.
+
+        Parameters
+        ----------
+        row : dict
+            Values by the names of their columns, the target among them. A column that is left
+            out, or is None, is missing; a row without a target is counted, and not learned.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from greville.tables import TableModel
+        >>> model = TableModel("y", task="regression")
+        >>> for i in range(100):
+        ...     _ = model.learn_one({"x": i / 10, "kind": "ab"[i % 2], "y": i / 5})
+        >>> round(model.predict_one({"x": 2.5, "kind": "a"}), 1)
+        5.0
+        """
+        learner = self._learner_of_single_rows()
+        if learner is not None:
+            learner.learn_one(_checked_row(row))
+            return self
+        (answers,) = self.record(one_row_batch(_checked_row(row)), Troubles(skip=True))
+        if answers.wrong:
+            raise TableError(f"{answers.wrong[0]}.")
+        return self
+
+    def record_one(self, row: Mapping[str, Any]) -> Answers:
+        """Predict one row and then learn it; see `learn_one`.
+
+        What is wrong with the row, if anything is, is in the answer, and nothing is learned.
+        """
+        learner = self._learner_of_single_rows()
+        if learner is not None:
+            return learner.record_one(_checked_row(row))
+        return self.record(one_row_batch(_checked_row(row)), Troubles(skip=True))[0]
+
+    def _learner_of_single_rows(self) -> Learner | None:
+        """What learns rows without a table; None while the columns may change."""
+        return self._state.learner if self._state.warmup is None else None
+
+    def predict_one(self, row: Mapping[str, Any]) -> Any:
+        """The prediction for one row, in microseconds.
+
+        Parameters
+        ----------
+        row : dict
+            Values by the names of their columns. A column that is left out, or is None, is
+            missing; other names are passed over.
+
+        Returns
+        -------
+        prediction : float, str, int or bool
+            What `predict` gives for a table of this row, to rounding.
+        """
+        return self._settled_learner().predict_one(_checked_row(row))
+
+    def predict_proba_one(self, row: Mapping[str, Any]) -> dict[Any, float]:
+        """The probability of each class for one row; see `predict_one`."""
+        answers = self.answers_to_rows([row], proba=True)
+        if answers.wrong:
+            raise TableError(f"{answers.wrong[0]}.")
+        assert answers.proba is not None
+        return dict(zip(answers.classes, answers.proba[0].tolist(), strict=True))
+
+    def answers_to_rows(
+        self, rows: Sequence[Mapping[str, Any]], *, std: bool = False, proba: bool = False
+    ) -> Answers:
+        """Predictions for rows as dicts, each what it would be if the row were alone."""
+        learner = self._settled_learner()
+        if proba and learner.target.task == REGRESSION:
+            raise TableError("the model predicts a number; there are no probabilities.")
+        return learner.predict_rows(list(map(_checked_row, rows)), std=std, proba=proba)
+
+
+def _checked_row(row: Any) -> Mapping[str, Any]:
+    if not isinstance(row, Mapping):
+        raise TypeError(
+            f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
+            "for several rows there are learn and predict."
+        )
+    return row

@@ -1,0 +1,106 @@
+"""Rows as dicts, predicted and learned one at a time, without a table on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._answers import NOTHING_LEARNED, Answers
+from ._rows import FEW_ROWS, Row, RowEncoder
+from .batch import TableError
+from .schema import Schema
+from .target import CLASSIFICATION, Target
+
+
+class SingleRows:
+    """What a `Learner` does with rows that are no table."""
+
+    # What `Learner` has
+    schema: Schema
+    target: Target
+    estimator: Any
+    n_rows: int
+    n_without_target: int
+    no_predictions: Any
+    predicted: Any
+    _started: Any
+    _check_classes: Any
+
+    _row_encoder: RowEncoder | None = None  # of the last schema
+    _labels: tuple[Any, frozenset[Any]] | None = None  # of the last classes
+
+    def predict_rows(
+        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False
+    ) -> Answers:
+        """Predictions for rows, each as if it were alone."""
+        X, wrong = self._encoder.encode(rows)
+        if len(rows) > FEW_ROWS or std or proba or wrong or self.estimator is None:
+            return self.predicted(X, wrong, std=std, proba=proba)
+        return Answers(np.array([self.estimator.predict_one(x) for x in X]), {})
+
+    def predict_one(self, row: Row) -> Any:
+        """The prediction for a row."""
+        if self.estimator is None:
+            raise TableError(NOTHING_LEARNED)
+        return self.estimator.predict_one(self._encoded(row)).item()
+
+    def record_one(self, row: Row) -> Answers:
+        """Predict a row, and learn it if it has a target."""
+        x, wrong = self._encoder.encode_one(row)
+        y, wrong_target = self.target.read_one(row.get(self.target.name), self.settings["na"])
+        reason = wrong or wrong_target
+        if reason is not None:
+            return Answers(self.no_predictions(1), {0: reason})
+        predicted = self.no_predictions(1)
+        if self.estimator is not None:
+            predicted[0] = self.estimator.predict_one(x)
+        if y is None:
+            self.n_without_target += 1
+        else:
+            self._learn_encoded(x, y)
+        return Answers(predicted, {}, target=np.array([y]), known=np.array([y is not None]))
+
+    def learn_one(self, row: Row) -> None:
+        """Learn a row, if it has a target."""
+        x = self._encoded(row)
+        y, wrong = self.target.read_one(row.get(self.target.name), self.settings["na"])
+        if wrong is not None:
+            raise TableError(f"{wrong}.")
+        if y is None:
+            self.n_without_target += 1
+        else:
+            self._learn_encoded(x, y)
+
+    def _learn_encoded(self, x: NDArray[Any], y: Any) -> None:
+        if self.target.task == CLASSIFICATION and y not in self._known_labels():
+            self._check_classes(np.array([y]))
+        try:
+            self._started().learn_one(x, y)
+        except ValueError as error:
+            raise TableError(str(error)) from error
+        self.n_rows += 1
+
+    def _known_labels(self) -> Any:
+        """The classes, in which a label is found at once."""
+        if self.estimator is None:
+            return ()
+        classes = self.estimator.classes_
+        if self._labels is None or self._labels[0] is not classes:
+            self._labels = classes, frozenset(classes.tolist())
+        return self._labels[1]
+
+    @property
+    def _encoder(self) -> RowEncoder:
+        encoder = self._row_encoder
+        if encoder is None or encoder.schema is not self.schema:
+            encoder = self._row_encoder = RowEncoder(self.schema, self.settings["na"])
+        return encoder
+
+    def _encoded(self, row: Row) -> NDArray[Any]:
+        x, wrong = self._encoder.encode_one(row)
+        if wrong is not None:
+            raise TableError(f"{wrong}.")
+        return x
