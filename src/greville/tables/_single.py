@@ -19,6 +19,7 @@ class SingleRows:
     """What a `Learner` does with rows that are no table."""
 
     # What `Learner` has
+    settings: dict[str, Any]
     schema: Schema
     target: Target
     estimator: Any
