@@ -1,17 +1,17 @@
 """Forecasts against a plain loop, and their independence of samples still to come."""
 
-from collections import deque
-
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
 
-from greville import DynamicOpium, ELMRegressor, Opium
+from greville import Opium
 from greville.datasets import ecg, sine_switch
 from greville.forecasting import Forecast, Forecaster, forecast
 from greville.forecasting._result import RESULT_COLUMNS
 
-PREDICTED = [name for name in RESULT_COLUMNS if name not in ("index", "target")]
+from .plain_loop import plain_loop
+
+PREDICTED = [name for name in RESULT_COLUMNS if name not in ("index", "step", "target")]
 
 
 def wavy(n, seed=0, noise=0.3):
@@ -29,76 +29,6 @@ def with_gaps(series):
 @pytest.fixture(scope="module")
 def by_default():
     return forecast(wavy(200))
-
-
-def plain_loop(  # noqa: PLR0915
-    y, lags, h, inputs=None, interval=0.9
-):
-    """One time after the other: learn what is due, then predict. A row for each target."""
-    origin = y[np.isfinite(y)][0]
-    unit = next(abs(v - origin) for v in y if np.isfinite(v) and v != origin)
-    unit = 2.0 ** np.frexp(unit)[1]
-    v = (y - origin) / unit
-    extra = np.zeros((len(y), 0)) if inputs is None else inputs
-    size = max(100, 10 * (lags + extra.shape[1]))
-    linear = Opium(epsilon="auto", intercept=True)
-    hidden = [
-        ELMRegressor(size, solver, 0, standardize=True)
-        for solver in (Opium(epsilon="auto", intercept=True), DynamicOpium(1.01, epsilon="auto"))
-    ]
-    level, weight, xs, experts = 0.0, 0.0, {}, {}
-    squares, count, largest = np.zeros(4), 0.0, 0.0
-    miss, errors, learned = 1 - interval, deque(maxlen=500), False
-    rows = {}
-    for t in range(len(y)):
-        if np.isfinite(v[t]):
-            level, weight = 0.999 * level + v[t], 0.999 * weight + 1
-        # y[t] is the target of the prediction made h samples ago ...
-        moved = v[t] - v[t - h] if t >= h else np.nan
-        if np.isfinite(moved):
-            largest = max(largest, abs(moved))
-            if t - h in xs:
-                plain, levelled = xs.pop(t - h)
-                linear.partial_fit([plain], [moved])
-                for model in hidden:
-                    model.partial_fit([levelled], [moved])
-                learned = True
-                squares = 0.98 * squares + (experts[t - h] - moved) ** 2
-                count = 0.98 * count + 1
-                size, half = abs(rows[t]["mixed"] - moved), rows[t]["half"]
-                if np.isfinite(half):
-                    miss += 0.01 * (1 - interval - float(size > half))
-                errors.append(size)
-        # ... and the next is made.
-        row = {"persistence": y[t], "mixed": np.nan, "half": np.nan, "linear": np.nan}
-        lagged = [v[t - k] if t >= k else np.nan for k in range(lags)]
-        x = np.array([*lagged, *extra[t]])
-        if np.isfinite(x).all():
-            x[1:lags] -= v[t]
-            levelled = np.array([v[t] - level / weight, *x[1:]])
-            xs[t] = x, levelled
-            changes = np.zeros(4)
-            if learned:
-                changes[1] = linear.predict([x])[0]
-                changes[2:] = [model.predict([levelled])[0] for model in hidden]
-            changes = experts[t] = np.clip(changes, -2 * largest, 2 * largest)
-            n = max(count, 1.0)
-            logs = -np.log(3) * np.array([0, 0, 1, 2]) - n / 2 * np.log(
-                np.maximum(squares / n, 1e-300)
-            )
-            shares = np.exp(logs - logs.max())
-            row["mixed"] = shares @ changes / shares.sum()
-            row["linear"] = y[t] + unit * changes[1]
-            if len(errors) >= 20:
-                ranked, rank = np.sort(errors), int(np.ceil((len(errors) + 1) * (1 - miss)))
-                beyond = rank > len(errors)
-                row["half"] = 2 * ranked[-1] if beyond else ranked[max(rank, 1) - 1]
-        row["prediction"] = y[t] + unit * row["mixed"]
-        row["lower"] = row["prediction"] - unit * row["half"]
-        row["upper"] = row["prediction"] + unit * row["half"]
-        rows[t + h] = row
-    wanted = range(lags - 1 + h, len(y) + h)
-    return {name: np.array([rows[i][name] for i in wanted]) for name in PREDICTED}
 
 
 @pytest.mark.parametrize(
@@ -119,8 +49,11 @@ def test_agrees_with_a_plain_loop(horizon, case):
     found = forecast(y, lags=6, horizon=horizon, inputs=inputs)
     assert np.array_equal(found.index, np.arange(5 + horizon, 160 + horizon))
     assert np.array_equal(found.target, [*y[5 + horizon :], *[np.nan] * horizon], equal_nan=True)
+    assert np.array_equal(found.step, [*[horizon] * (155 - horizon), *range(1, horizon + 1)])
     for name in PREDICTED:
-        np.testing.assert_allclose(getattr(found, name), expected[name], rtol=0, atol=1e-7)
+        record = [expected[i - horizon][name][-1] for i in range(5 + horizon, 160)]
+        values = [*record, *expected[-1][name]]
+        np.testing.assert_allclose(getattr(found, name), values, rtol=0, atol=1e-7, err_msg=name)
 
 
 def one_by_one(y, inputs, horizon):
