@@ -253,7 +253,7 @@ class Forecaster:
         self._first_samples = np.vstack([self._first_samples, columns])
         if self.n_samples_seen_ not in LOOKS:
             return
-        season = find_season(self._first_samples[:, 0])
+        season = find_season(self._first_samples[:, 0], self.horizon)
         if season != self.season_:
             self.season_ = season
             self._predictors = self._start(choose_lags(season, self.horizon))

@@ -10,46 +10,50 @@ from ..linalg import Array
 RECENT_LAGS = 10
 LOOKS = tuple(2**k for k in range(5, 13))  # 32, 64, ..., 4096
 
-# A season must have been seen so many times, and leave no more than this part of the squared
-# differences between samples that are about as far apart.
-_TIMES_SEEN, _MOST_LEFT = 2.5, 0.5
+# A season must have been seen so many times, leave no more than this part of the squared
+# differences between samples that are about as far apart, and be no worse to predict from than so
+# many times those between samples as far apart as the horizon.
+_TIMES_SEEN, _MOST_LEFT, _MOST_WORSE = 2.5, 0.5, 2.0
 
 # Of lags that leave about as little as the best one the shortest: not a multiple of the season.
-_ABOUT = 1.15
+_ABOUT, _ABOUT_ZERO = 1.15, 0.02
 
 # The most lags of one season.
 _MOST_LAGS = 60
 
 
-def find_season(series: Array) -> int | None:
+def find_season(series: Array, horizon: int) -> int | None:
     """The number of samples after which a series repeats itself; None if it does not.
 
-    Samples that lie one season apart differ less than those that lie half a season less or more
-    apart. The squared difference d(k) of samples k apart is, but for a constant, the negative
-    autocorrelation where that exists; of a random walk, which has none but looks periodic for a
-    while, it grows in proportion to k, so that its mean from k/2 to 3k/2 is d(k) itself.
+    Samples one season apart differ less than those that are half a season nearer or farther. The
+    mean squared difference d(k) of samples k apart is, but for a constant, the negative
+    autocorrelation where that exists. Of a random walk, which has none but looks periodic for a
+    while, it grows in proportion to k: its mean from k/2 to 3k/2 is d(k) itself.
 
     Parameters
     ----------
     series : ndarray of shape (n,)
         NaN where a sample is missing.
+    horizon : int
+        How many samples ahead the season is to predict.
     """
     n = len(series)
-    longest = int(n / _TIMES_SEEN)
-    known = np.isfinite(series)
-    if known.sum() < n / 2 or longest < 2:
+    longest, known = int(n / _TIMES_SEEN), np.isfinite(series)
+    if known.sum() < n / 2:
         return None
     times = np.arange(n)
     y = series / (np.abs(series[known]).max() or 1.0)
     y = y - np.polyval(np.polyfit(times[known], y[known], 1), times)
-    differences = np.array([_mean_square(y[k:] - y[: n - k]) for k in range(3 * longest // 2 + 1)])
+    d = np.array([_mean_square(y[k:] - y[: n - k]) for k in range(3 * longest // 2 + 1)])
     left = np.ones(longest + 1)
     for k in range(2, longest + 1):
-        around = np.nanmean(differences[(k + 1) // 2 : 3 * k // 2 + 1])
-        if differences[k] <= np.nanmin(differences[k - 1 : k + 2]) and around > 0:
-            left[k] = differences[k] / around
+        around = np.nanmean(d[(k + 1) // 2 : 3 * k // 2 + 1])
+        if d[k] <= np.nanmin(d[k - 1 : k + 2]) and around > 0:
+            left[k] = d[k] / around
     best = left.min()
-    return int(np.flatnonzero(left <= max(_ABOUT * best, best + 0.02))[0]) if best < _MOST_LEFT else None
+    season = int(np.flatnonzero(left <= max(_ABOUT * best, best + _ABOUT_ZERO))[0])
+    useful = d[season] <= _MOST_WORSE * np.nanmax(d[1 : horizon + 1])
+    return season if best < _MOST_LEFT and useful else None
 
 
 def _mean_square(differences: Array) -> float:

@@ -40,7 +40,7 @@ large as that of a linear predictor. A linear predictor is as good.
         _compared(ratio, names[name], own, errors[name], with_own=name == "persistence")
         for name, ratio in ratios.items()
     ]
-    sentence = f"The mean absolute error is {' and '.join(compared)}."
+    sentence = f"The mean absolute error is {compared[0]} and {compared[1]}."
     hardest = max(ratios, key=lambda name: ratios[name])
     if ratios[hardest] < 1 - _EQUAL:
         return sentence
@@ -60,5 +60,6 @@ def _compared(ratio: float, name: str, own: float, other: float, with_own: bool)
         return f"{100 * (1 - ratio):.0f} % smaller than that of {name} {numbers}"
     if ratio < 2:
         return f"{100 * (ratio - 1):.0f} % larger than that of {name} {numbers}"
-    times = "not zero, as is" if isinf(ratio) else f"{ratio:.2g} times"
-    return f"{times} that of {name} {numbers}"
+    if isinf(ratio):
+        return f"{own:.3g}, while that of {name} is zero,"
+    return f"{ratio:.2g} times that of {name} {numbers}"
