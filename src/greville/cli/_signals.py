@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 
+EXIT_STOPPED = 143  # as a process that SIGTERM has ended
+
+
 class Stop:
     """Whether a signal has asked to stop: between two steps, or at once where that does no harm."""
 
