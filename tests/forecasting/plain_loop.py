@@ -16,7 +16,7 @@ def filled_forward(inputs):
     return inputs, missing
 
 
-def plain_loop(  # noqa: PLR0915
+def plain_loop(  # noqa: PLR0912, PLR0915
     y, lags, h, inputs=None, interval=0.9
 ):
     """What is predicted after each sample for each of the next h: a dictionary for each sample."""
@@ -99,8 +99,9 @@ def plain_loop(  # noqa: PLR0915
                 i = min(k + gap, h - 1)  # in a gap, the interval of a later step
                 if len(errors[i]) >= 20:
                     ranked, rank = np.sort(errors[i]), np.ceil((len(errors[i]) + 1) * (1 - miss[i]))
-                    beyond = rank > len(ranked)
-                    row["half"][k] = 2 * ranked[-1] if beyond else ranked[max(int(rank), 1) - 1]
+                    largest_error = ranked[-1] * max(1, 1 - 10 * miss[i])
+                    inside = rank <= len(ranked)
+                    row["half"][k] = ranked[max(int(rank), 1) - 1] if inside else largest_error
         made.append(row)
     return [
         {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 

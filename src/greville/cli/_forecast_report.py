@@ -84,7 +84,7 @@ def _show_future(out: Any, result: Result, time: str | None) -> None:
     rows = result.future()
     timed = time is not None and rows[0]["time"] is not None
     percent = f"{100 * result.forecast.interval:g} % interval"
-    headers = ["step", *([time] if timed else []), "prediction", percent]
+    headers = ["step", *([str(time)] if timed else []), "prediction", percent]
     if len(rows) > 1:
         headers.append("mean error so far")
     shown = table(*headers, title="What comes next")

@@ -56,9 +56,10 @@ def read_series(
     sources: Any, how: Any, troubles: Any, wanted: Wanted, quiet: bool
 ) -> tuple[list[Series], list[str]]:
     """The series of some files, each in the order of time, and what is to be said of them."""
-    names = [*wanted.numbers, *wanted.others]
+    names: list[str] | None = [*wanted.numbers, *wanted.others]
     if not wanted.by:  # then also those that may tell series apart
-        names = None if sources[0].path is None else [*names, *_candidates(sources, how, wanted)]
+        more = [] if sources[0].path is None else _candidates(sources, how, wanted)
+        names = None if sources[0].path is None else [*wanted.numbers, *wanted.others, *more]
     values, table = _read(sources, how, troubles, wanted, names, quiet)
     looked_at = [] if wanted.by else _not_wanted(table, wanted)
     notes: list[str] = []
@@ -246,14 +247,10 @@ def _split(series: Series, table: Any, by: Sequence[str], troubles: Any) -> Iter
     for key, chosen in rows.items():
         labels = [series.labels[i] for i in chosen] if series.labels else []
         times = None if series.times is None else series.times[chosen]
-        yield replace(
-            series, name=key, values=series.values[chosen], labels=labels, times=times
-        )
+        yield replace(series, name=key, values=series.values[chosen], labels=labels, times=times)
 
 
-def _in_time(
-    series: list[Series], time: str, *, by_user: bool
-) -> tuple[list[Series], list[str]]:
+def _in_time(series: list[Series], time: str, *, by_user: bool) -> tuple[list[Series], list[str]]:
     """The series in the order of time and, where the user named it, with gaps."""
     ready, notes, n_moved = [], [], 0
     for each in series:

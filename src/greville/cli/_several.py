@@ -16,11 +16,11 @@ Codes = NDArray[np.int64]  # a number for each different value; -1 where it is m
 _LEAST_ROWS = 5
 
 # Names that repeat in one series too: they say when, not of what.
-_CALENDAR = frozenset(
+_CALENDAR = (
     "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun "
     "january february march april june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday "
-    "q1 q2 q3 q4 spring summer autumn fall winter am pm weekday weekend".split()
+    "q1 q2 q3 q4 spring summer autumn fall winter am pm weekday weekend"
 )
 
 
@@ -53,10 +53,11 @@ def find_several(columns: Candidates) -> Several | None:
     A time that repeats, while it does not among rows with the same name, is that of several
     series. Without a time, names that come in equal blocks or in turns are those of series.
     """
+    calendar = set(_CALENDAR.split())
     texts = {
         name: codes
         for name, codes in columns.texts.items()
-        if not {value.strip().lower() for value in columns.names[name]} <= _CALENDAR
+        if not {value.strip().lower() for value in columns.names[name]} <= calendar
     }
     repeated = {name: codes for name, codes in columns.times.items() if _most_rows(codes) > 1}
     if len(repeated) < len(columns.times):
@@ -101,7 +102,7 @@ def _in_blocks_or_turns(codes: Codes, count: int) -> bool:
         return False
     blocks, turns = codes.reshape(count, rows), codes.reshape(rows, count)
     in_blocks = (blocks == blocks[:, :1]).all() and len(np.unique(blocks[:, 0])) == count
-    return bool(in_blocks or (turns == turns[0]).all() and len(np.unique(turns[0])) == count)
+    return bool(in_blocks or ((turns == turns[0]).all() and len(np.unique(turns[0])) == count))
 
 
 def _most_rows(codes: Codes) -> int:

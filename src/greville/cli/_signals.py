@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
 EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 
 

@@ -36,7 +36,6 @@ from ._terminal import counted, say, say_skipped, show_json
 _ROWS_PER_UPDATE = 16_384
 
 
-
 @reported
 @expand_options
 def train(

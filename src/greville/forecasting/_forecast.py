@@ -64,8 +64,8 @@ def forecast(
     n, parts = len(columns), []
     if n < model.lags:
         raise ValueError(
-            f"series, lags={model.lags!r}: {n} samples are fewer than one prediction needs; pass more, "
-            "or fewer lags."
+            f"series, lags={model.lags!r}: {n} samples are fewer than one prediction needs; pass "
+            "more, or fewer lags."
         )
     with progress("forecast", n) as advance:
         for start in range(0, n, _CHUNK):

@@ -125,6 +125,8 @@ class Forecaster:
         self.season_: int | None = None
         self._solvers = network_solvers(alpha, solver)
         self._predictors: Predictors | None = None  # until the number of inputs is known
+        self._n_columns = 1
+        self._first_samples = np.empty((0, 1))
         self._record = Predictions.nothing(self.horizon)
         self._errors = StepErrors.start(self.lags, self.horizon)
 
@@ -156,7 +158,7 @@ class Forecaster:
         with unchanged_on_error(self, *parts), one_thread:
             if self._predictors is None:
                 self._n_columns = columns.shape[1]
-                self._first_samples = columns[:0]  # those in which seasons are looked for
+                self._first_samples = columns[:0]  # in which seasons are looked for
                 self._predictors = self._start(range(self.lags))
             pieces = np.split(columns, self._cuts(len(columns)))
             return Forecast.joined([self._advance(piece) for piece in pieces])

@@ -23,6 +23,7 @@ class AdaptiveInterval:
     WINDOW = 500  # errors kept
     MIN_ERRORS = 20  # before the first interval
     STEP = 0.01
+    BEYOND = 10.0  # how fast it grows past the largest error kept
 
     def __init__(self, coverage: float) -> None:
         self._miss_rate = self._level = 1 - coverage
@@ -69,6 +70,6 @@ class AdaptiveInterval:
         if n < self.MIN_ERRORS:
             return nan
         rank = ceil((n + 1) * (1 - self._level))
-        if rank > n:  # a larger error than any in the window
-            return 2 * self._sorted[-1]
+        if rank > n:  # a larger error than any in the window, the more the more were missed
+            return max(1.0, 1 - self.BEYOND * self._level) * self._sorted[-1]
         return self._sorted[max(rank, 1) - 1]
