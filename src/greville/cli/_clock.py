@@ -82,7 +82,8 @@ def _months(times: Times) -> tuple[Clock, Times] | None:
         months = moments.astype("M8[M]")
         shifts = (moments - months.astype("M8[us]")).astype(np.int64)
         if (shifts == shifts[0]).all() and (not end or shifts[0] < _DAY):
-            steps: Times = np.diff(months.astype(np.int64).view(np.int64))
+            numbers: Times = months.astype(np.int64)
+            steps = np.diff(numbers)
             step = int(np.gcd.reduce(steps))
             if step < 1 or (steps == step).mean() < 0.5:
                 return None

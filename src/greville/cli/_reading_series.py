@@ -56,10 +56,9 @@ def read_series(
     sources: Any, how: Any, troubles: Any, wanted: Wanted, quiet: bool
 ) -> tuple[list[Series], list[str]]:
     """The series of some files, each in the order of time, and what is to be said of them."""
-    names: list[str] | None = [*wanted.numbers, *wanted.others]
-    if not wanted.by:  # then also those that may tell series apart
-        more = [] if sources[0].path is None else _candidates(sources, how, wanted)
-        names = None if sources[0].path is None else [*wanted.numbers, *wanted.others, *more]
+    # Also those that may tell series apart; a pipe cannot be looked at before, so all of them.
+    more = [] if wanted.by else _candidates(sources, how, wanted)
+    names = None if more is None else [*wanted.numbers, *wanted.others, *more]
     values, table = _read(sources, how, troubles, wanted, names, quiet)
     looked_at = [] if wanted.by else _not_wanted(table, wanted)
     notes: list[str] = []
@@ -81,10 +80,12 @@ def read_series(
     return series, notes
 
 
-def _candidates(sources: Any, how: Any, wanted: Wanted) -> list[str]:
-    """The columns of the first rows that may tell series apart."""
+def _candidates(sources: Any, how: Any, wanted: Wanted) -> list[str] | None:
+    """The columns of the first rows that may tell series apart; None if these are in a pipe."""
     from ..tables import Troubles, read
 
+    if sources[0].path is None:
+        return None
     batches = read(sources[:1], how, Troubles(skip=True))
     with closing(batches):
         head = next(batches, None)
