@@ -86,7 +86,7 @@ def _show_future(out: Any, result: Result, time: str | None) -> None:
     percent = f"{100 * result.forecast.interval:g} % interval"
     headers = ["step", *([str(time)] if timed else []), "prediction", percent]
     if len(rows) > 1:
-        headers.append("mean error so far")
+        headers.append("error so far")
     shown = table(*headers, title="What comes next")
     for row, errors in list(zip(rows, result.by_step, strict=True))[:_MOST_STEPS]:
         known = isfinite(row["lower"])
