@@ -69,6 +69,21 @@ def sensor(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
     return rows
 
 
+def passengers(rng: np.random.Generator, n: int) -> list[dict[str, Any]]:
+    """Travellers of two airports in each month: they grow, and most come in summer."""
+    rows = []
+    levels = {"Bonn": 4.8, "Kiel": 6.5}
+    for i in range(n):
+        year, month = divmod(i, 12)
+        season = -0.25 * np.cos(2 * np.pi * (month - 0.5) / 12) + 0.12 * (month == 11)
+        for airport, level in levels.items():
+            levels[airport] = level + 0.008 + 0.02 * rng.normal()
+            travellers = np.exp(level + season + 0.01 * rng.normal())
+            name = f"{1990 + year}-{month + 1:02}"
+            rows.append({"month": name, "airport": airport, "passengers": round(travellers)})
+    return rows
+
+
 def _write_csv(name: str, rows: list[dict[str, Any]]) -> None:
     with (HERE / name).open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -85,6 +100,7 @@ def main() -> None:
     _write_csv("machines.csv", machines(rng, 900))
     lines = [json.dumps(row) + "\n" for row in sensor(rng, 2500)]
     (HERE / "sensor.jsonl").write_text("".join(lines))
+    _write_csv("passengers.csv", passengers(rng, 144))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import signal
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,8 +20,8 @@ from ._options import (
     number_or_auto,
     units,
 )
-from ._progress import rows_bar
-from ._terminal import add_row, console, in_picture, say, say_skipped, show_json, table
+from ._signals import EXIT_STOPPED, stopping_on
+from ._terminal import in_picture, say, say_skipped, show_json
 
 _FORECAST_COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
 
@@ -36,8 +35,13 @@ def forecast(
     ],
     *,
     column: Annotated[str, typer.Option("--column", "-c", help="The series to forecast.")],
-    lags: Annotated[int, typer.Option(min=1, max=10_000, help="Past values to predict from.")] = 10,
-    horizon: Annotated[int, typer.Option(min=1, max=100_000, help="Samples ahead.")] = 1,
+    lags: Annotated[
+        str,
+        typer.Option(help="Past values to predict from; auto: the last 10 and those a season ago."),
+    ] = "auto",
+    horizon: Annotated[
+        int, typer.Option(min=1, max=1000, help="Steps ahead; each is predicted.")
+    ] = 1,
     alpha: Annotated[
         str, typer.Option(help="How fast old samples are forgotten: auto, 1 (never), 1.003, ...")
     ] = "auto",
@@ -46,7 +50,12 @@ def forecast(
         list[str] | None, typer.Option(help="Other columns of numbers to predict from.")
     ] = None,
     time: Annotated[
-        str | None, typer.Option(help="A column to carry over into the output, such as a date.")
+        str | None,
+        typer.Option(help="The column of the times: for the order, gaps, and times to come."),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="The column (or columns) of the names of several series; none: one."),
     ] = None,
     interval: Annotated[
         float, typer.Option(min=0.01, max=0.999, help="The share of targets that intervals hold.")
@@ -56,7 +65,7 @@ def forecast(
         typer.Option("--output", "-o", help="Where predictions go (FILE-forecast.csv)."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Where the picture goes (FILE-forecast.png).")
+        Path | None, typer.Option(help="Draw a picture, such as load.png, and where it goes.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0,
     reading: ReadingOptions,
@@ -65,149 +74,175 @@ def forecast(
 ) -> None:
     """Predict the next samples of a series while learning from it, in one pass.
 
-    Every prediction is made before its target is known: what is learned with a horizon of h samples
+    Every prediction is made before its target is known: what is learned with a horizon of h steps
     is learned h samples late. The errors are compared with those of repeating the last value and of
     a linear predictor, so that you see whether it is worth it. The last rows of the output are the
-    future.
+    future: steps 1 to h after the last sample.
 
     Examples:
 
         greville forecast load.csv --column load
 
-        greville forecast load.csv --column load --lags 48 --horizon 24 --inputs temperature
+        greville forecast load.csv --column load --time date --horizon 24 --inputs temperature
 
-        greville forecast ecg.npz --column signal --plot ecg.png --json
+        greville forecast prices.csv --column close --by symbol --time date --json
     """
-    import numpy as np
+    from ..tables import Stopped, find_sources
+    from ._reading_series import Wanted
 
-    from ..forecasting import Forecaster
-    from ..tables import TableError, find_sources
-
-    how, troubles = reading.reading(), reading.troubles()
     sources = find_sources(data)
     name = sources[0].path.name.split(".")[0] + "-" if sources[0].path is not None else ""
-    output, plot = output or Path(f"{name}forecast.csv"), plot or Path(f"{name}forecast.png")
+    output = output or Path(f"{name}forecast.csv")
     check_writable(output)
     check_picture(plot)
     check_apart(output, sources)
-    if time is not None and time in ("sample", *_FORECAST_COLUMNS):
-        raise UserError(f"--time {time}: the output has a column of that name; rename yours.")
-    others = names(inputs)
-    series, labels = _read(sources, how, troubles, column, others, time, quiet)
-    if not np.isfinite(series[:, 0]).any():
-        raise UserError(f"{sources[0].name}: there is no number in column {column!r}.")
-    if len(series) < lags + horizon + 1:
-        raise UserError(
-            f"{sources[0].name}: {len(series):,} samples are too few for {lags} lags and a horizon "
-            f"of {horizon}; at least {lags + horizon + 1} are needed."
-        )
-    try:
-        maker = Forecaster(
-            lags,
-            horizon,
-            alpha=number_or_auto("alpha", alpha),
-            hidden=units(hidden),
-            interval=interval,
-            random_state=seed,
-        )
-        found = _forecast(maker, series, bool(others), quiet)
-    except TableError:
-        raise
-    except ValueError as error:
-        raise UserError(f"{sources[0].name}: {error}") from error
-    _write(found, output, time, labels)
-    summary = {
-        "column": column,
-        **found.summary(),
-        "predictions": str(output),
-        "picture": str(plot),
+    wanted = Wanted(column, names(inputs), time, names(by))
+    _check_names(wanted)
+    maker = {
+        "lags": _lags(lags),
+        "horizon": horizon,
+        "alpha": number_or_auto("alpha", alpha),
+        "hidden": units(hidden),
+        "interval": interval,
+        "random_state": seed,
     }
-    counted_from_1 = replace(found, index=found.index + 1)
-    save_picture(counted_from_1.plot(name=in_picture(column)), plot)
-    if as_json:
-        show_json(summary)
-    elif not quiet:
-        _show(column, summary, found)
-    if not quiet:
-        say_skipped(troubles)
-        say(f"Predictions are in {output}, the picture is in {plot}.")
+    with stopping_on(signal.SIGTERM) as stop:
+        try:
+            with stop.at_once():
+                _run(sources, reading, wanted, maker, output, plot, as_json, quiet)
+        except Stopped:
+            say("Stopped.")
+            raise typer.Exit(EXIT_STOPPED) from None
 
 
-def _read(
+def _check_names(wanted: Any) -> None:
+    taken = ("sample", "step", *_FORECAST_COLUMNS)
+    for option, each in (("time", wanted.time), *(("by", name) for name in wanted.keys)):
+        if each in taken:
+            raise UserError(f"--{option} {each}: the output has a column of that name; rename it.")
+    if wanted.column in wanted.keys or (wanted.time is not None and wanted.time in wanted.keys):
+        raise UserError("--by: name a column other than those in --column and --time.")
+
+
+def _lags(lags: str) -> Any:
+    if lags == "auto":
+        return lags
+    if not lags.isdigit() or not 1 <= int(lags) <= 10_000:
+        raise UserError(f"--lags {lags}: pass auto or a number from 1 to 10000.")
+    return int(lags)
+
+
+def _run(
     sources: Any,
-    how: Any,
-    troubles: Any,
-    column: str,
-    others: list[str],
-    time: str | None,
+    reading: Any,
+    wanted: Any,
+    maker: dict[str, Any],
+    output: Path,
+    plot: Path | None,
+    as_json: bool,
     quiet: bool,
-) -> tuple[Any, list[Any]]:
-    """The series and the other columns as one array, and what the time column says."""
-    import numpy as np
+) -> None:
+    from ._forecast_report import show, show_several
+    from ._reading_series import read_series
 
-    from ..tables import numbers, read
+    troubles = reading.troubles()
+    found, notes = read_series(sources, reading.reading(), troubles, wanted, quiet)
+    if plot is not None and len(found) > 1:
+        raise UserError(f"--plot: it draws one series, and there are {len(found):,}; leave it out.")
+    results, left_out = _forecast_all(found, wanted, maker, sources[0].name, quiet)
+    notes += left_out
+    _write(results, output, wanted)
+    if plot is not None:
+        forecast = results[0].forecast
+        counted_from_1 = replace(forecast, index=forecast.index + 1)
+        save_picture(counted_from_1.plot(name=in_picture(wanted.column)), plot)
+    where = {"predictions": str(output), "picture": None if plot is None else str(plot)}
+    if as_json:
+        several = {"by": wanted.keys, "series": [each.summary() for each in results]}
+        summary = several if wanted.keys else results[0].summary()
+        show_json({"column": wanted.column, **summary, "notes": notes, **where})
+    elif not quiet:
+        (show_several if wanted.keys else show)(wanted, results)
+    if not quiet:
+        for note in notes:
+            say(note)
+        say_skipped(troubles)
+        drawn = "." if plot is None else f", the picture is in {plot}."
+        say(f"Predictions are in {output}{drawn}")
 
-    wanted = list(dict.fromkeys([column, *others]))
-    parts, labels, rows = [], [], 0
-    batches = read(sources, how, troubles, wanted if time is None else [*wanted, time])
-    with closing(batches), rows_bar(quiet, "reading", sources) as advance:
-        for batch in batches:
-            for name in [*wanted, *([] if time is None else [time])]:
-                if name not in batch.table.schema.names:
-                    known = ", ".join(map(repr, batch.table.schema.names[:8]))
-                    raise UserError(f"{batch.source}: there is no column {name!r}; it has {known}.")
-            troubles.count_skipped(batch)
-            block = np.empty((len(batch), len(wanted)))
-            for i, name in enumerate(wanted):
-                block[:, i], wrong = numbers(batch, name)
-                troubles.meet_rows(batch, wrong)
-            parts.append(block)
-            if time is not None:
-                labels += batch.table.column(time).to_pylist()
-            rows += len(batch)
-            advance(batch, rows)
-    return np.concatenate(parts), labels
 
-
-def _forecast(maker: Any, series: Any, has_inputs: bool, quiet: bool) -> Any:
-    from ..forecasting import Forecast
+def _forecast_all(
+    found: list[Any], wanted: Any, maker: dict[str, Any], source: str, quiet: bool
+) -> tuple[list[Any], list[str]]:
+    """A result for each series that is long enough, and what is to be said of the others."""
+    from ..forecasting import Forecaster
     from ._progress import progress_bars
 
-    parts, step = [], 4096
-    with progress_bars(quiet) as (progress, _), progress("forecasting", len(series)) as advance:
-        for start in range(0, len(series), step):
-            block = series[start : start + step]
-            parts.append(maker.update(block[:, 0], block[:, 1:] if has_inputs else None))
-            advance(len(block))
-        parts.append(maker.future())
-    return Forecast.joined(parts)
+    results, problems = [], []
+    total = sum(len(series.values) for series in found)
+    with progress_bars(quiet) as (progress, _), progress("forecasting", total) as advance:
+        for series in found:
+            try:
+                model = Forecaster(**maker)
+                _check_length(series, wanted, model)
+                results.append(_forecast(model, series, advance))
+            except UserError as error:
+                problems.append(f"{'/'.join(series.name)}: {error}" if series.name else str(error))
+            except ValueError as error:
+                raise UserError(f"{source}: {error}") from error
+    if not results:
+        raise UserError(f"{source}: {problems[0]}")
+    return results, [f"{problem} It is left out." for problem in problems]
 
 
-def _write(found: Any, output: Path, time: str | None, labels: list[Any]) -> None:
+def _check_length(series: Any, wanted: Any, model: Any) -> None:
+    import numpy as np
+
+    n, known = len(series.values), int(np.isfinite(series.values[:, 0]).sum())
+    if not known:
+        raise UserError(f"there is no number in column {wanted.column!r}.")
+    needed = model.lags + model.horizon + 1
+    if n < needed:
+        raise UserError(
+            f"{n:,} samples are too few for {model.lags} lags and a horizon of {model.horizon}; at "
+            f"least {needed} are needed."
+        )
+
+
+def _forecast(model: Any, series: Any, advance: Any) -> Any:
+    import numpy as np
+
+    from ..forecasting import Forecast
+    from ._forecast_report import Result
+
+    parts, step, has_inputs = [], 4096, series.values.shape[1] > 1
+    for start in range(0, len(series.values), step):
+        block = series.values[start : start + step]
+        parts.append(model.update(block[:, 0], block[:, 1:] if has_inputs else None))
+        advance(len(block))
+    future = model.future()
+    if not np.isfinite(future.prediction).all():
+        raise UserError(
+            f"nothing can be predicted: there are fewer than {model.lags} samples from the first "
+            "number on."
+        )
+    return Result(series, Forecast.joined([*parts, future]), model.season_, model.errors_by_step())
+
+
+def _write(results: list[Any], output: Path, wanted: Any) -> None:
     import pyarrow as pa
 
     from ..tables import written
 
-    columns: dict[str, Any] = {"sample": pa.array(found.index + 1)}
-    if time is not None:
-        known = [labels[i] if i < len(labels) else None for i in found.index]
-        columns[time] = pa.array(known)
-    for name in _FORECAST_COLUMNS:
-        columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan is nothing
     with written(output) as writer:
-        writer.write(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
-
-
-def _show(column: str, summary: dict[str, Any], found: Any) -> None:
-    out = console()
-    errors = table("", "RMS error", "mean absolute error", title=f"{column}: errors of predictions")
-    for name in ("greville", "persistence", "linear"):
-        add_row(
-            errors, name, f"{summary['rms'][name]:.5g}", f"{summary['mean_absolute'][name]:.5g}"
-        )
-    out.print(errors)
-    out.print(summary["verdict"])
-    if summary["n"] and isfinite(summary["coverage"]):
-        out.print(f"{100 * summary['coverage']:.1f} % of the targets lie in the intervals.")
-    ahead = ", ".join(f"{value:.6g}" for value in found.prediction[-found.horizon :][:8])
-    out.print(f"What comes next: {ahead}{', ...' if found.horizon > 8 else ''}")
+        for result in results:
+            found, columns = result.forecast, {}
+            for name, value in zip(wanted.keys, result.series.name, strict=True):
+                columns[name] = pa.array([value] * len(found), pa.string())
+            columns["sample"] = pa.array(found.index + 1)
+            columns["step"] = pa.array(found.step)
+            if wanted.time is not None:
+                columns[wanted.time] = pa.array(result.labels())
+            for name in _FORECAST_COLUMNS:
+                columns[name] = pa.array(getattr(found, name), from_pandas=True)  # nan is nothing
+            writer.write(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))

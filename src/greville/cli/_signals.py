@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+EXIT_STOPPED = 143  # as a process that SIGTERM has ended
+
 
 class Stop:
     """Whether a signal has asked to stop: between two steps, or at once where that does no harm."""

@@ -28,14 +28,12 @@ from ._options import (
     expand_options,
 )
 from ._progress import rows_bar
-from ._signals import stopping_on
+from ._signals import EXIT_STOPPED, stopping_on
 from ._terminal import counted, part_of, say, say_skipped, show_json
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
 _ROWS_PER_UPDATE = 16_384
-
-EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 
 
 @reported

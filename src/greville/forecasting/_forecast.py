@@ -16,7 +16,7 @@ _CHUNK = 8192
 def forecast(
     series: Any,
     *,
-    lags: int = 10,
+    lags: int | str = "auto",
     horizon: int = 1,
     alpha: float | str = "auto",
     hidden: Any = "auto",
@@ -62,10 +62,10 @@ def forecast(
     settings = {"alpha": alpha, "hidden": hidden, "solver": solver, "interval": interval}
     model = Forecaster(lags, horizon, **settings, random_state=random_state)
     n, parts = len(columns), []
-    if n < lags:
+    if n < model.lags:
         raise ValueError(
-            f"series, lags={lags!r}: {n} samples are fewer than one prediction needs; pass more, "
-            "or fewer lags."
+            f"series, lags={model.lags!r}: {n} samples are fewer than one prediction needs; pass "
+            "more, or fewer lags."
         )
     with progress("forecast", n) as advance:
         for start in range(0, n, _CHUNK):

@@ -2,74 +2,55 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from math import isnan
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..elm import ELMRegressor, hidden_size
 from ..linalg import Array
-from ..mixture import Mixture, mix
 from ..solvers import Opium
 from ..threads import one_thread
 from ..validation import check_number, unchanged_on_error
 from ._arguments import as_columns, network_solvers
-from ._features import FeatureBuilder, Features
-from ._interval import AdaptiveInterval
-from ._learner import Learner
+from ._features import FeatureBuilder
+from ._predictors import Predictions, Predictors
 from ._result import Forecast
+from ._season import LOOKS, RECENT_LAGS, choose_lags, find_season
+from ._steps import StepErrors
 
 # hidden="auto": the most units. On the electrocardiogram, 200 instead of 100 improve little.
 _MAX_UNITS = 300
 
-# Predictors are weighted by about their last 1 / (1 - 0.98) = 50 errors.
-_FORECAST_ERROR_DECAY = 0.98
+# The most steps ahead: each has a readout, a mixture and an interval of its own.
+_MAX_HORIZON = 1000
 
-# How many times more likely a simpler predictor is a priori: persistence and the linear model than
-# the first network, and that than the next.
-_PRIOR_RATIO = 3.0
-
-# Predicted changes are clipped to this many times the largest change seen so far: models of a
-# series without noise may diverge after a change point.
-_CLIP_FACTOR = 2.0
-
-# The largest number, in units of the first change, whose squares may be summed up.
-_MAX_MAGNITUDE = 1e140
-
-
-class _Predictions(NamedTuple):
-    """Predictions of changes, one for each column of `changes`; in the units of the features."""
-
-    now: Array  # what they start from, in the units of the series
-    changes: Array  # (n_predictors, n): persistence, linear, networks; NaN if none was made
-    mixed: Array
-    half_width: Array
-
-    @classmethod
-    def missing(cls, n_predictors: int, n: int) -> _Predictions:
-        nothing = np.full((n_predictors + 3, n), np.nan)
-        return cls(nothing[0], nothing[3:], nothing[1], nothing[2])
+# Samples that are predicted together, times the steps: what bounds the memory.
+_PREDICTIONS_AT_ONCE = 1 << 20
 
 
 class Forecaster:
     """Predicts a series from its own past and learns from it, piece by piece.
 
-    At time t, with y_t seen, it predicts y_{t+horizon} from y_t, ..., y_{t-lags+1} and the other
-    inputs at t. A row is learned when its target has come, and not before: the prediction of a
-    sample depends on nothing later than `horizon` samples before it.
+    At time t, with y_t seen, it predicts y_{t+1}, ..., y_{t+horizon} from y_t, earlier samples and
+    the other inputs at t. The steps are the outputs of one model: a row is learned when the last of
+    its targets has come, and not before. So no prediction depends on anything later than the time
+    at which it was made.
 
-    Four predictors estimate the change from y_t: persistence (no change), a linear model, and two
-    networks with a random hidden layer, one that remembers everything and one that forgets. The
-    prediction is their mean, weighted by their errors on about the last fifty samples. Predicted
-    changes are clipped to twice the largest change seen so far.
+    The predictors estimate the changes from y_t: persistence (no change), a linear model, two
+    networks with a random hidden layer, one that remembers everything and one that forgets, and
+    where a season was found what happened one season ago. The prediction is their mean, weighted
+    for each step by their errors on about the last fifty samples. Predicted changes are clipped to
+    twice the largest change seen so far.
 
     Parameters
     ----------
-    lags : int, default=10
-        How many of the latest samples to predict from.
+    lags : int or "auto", default="auto"
+        How many of the latest samples to predict from. "auto" is 10, and where the series repeats
+        itself those one season before the targets. It looks for a season after 32, 64, ... 4096
+        samples, in what has come by then, and learns these samples again if it finds another one.
     horizon : int, default=1
-        How many samples ahead to predict.
+        How many steps ahead to predict, at most 1000.
     alpha : float or "auto", default="auto"
         How fast the hidden layer forgets, as in `DynamicOpium`; 1 never does. "auto" has two, with
         1 and 1.01.
@@ -86,14 +67,19 @@ class Forecaster:
     Attributes
     ----------
     n_samples_seen_ : int
+    season_ : int or None
+        The number of samples after which the series repeats itself; None if none was found, or
+        none looked for.
 
     Notes
     -----
     About 0.1 ms a sample with 10 lags and a horizon of 1, three times that for longer horizons and
-    for samples passed one by one; more in the first thousand samples. Memory does not grow.
+    for samples passed one by one; more in the first thousand samples. Memory does not grow after
+    the first 4096 samples.
 
-    Missing samples (NaN) are skipped: nothing is learned from them, nothing is forgotten because
-    of them, and no prediction is made while one of the lags or inputs is missing.
+    Missing samples (NaN) are not learned as targets. In their place among the lags stands what was
+    predicted for them, in the place of another input its last value, and more inputs say what is
+    missing: the share of the lags, and each other input.
 
     References
     ----------
@@ -113,7 +99,7 @@ class Forecaster:
 
     def __init__(
         self,
-        lags: int = 10,
+        lags: int | str = "auto",
         horizon: int = 1,
         *,
         alpha: float | str = "auto",
@@ -122,16 +108,27 @@ class Forecaster:
         interval: float = 0.9,
         random_state: Any = 0,
     ) -> None:
-        check_number("lags", lags, low=1, whole=True)
+        self._auto_lags = isinstance(lags, str) and lags == "auto"
+        if isinstance(lags, str) and not self._auto_lags:
+            raise ValueError(f"lags={lags!r}: pass 'auto' or a number.")
+        if not self._auto_lags:
+            check_number("lags", lags, low=1, whole=True)
         check_number("horizon", horizon, low=1, whole=True)
+        if horizon > _MAX_HORIZON:
+            raise ValueError(f"horizon={horizon!r}: pass at most {_MAX_HORIZON}.")
         check_number("interval", interval, low=0, high=1, include_low=False)
-        self.lags, self.horizon, self.interval = int(lags), int(horizon), float(interval)
+        self.lags = RECENT_LAGS if isinstance(lags, str) else int(lags)
+        self.horizon, self.interval = int(horizon), float(interval)
         self.alpha, self.hidden, self.solver = alpha, hidden, solver
         self.random_state = random_state
         self.n_samples_seen_ = 0
+        self.season_: int | None = None
         self._solvers = network_solvers(alpha, solver)
-        self._learners: list[Learner] = []  # until the number of inputs is known
-        self._pending = _Predictions.missing(2, 0)
+        self._predictors: Predictors | None = None  # until the number of inputs is known
+        self._n_columns = 1
+        self._first_samples = np.empty((0, 1))
+        self._record = Predictions.nothing(self.horizon)
+        self._errors = StepErrors.start(self.lags, self.horizon)
 
     def update(self, values: Any, inputs: Any = None) -> Forecast:
         """Learn more of the series, and return what was predicted for these samples beforehand.
@@ -148,43 +145,56 @@ class Forecaster:
         Returns
         -------
         Forecast
-            A row for every sample that could be predicted: the first is number
-            ``lags - 1 + horizon``, counted from 0.
+            A row for every sample that could be predicted, made `horizon` samples before: the
+            first is number ``lags - 1 + horizon``, counted from 0.
         """
         columns = as_columns(values, inputs)
-        if self._learners and columns.shape[1] != self._n_columns:
+        if self._predictors is not None and columns.shape[1] != self._n_columns:
             raise ValueError(
                 f"inputs: got {columns.shape[1] - 1} columns, but this forecast was started with "
                 f"{self._n_columns - 1}; pass as many."
             )
-        with unchanged_on_error(*self._stateful_parts()), one_thread:
-            if not self._learners:
-                self._start(columns.shape[1])
-            if not len(columns):
-                return self._forecast(self.n_samples_seen_, self._pending, columns[:, 0])
-            return self._advance(columns)
+        parts = [] if self._predictors is None else self._predictors.stateful_parts()
+        with unchanged_on_error(self, *parts), one_thread:
+            if self._predictors is None:
+                self._n_columns = columns.shape[1]
+                self._first_samples = columns[:0]  # in which seasons are looked for
+                self._predictors = self._start(range(self.lags))
+            pieces = np.split(columns, self._cuts(len(columns)))
+            return Forecast.joined([self._advance(piece) for piece in pieces])
 
     def future(self) -> Forecast:
-        """What is predicted for the `horizon` samples after the last one seen.
+        """What is predicted for the next samples, 1, 2, ... `horizon` steps after the last one.
 
         Returns
         -------
         Forecast
-            Its targets are NaN.
+            A row for each step. Its targets are NaN.
         """
-        n = self.horizon if self._learners else 0
-        return self._forecast(self.n_samples_seen_, self._pending, np.full(n, np.nan))
+        h = self.horizon
+        n = h if self.n_samples_seen_ >= self.lags else 0
+        latest = self._record.from_time(h - 1)
+        made = Predictions(np.repeat(latest.last, h), *(part[0] for part in latest[1:]))
+        return self._rows(made, self.n_samples_seen_, np.full(h, np.nan), np.arange(1, h + 1))[:n]
 
-    def _stateful_parts(self) -> list[Any]:
-        """The objects whose attributes an update replaces."""
-        parts = chain.from_iterable(learner.stateful_parts() for learner in self._learners)
-        return [self, self._features, *parts] if self._learners else [self]
+    def errors_by_step(self) -> list[dict[str, Any]]:
+        """How well each step was predicted so far.
 
-    def _start(self, n_columns: int) -> None:
-        self._n_columns = n_columns
-        n_features = self.lags + n_columns - 1
+        Returns
+        -------
+        errors : list of dict
+            For each step its ``step``, the number ``n`` of targets, and ``mean_absolute``, the
+            mean absolute errors of "greville", "persistence" and "linear". The samples that count
+            are those of `Forecast.summary`.
+        """
+        return self._errors.as_list()
+
+    def _start(self, lags: Sequence[int]) -> Predictors:
+        """Predictors that have learned nothing."""
+        features = FeatureBuilder(lags, self.season_, self.horizon, self._n_columns - 1)
         auto = isinstance(self.hidden, str) and self.hidden == "auto"
-        hidden = hidden_size(n_features, most=_MAX_UNITS) if auto else self.hidden
+        n_inputs = len(lags) + self._n_columns - 1
+        hidden = hidden_size(n_inputs, most=_MAX_UNITS) if auto else self.hidden
         networks = [
             ELMRegressor(hidden, solver, self.random_state, standardize=True)
             for solver in self._solvers
@@ -195,80 +205,63 @@ class Forecaster:
                 "'dynamic', 'greville' or such an object."
             )
         linear = Opium(epsilon="auto", intercept=True)
-        self._learners = [Learner(model, self.horizon) for model in (linear, *networks)]
-        self._features = FeatureBuilder(self.lags, n_columns - 1)
-        nothing = np.full((self.horizon, n_features), np.nan)
-        self._unlearned = Features(nothing[:, 0], nothing, nothing)
-        complexity = np.maximum(np.arange(1 + len(self._learners)) - 1, 0)
-        self._pending = _Predictions.missing(len(complexity), self.horizon)
-        self._mixture = Mixture.start(-np.log(_PRIOR_RATIO) * complexity, 1, _FORECAST_ERROR_DECAY)
-        self._interval = AdaptiveInterval(self.interval)
-        self._largest_change = 0.0
+        return Predictors(features, linear, networks, self.horizon, self.interval)
+
+    def _cuts(self, n: int) -> list[int]:
+        """Where to cut the next n samples: where a season is looked for, and into small pieces."""
+        start, most = self.n_samples_seen_, max(1, _PREDICTIONS_AT_ONCE // self.horizon)
+        looks = [look - start for look in LOOKS] if self._auto_lags else []
+        return sorted({cut for cut in (*looks, *range(0, n, most)) if 0 < cut < n})
 
     def _advance(self, columns: Array) -> Forecast:
-        n = len(columns)
-        new = self._features.append(columns)
-        if np.nanmax(np.abs(new.relative), initial=0.0) > _MAX_MAGNITUDE:
-            raise ValueError(
-                "values, inputs: the largest number is too far from the first for its square; "
-                "pass them in other units."
-            )
-        # Features, and predictions, of which the first n have their targets now.
-        rows = Features(*map(np.concatenate, zip(self._unlearned, new, strict=True)))
-        change = new.now - rows.now[:n]
-        predicted = [np.where(np.isfinite(new.relative[:, 0]), 0.0, np.nan)]
-        linear, *networks = self._learners
-        predicted.append(linear.learn_and_predict(rows.relative[:n], change, new.relative))
-        for network in networks:
-            predicted.append(network.learn_and_predict(rows.centred[:n], change, new.centred))
-        made = self._mix(columns[:, 0], change, np.array(predicted))
-        self._unlearned = Features(*(part[n:] for part in rows))
-        self._pending = _Predictions(*(part[..., n:] for part in made))
+        n, predictors = len(columns), self._predictors
+        assert predictors is not None
+        made = Predictions.joined([self._record, predictors.advance(columns)])
+        self._record = made.from_time(n)
         start, self.n_samples_seen_ = self.n_samples_seen_, self.n_samples_seen_ + n
-        return self._forecast(start, made, columns[:, 0])
+        self._errors = self._errors.then(start, columns[:, 0], made)
+        if self._auto_lags and start < LOOKS[-1]:
+            self._look_for_a_season(columns)
+        made = Predictions(made.last[:n], *(part[:n, -1] for part in made[1:]))
+        steps = np.full(n, self.horizon)
+        return self._rows(made, start, columns[:, 0], steps)[max(0, self._first - start) :]
 
-    def _mix(self, values: Array, change: Array, predicted: Array) -> _Predictions:
-        """The pending predictions, followed by those made at the times of `values`.
+    @property
+    def _first(self) -> int:
+        """The first sample that can be predicted so many steps before."""
+        return self.lags - 1 + self.horizon
 
-        `change` has the targets of the first of them, as many as there are values.
-        """
-        n, pending = len(values), self._pending
-        sizes = np.fmax.accumulate([self._largest_change, *np.abs(change)])
-        limits = _CLIP_FACTOR * sizes[1:]
-        clipped = np.clip(predicted, -limits, limits)
-        changes = np.hstack([pending.changes, clipped])
-        errors = change - changes[:, :n]
-        known = np.isfinite(errors).all(axis=0)
-        counted = np.where(known, errors, 0.0)[:, :, None]
-        self._mixture, weights = self._mixture.update_many(counted, known)
-        mixed = np.append(pending.mixed, mix(weights[1:], clipped[:, :, None]))
-        half_widths, interval = pending.half_width.tolist(), self._interval.copy()
-        absolute = np.where(known, np.abs(change - mixed[:n]), np.nan).tolist()
-        for k, has_prediction in enumerate(np.isfinite(clipped[0]).tolist()):
-            if not isnan(absolute[k]):
-                interval.learn(absolute[k], half_widths[k])
-            half_widths.append(interval.half_width() if has_prediction else np.nan)
-        self._interval, self._largest_change = interval, float(sizes[-1])
-        return _Predictions(np.append(pending.now, values), changes, mixed, np.array(half_widths))
-
-    def _forecast(self, start: int, made: _Predictions, target: Array) -> Forecast:
-        """The first of these predictions as rows for the samples from `start` on.
-
-        Left out are the first samples, which have too few before them for a prediction.
-        """
-        skipped = min(max(0, self.lags - 1 + self.horizon - start), len(target))
-        now, changes, mixed, half_width = (part[..., skipped : len(target)] for part in made)
-        unit = self._features.unit[0] if self._learners else 1.0
-        prediction = now + unit * mixed
+    def _rows(self, made: Predictions, start: int, target: Array, step: Array) -> Forecast:
+        """Predictions of the samples from `start` on."""
         return Forecast(
-            index=np.arange(start + skipped, start + len(target)),
-            target=target[skipped:].copy(),
-            prediction=prediction,
-            lower=prediction - unit * half_width,
-            upper=prediction + unit * half_width,
-            persistence=now.copy(),
-            linear=now + unit * changes[1],
+            index=np.arange(start, start + len(target)),
+            target=target.copy(),
+            prediction=made.mixed,
+            lower=made.mixed - made.half_width,
+            upper=made.mixed + made.half_width,
+            persistence=made.last,
+            linear=made.linear,
             lags=self.lags,
             horizon=self.horizon,
             interval=self.interval,
+            step=step,
         )
+
+    def _look_for_a_season(self, columns: Array) -> None:
+        """From time to time, look for a season; where it is another one, learn all of it again.
+
+        What was predicted before stays what it was.
+        """
+        self._first_samples = np.vstack([self._first_samples, columns])
+        if self.n_samples_seen_ not in LOOKS:
+            return
+        season = find_season(self._first_samples[:, 0], self.horizon)
+        if season != self.season_:
+            self.season_ = season
+            self._predictors = self._start(choose_lags(season, self.horizon))
+            again = self._predictors.advance(self._first_samples)
+            latest = again.from_time(self.n_samples_seen_ - 1)
+            earlier = Predictions(*(part[:-1] for part in self._record))
+            self._record = Predictions.joined([earlier, latest])
+        if self.n_samples_seen_ == LOOKS[-1]:
+            self._first_samples = self._first_samples[:0]

@@ -6,6 +6,10 @@ from bisect import bisect_left, insort
 from collections import deque
 from math import ceil, isnan, nan
 
+import numpy as np
+
+from ..linalg import Array
+
 
 class AdaptiveInterval:
     """The half width of an interval around a prediction that holds a stated part of the targets.
@@ -19,6 +23,7 @@ class AdaptiveInterval:
     WINDOW = 500  # errors kept
     MIN_ERRORS = 20  # before the first interval
     STEP = 0.01
+    BEYOND = 10.0  # how fast it grows past the largest error kept
 
     def __init__(self, coverage: float) -> None:
         self._miss_rate = self._level = 1 - coverage
@@ -30,6 +35,25 @@ class AdaptiveInterval:
         other._miss_rate, other._level = self._miss_rate, self._level
         other._recent, other._sorted = self._recent.copy(), self._sorted.copy()
         return other
+
+    def advance(self, errors: Array, stated: Array, steps: int) -> tuple[AdaptiveInterval, Array]:
+        """The interval after these errors, and the half width after each of them.
+
+        Parameters
+        ----------
+        errors : ndarray of shape (n,)
+            Absolute errors, one after the other; NaN where none is known.
+        stated : ndarray of shape (steps,)
+            The half widths stated for the first of them. Those of the others follow here.
+        steps : int
+            How many errors later the half width is judged that is stated after an error.
+        """
+        after, half_widths = self.copy(), stated.tolist()
+        for k, error in enumerate(errors.tolist()):
+            if not isnan(error):
+                after.learn(error, half_widths[k])
+            half_widths.append(after.half_width())
+        return after, np.array(half_widths[steps:])
 
     def learn(self, error: float, half_width: float) -> None:
         """Add an absolute error, and the half width stated for it; NaN if there was none."""
@@ -46,6 +70,6 @@ class AdaptiveInterval:
         if n < self.MIN_ERRORS:
             return nan
         rank = ceil((n + 1) * (1 - self._level))
-        if rank > n:  # a larger error than any in the window
-            return 2 * self._sorted[-1]
+        if rank > n:  # a larger error than any in the window, the more the more were missed
+            return max(1.0, 1 - self.BEYOND * self._level) * self._sorted[-1]
         return self._sorted[max(rank, 1) - 1]

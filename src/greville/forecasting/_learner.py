@@ -1,4 +1,4 @@
-"""A model that learns every row as soon as its target is known, and no sooner."""
+"""A model that learns every row as soon as its targets are known, and no sooner."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MIN_BLOCK = 32
 
 
 class Learner:
-    """An online model of the change from one sample to the one `horizon` later.
+    """An online model of the changes from one sample to each of the next ones: its outputs.
 
-    With a horizon of one, many rows are learned in blocks, three times as fast. A prediction is
-    then rounded relative to the largest numbers in its block, which may be later ones, its own
-    target among them; it depends on them in no other way. Learned one by one, not even the last
-    bit of a prediction depends on later rows.
+    A row is learned when the last of its targets has come. With one step, many rows are learned in
+    blocks, three times as fast. A prediction is then rounded relative to the largest numbers in its
+    block, which may be later ones, its own target among them; it depends on them in no other way.
+    Learned one by one, not even the last bit of a prediction depends on later rows.
     """
 
-    def __init__(self, model: Any, horizon: int) -> None:
+    def __init__(self, model: Any, n_steps: int) -> None:
         self.model = model
         self.started = False
-        self._in_blocks = horizon == 1
+        self._n_steps = n_steps
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while it learns."""
@@ -35,28 +35,50 @@ class Learner:
     def learn_and_predict(self, rows: Array, targets: Array, queries: Array) -> Array:
         """For each k: learn rows[k] with targets[k], then predict for queries[k].
 
-        A row or target that is not finite is not learned, and a query that is not finite is
-        answered by NaN. Before any row is learned, the predicted change is zero.
+        A row that is not finite or has no target is not learned, and a query that is not finite is
+        answered by NaN. Before any row is learned, the predicted changes are zero.
+
+        Parameters
+        ----------
+        rows, queries : ndarray of shape (n, n_features)
+        targets : ndarray of shape (n, n_steps)
+            Where one of several is missing, what the model predicts is taken in its place: the row
+            then leaves the weights of this output as they are.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n, n_steps)
         """
-        known = np.isfinite(targets) & np.isfinite(rows[:, 0])
+        known = np.isfinite(targets).any(axis=1) & np.isfinite(rows[:, 0])
         valid = np.isfinite(queries[:, 0])
-        predictions = np.where(valid, 0.0, np.nan)
+        predictions = np.where(valid[:, None], np.zeros(targets.shape), np.nan)
         ends = np.flatnonzero(known[1:] != known[:-1]) + 1
         # The first row is learned alone: from a first block a model would take its units, and so
         # let predictions depend on later rows.
         first = np.flatnonzero(known)[: 0 if self.started else 1] + 1
         for start, stop in pairwise(sorted({0, *ends.tolist(), *first.tolist(), len(known)})):
-            if self._in_blocks and self.started and known[start] and stop - start >= _MIN_BLOCK:
-                # With a horizon of one, queries[k] is rows[k + 1].
-                predicted = self.model.prequential(rows[start:stop], targets[start:stop])
-                predictions[start : stop - 1] = predicted[1:]
+            in_block = self._n_steps == 1 and stop - start >= _MIN_BLOCK
+            if in_block and self.started and known[start]:
+                # With one step, queries[k] is rows[k + 1].
+                predicted = self.model.prequential(rows[start:stop], targets[start:stop, 0])
+                predictions[start : stop - 1, 0] = predicted[1:]
                 if valid[stop - 1]:
                     predictions[stop - 1] = self.model.predict_one(queries[stop - 1])
                 continue
             for k in range(start, stop):
                 if known[k]:
-                    self.model.learn_one(rows[k], float(targets[k]))
-                    self.started = True
+                    self._learn(rows[k], targets[k])
                 if self.started and valid[k]:
                     predictions[k] = self.model.predict_one(queries[k])
         return predictions
+
+    def _learn(self, row: Array, targets: Array) -> None:
+        if self._n_steps == 1:
+            self.model.learn_one(row, float(targets[0]))
+        else:
+            missing = np.isnan(targets)
+            if missing.any():
+                expected = self.model.predict_one(row) if self.started else 0.0
+                targets = np.where(missing, expected, targets)
+            self.model.learn_one(row, targets)
+        self.started = True

@@ -10,16 +10,34 @@ from typing import Any
 import numpy as np
 
 from ..linalg import Array
+from ._verdict import verdict
 
 # Samples that are left out of the summary, after as many predictions as there are lags.
 _BURN_IN = 20
 
-RESULT_COLUMNS = ("index", "target", "prediction", "lower", "upper", "persistence", "linear")
+RESULT_COLUMNS = (
+    "index",
+    "step",
+    "target",
+    "prediction",
+    "lower",
+    "upper",
+    "persistence",
+    "linear",
+)
+
+
+def first_that_counts(lags: int, horizon: int) -> int:
+    """The first sample whose error counts, counted from 0; those before are for learning."""
+    return 2 * lags - 1 + horizon + _BURN_IN
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Predictions of a series, each made `horizon` samples before its target.
+    """Predictions of a series, each made `step` samples before its target.
+
+    For a sample that has come this is the `horizon`; those to come are 1, 2, ... `horizon` steps
+    after the last one.
 
     Attributes
     ----------
@@ -28,16 +46,19 @@ class Forecast:
     target : ndarray
         Its value; NaN where it is missing or still to come.
     prediction : ndarray
-        NaN where one of the lags or inputs is missing.
+        NaN before as many samples as lags have come.
     lower, upper : ndarray
         The interval; NaN until 20 errors are known.
     persistence : ndarray
-        The sample `horizon` before: the prediction that nothing changes.
+        The last known sample at the time of the prediction: that nothing changes.
     linear : ndarray
         The prediction of a linear model of the same lags and inputs, learned in the same way.
     lags, horizon : int
+        How many of the latest samples were predicted from, and how many steps ahead.
     interval : float
         The part of the targets that the interval should hold.
+    step : ndarray of int
+        How many samples before its target each prediction was made.
     """
 
     index: Array
@@ -50,9 +71,19 @@ class Forecast:
     lags: int
     horizon: int
     interval: float
+    step: Array = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.step is None:
+            object.__setattr__(self, "step", np.full(len(self.index), self.horizon))
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def __getitem__(self, rows: slice) -> Forecast:
+        """Some of the rows."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in RESULT_COLUMNS}
+        return replace(self, **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Forecast]) -> Forecast:
@@ -65,7 +96,7 @@ class Forecast:
     @property
     def burn_in(self) -> int:
         """The first sample that counts in the summary; those before are for learning."""
-        return 2 * self.lags - 1 + self.horizon + _BURN_IN
+        return first_that_counts(self.lags, self.horizon)
 
     def summary(self) -> dict[str, Any]:
         """The errors of the predictions, next to those of simpler ones.
@@ -77,15 +108,15 @@ class Forecast:
             predictions; ``rms`` and ``mean_absolute`` errors of "greville", "persistence" and
             "linear"; ``ratio``, the rms error next to that of "persistence" and "linear";
             ``interval`` and ``coverage``, the part of the targets it should hold and did; and
-            ``verdict``, a sentence.
+            ``verdict``, what the mean absolute errors mean, in words.
 
         Examples
         --------
         >>> import numpy as np
         >>> from greville.forecasting import forecast
         >>> series = np.cumsum(np.random.default_rng(0).normal(size=500))  # a random walk
-        >>> forecast(series).summary()["verdict"].split(":")[0]
-        'No better than the simpler'
+        >>> print(forecast(series).summary()["verdict"])  # doctest: +ELLIPSIS
+        The mean absolute error is as large as that of persistence and ...
         """
         predictions = {
             "greville": self.prediction,
@@ -100,17 +131,18 @@ class Forecast:
         rms = largest * np.sqrt(_mean((errors / largest) ** 2))
         by_name = dict(zip(predictions, rms.tolist(), strict=True))
         ratio = {name: _ratio(rms[0], by_name[name]) for name in ("persistence", "linear")}
+        absolute = dict(zip(predictions, _mean(np.abs(errors)).tolist(), strict=True))
         stated = counts & np.isfinite(self.lower)
         inside = (self.lower <= self.target) & (self.target <= self.upper)
         return {
             "n": n,
             "burn_in": self.burn_in,
             "rms": by_name,
-            "mean_absolute": dict(zip(predictions, _mean(np.abs(errors)).tolist(), strict=True)),
+            "mean_absolute": absolute,
             "ratio": ratio,
             "interval": self.interval,
             "coverage": float(_mean(inside[stated])),
-            "verdict": _verdict(n, self.burn_in, by_name, ratio),
+            "verdict": verdict(absolute, n, self.burn_in),
         }
 
     def plot(self, path: str | Path | None = None, name: str = "series") -> Any:
@@ -144,18 +176,3 @@ def _ratio(error: float, other: float) -> float:
     if other > 0 or np.isnan(other):
         return float(error / other)
     return 1.0 if error == 0 else float("inf")
-
-
-def _verdict(n: int, burn_in: int, rms: dict[str, float], ratio: dict[str, float]) -> str:
-    if n == 0:
-        return f"Too short to say: no sample from number {burn_in} on has all predictions."
-    if max(rms.values()) == 0:
-        return "Nothing to predict: the series does not change."
-    worst = max(ratio.values())
-    verdict = (
-        "Worth it" if worst < 0.98 else "No better than the simpler" if worst < 1.02 else "Worse"
-    )
-    return (
-        f"{verdict}: greville's error is {ratio['persistence']:.2g} of persistence's and "
-        f"{ratio['linear']:.2g} of a linear predictor's."
-    )
