@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ._check import check
 from ._forecast import forecast
 from ._models import info, merge, unlearn
 from ._paper import paper
@@ -40,5 +41,5 @@ def greville(
     """Learns from data as it arrives: exact after every sample, in memory that does not grow."""
 
 
-for command in (train, predict, score, forecast, stream, info, merge, unlearn, paper):
+for command in (check, train, predict, score, forecast, stream, info, merge, unlearn, paper):
     app.command()(command)

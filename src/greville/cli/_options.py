@@ -48,6 +48,9 @@ Data = Annotated[
     typer.Argument(help="Files, folders, patterns, or - for standard input.", show_default=False),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file.", show_default=False)]
+TaskOption = Annotated[
+    Task, typer.Option(help="auto: labels are text, true or false, or a few whole numbers.")
+]
 TargetOption = Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")]
 OnErrorOption = Annotated[
     OnError,
@@ -123,25 +126,9 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """What a new model is."""
+class ColumnOptions:
+    """Which columns are used, and how they are written."""
 
-    hidden: Annotated[
-        str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
-    ] = "auto"
-    solver: Annotated[
-        str,
-        typer.Option(
-            help="How to learn: opium and greville are exact, dynamic and sliding forget old rows, "
-            "light is fast and approximate."
-        ),
-    ] = "opium"
-    alpha: Annotated[str | None, typer.Option(help="How fast dynamic forgets: 1.003, or auto.")] = (
-        None
-    )
-    epsilon: Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")] = None
-    window: Annotated[int | None, typer.Option(help="How many rows count, for sliding.")] = None
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0
     features: Annotated[
         list[str] | None, typer.Option(help="Columns to learn from; all others by default.")
     ] = None
@@ -168,15 +155,9 @@ class ModelOptions:
     ] = None
 
     def settings(self, task: str) -> dict[str, Any]:
-        """The same as the parameters of a `TableModel`."""
+        """The same as parameters of a `TableModel`."""
         return {
             "task": str(task),
-            "hidden": units(self.hidden),
-            "solver": self.solver,
-            "alpha": number_or_auto("alpha", self.alpha),
-            "epsilon": number_or_auto("epsilon", self.epsilon),
-            "window": self.window,
-            "seed": self.seed,
             "features": names(self.features) or None,
             "ignore": names(self.ignore),
             "categorical": names(self.categorical),
@@ -184,6 +165,39 @@ class ModelOptions:
             "thousands": self.thousands,
             "na": list(self.na or ()),
             "date_format": self.date_format,
+        }
+
+
+@dataclass(frozen=True)
+class ModelOptions(ColumnOptions):
+    """What a new model is."""
+
+    hidden: Annotated[
+        str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
+    ] = "auto"
+    solver: Annotated[
+        str,
+        typer.Option(
+            help="How to learn: opium and greville are exact, dynamic and sliding forget old rows, "
+            "light is fast and approximate."
+        ),
+    ] = "opium"
+    alpha: Annotated[str | None, typer.Option(help="How fast dynamic forgets: 1.003, or auto.")] = (
+        None
+    )
+    epsilon: Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")] = None
+    window: Annotated[int | None, typer.Option(help="How many rows count, for sliding.")] = None
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0
+
+    def settings(self, task: str) -> dict[str, Any]:
+        return {
+            **super().settings(task),
+            "hidden": units(self.hidden),
+            "solver": self.solver,
+            "alpha": number_or_auto("alpha", self.alpha),
+            "epsilon": number_or_auto("epsilon", self.epsilon),
+            "window": self.window,
+            "seed": self.seed,
         }
 
 

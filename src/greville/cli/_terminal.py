@@ -60,6 +60,12 @@ def part_of(n: int, total: int, what: str) -> str:
     return f"{n:,} of {counted(total, what)}"
 
 
+def say_findings(findings: Any) -> None:
+    """Say what was found out about a table."""
+    for finding in findings:
+        say(("Warning: " if finding.warning else "") + finding.message)
+
+
 def say_skipped(troubles: Any) -> None:
     """Say how many rows were skipped, and why the first of them were."""
     if troubles.count:

@@ -24,12 +24,13 @@ from ._options import (
     ReadingOptions,
     TargetOption,
     Task,
+    TaskOption,
     check_left_out,
     expand_options,
 )
 from ._progress import rows_bar
 from ._signals import EXIT_STOPPED, stopping_on
-from ._terminal import counted, part_of, say, say_skipped, show_json
+from ._terminal import counted, part_of, say, say_findings, say_skipped, show_json
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
@@ -46,9 +47,7 @@ def train(
         Path | None,
         typer.Option("--output", "-o", help="The model file (model.greville, or the resumed one)."),
     ] = None,
-    task: Annotated[
-        Task, typer.Option(help="auto: labels are text, true or false, or a few whole numbers.")
-    ] = Task.auto,
+    task: TaskOption = Task.auto,
     options: ModelOptions,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with this model, as if all had been one run.")
@@ -128,6 +127,12 @@ class _Run:
     rows: int = 0
     saved: int = 0
 
+    said: tuple[Any, ...] = ()
+
+    def findings(self) -> tuple[Any, ...]:
+        """What readers and columns have to say."""
+        return tuple(dict.fromkeys([*self.said, *self.model.schema.findings]))
+
     def save_checkpoint(self) -> None:
         """Save what was learned since the last time, if anything was."""
         from ..persistence import save
@@ -206,6 +211,8 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
                         compact(learned)  # as a checkpoint does: it changes no bit then
                     run.model, run.troubles = learned, met
                     run.rows += sum(map(len, chunk))
+                    new = [f for batch in chunk for f in batch.findings if f not in run.said]
+                    run.said = (*run.said, *dict.fromkeys(new))
                     advance(chunk[-1], run.rows)
                     if run.rows - run.saved >= every:
                         run.save_checkpoint()
@@ -363,6 +370,7 @@ def _report(
         "seconds": round(seconds, 3),
         "rows_per_second": round(rows / seconds) if seconds > 0 else None,
         "score": scores,
+        "findings": [finding.as_dict() for finding in run.findings()],
     }
     if as_json:
         show_json(summary)
@@ -372,9 +380,7 @@ def _report(
     if model.n_without_target:
         total = model.n_rows + model.n_without_target
         say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")
-    for column in model.schema.columns:
-        if not column.inputs:
-            say(f"Column {column.name!r} is {column.description()}.")
+    say_findings(run.findings())
     what = (
         f"{len(model.classes):,} classes of {model.target!r}"
         if model.classes

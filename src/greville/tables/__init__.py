@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .metrics import ClassificationScore as ClassificationScore
     from .metrics import RegressionScore as RegressionScore
     from .model import TableModel as TableModel
+    from .overview import Overview as Overview
+    from .overview import look_at as look_at
     from .readers.reading import Stopped as Stopped
     from .readers.reading import find_sources as find_sources
     from .readers.reading import read as read
@@ -48,6 +50,7 @@ _EXPORTS = {
     "readers.reading": ("Stopped", "find_sources", "read"),
     "readers.registry": ("TableFormat", "register"),
     "readers.source": ("Content", "ReadRequest", "Reading"),
+    "overview": ("Overview", "look_at"),
     "schema": ("numbers",),
     "stream": ("Stream",),
     "writers": ("written",),

@@ -83,6 +83,9 @@ class Number(Column):
             return (value, 0.0) if self.missing else (value,)
         return None
 
+    def ordered(self, values: Values) -> tuple[Floats, bool] | None:
+        return values.numbers_as(self.numerals)[0], False
+
     def description(self) -> str:
         parts = ["number"]
         if self.numerals.description():
@@ -215,6 +218,9 @@ class Time(Column):
             angle = (2 * math.pi / period) * (days % period)
             out[:, 2 * i + 1], out[:, 2 * i + 2] = np.sin(angle), np.cos(angle)
         return wrong
+
+    def ordered(self, values: Values) -> tuple[Floats, bool] | None:
+        return (values.days_as(self.format)[0], True) if dates.has_date(self.format) else None
 
     def description(self) -> str:
         what = f"date{' and time' * self.clock}" if dates.has_date(self.format) else "time of day"

@@ -69,6 +69,13 @@ class Target:
             _check_labels(values.text.drop_null(), written)
         return cls(name, CLASSIFICATION, "text")
 
+    def description(self) -> str:
+        """What would be learned, in words."""
+        if self.task == REGRESSION:
+            return "a number, to be predicted (regression)"
+        kind = {"integer": "whole numbers", "flag": "true and false"}.get(self.kind, "text")
+        return f"labels, {kind}, to be told apart (classification)"
+
     def findings(self, written: Written) -> list[Finding]:
         """Of all that is said of the column, what matters for a target."""
         kinds: tuple[str, ...] = ("odd values", "large numbers", "code")
