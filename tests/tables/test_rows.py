@@ -27,6 +27,10 @@ FIRST = {
     "codes": [1, 2, 3, 4, 5] * 20,
     "time": [(START + timedelta(hours=7 * i)).isoformat() for i in range(100)],
     "vector": [[i / 10, 1.0, -float(i)] for i in range(100)],
+    "words": [f"the {i} {'red' if i % 2 else 'blue'} birds of {i * i}" for i in range(100)],
+    "comma": [f"{i},5" for i in range(100)],
+    "far": [1e12 if i == 7 else i / 10 for i in range(100)],
+    "gap": [-999.0 if i % 9 == 0 else i / 10 for i in range(100)],
 }
 VALUES = {
     "number": st.one_of(
@@ -46,6 +50,10 @@ VALUES = {
         st.none(), st.lists(st.floats(), min_size=2, max_size=4), st.just([1, 2, 3]),
         st.just([1.0, None, 2.0]), st.just("1 2 3"),
     ),
+    "words": st.one_of(st.none(), st.sampled_from(["red birds", "", "of the sea", 3.0])),
+    "comma": st.one_of(st.none(), st.sampled_from(["1,5", "2", "-0,25", "1.5", 2.5, 7, "x"])),
+    "far": st.one_of(st.none(), st.sampled_from([1.0, 2, -1e15, 1e12, "3.5", math.inf])),
+    "gap": st.one_of(st.none(), st.sampled_from([-999.0, -999, "-999", 1.5, 2, "x"])),
 }  # fmt: skip
 
 
