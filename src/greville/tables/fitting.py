@@ -33,8 +33,7 @@ def fit_columns(
     categorical : sequence of str
         Columns that are text, whatever they look like.
     features : sequence of str
-        Columns that were asked for: of these, none is left out for being an index, an id or
-        constant.
+        Columns that were asked for: of these, none is left out that has values.
     asked : Asked, optional
         What the user says about how values are written.
     """
