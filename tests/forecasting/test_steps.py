@@ -79,6 +79,15 @@ def test_a_year_of_months(horizon):
     assert np.abs(ahead / truth - 1).max() < 0.2
 
 
+def test_more_steps_than_seasons_that_have_come():
+    y = np.tile([5.0, 6, 7, 7, 8, 2, 1], 7)
+    model = Forecaster(horizon=60)
+    model.update(y)
+    rows = model.future()
+    assert model.season_ == 7
+    assert np.isfinite(rows.prediction).all()
+
+
 def test_lags_that_are_given_stay():
     model = Forecaster(10)
     model.update(airline())

@@ -126,15 +126,10 @@ class FeatureBuilder:
         if self._season is None:
             return np.repeat(persistence[:, None, None], self._n_steps, axis=1)
         before, target = self._season
+        persistence = np.repeat(persistence[:, None], self._n_steps, axis=1)
         then, target_then = series[times[:, None] - before], series[times[:, None] - target]
-        return np.stack(
-            [
-                np.broadcast_to(persistence[:, None], then.shape),
-                target_then - now[:, None],
-                target_then - then,
-            ],
-            axis=2,
-        )
+        rules = np.stack([persistence, target_then - now[:, None], target_then - then], axis=2)
+        return np.where(np.isnan(rules), persistence[:, :, None], rules)  # not yet a season ago
 
     def _in_units(self, columns: Array) -> Array:
         origin, unit = self._origin.copy(), self.unit.copy()
