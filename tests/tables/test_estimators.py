@@ -160,6 +160,17 @@ def test_files_are_read_by_a_process_that_has_imported_nothing(tmp_path):
         assert done.stdout == want
 
 
+def test_how_values_are_written(tmp_path):
+    days = [f"0{i % 9 + 1}/05/2020" for i in range(60)]
+    rows = {"x": [f"{i},{i % 7}" for i in range(60)], "day": days}
+    y = [i + i % 7 / 10 for i in range(60)]
+    model = TableRegressor(decimal=",", date_format="%d/%m/%Y", na=["0,0"]).fit(rows, y)
+    assert [column.kind for column in model.model_.schema.used] == ["number", "time"]
+    assert model.predict_one({"x": "12,5", "day": "06/05/2020"}) == pytest.approx(12.5, abs=0.5)
+    greville.save(model, tmp_path / "m")
+    assert greville.load(tmp_path / "m").get_params() == model.get_params()
+
+
 def test_what_is_wrong_is_said(frame, few_first):
     X, y = frame
     model = TableRegressor().fit(X, y)

@@ -36,6 +36,10 @@ class TableEstimator(BaseEstimator):
         features: Sequence[str] | None = None,
         ignore: Sequence[str] = (),
         categorical: Sequence[str] = (),
+        decimal: str | None = None,
+        thousands: str | None = None,
+        na: Sequence[str] = (),
+        date_format: str | None = None,
     ) -> None:
         self.hidden = hidden
         self.solver = solver
@@ -46,6 +50,10 @@ class TableEstimator(BaseEstimator):
         self.features = features
         self.ignore = ignore
         self.categorical = categorical
+        self.decimal = decimal
+        self.thousands = thousands
+        self.na = na
+        self.date_format = date_format
 
     # Learning
 
@@ -110,7 +118,7 @@ class TableEstimator(BaseEstimator):
         target = "y"
         while target in names:
             target += "_"
-        settings |= {name: settings[name] or () for name in ("ignore", "categorical")}
+        settings |= {name: settings[name] or () for name in ("ignore", "categorical", "na")}
         return TableModel(target, task=self._task, seed=seed, **settings)
 
     def _targets(

@@ -47,6 +47,10 @@ _PARAMETERS = {
     "features": _NAMES,
     "ignore": _NAMES,
     "categorical": _NAMES,
+    "decimal": nothing | text,
+    "thousands": nothing | text,
+    "na": _NAMES,
+    "date_format": nothing | text,
 }
 
 
@@ -98,6 +102,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
         The columns to learn from; all by default.
     ignore, categorical : list of str
         Columns not to use, and columns of numbers that are names.
+    decimal, thousands, na, date_format
+        How numbers, gaps and dates are written, where that is not found by itself; see
+        `greville.tables.TableModel`.
 
     Attributes
     ----------
@@ -209,6 +216,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         The columns to learn from; all by default.
     ignore, categorical : list of str
         Columns not to use, and columns of numbers that are names.
+    decimal, thousands, na, date_format
+        How numbers, gaps and dates are written, where that is not found by itself; see
+        `greville.tables.TableModel`.
 
     Attributes
     ----------
