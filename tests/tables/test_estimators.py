@@ -188,3 +188,13 @@ def test_what_is_wrong_is_said(frame, few_first):
         model.fit(X, y[:5])
     with pytest.raises(ValueError, match="different lengths"):
         model.fit({"a": [1, 2], "b": [1]}, [1, 2])
+
+
+def test_sorted_rows_are_learned_as_mixed_ones():
+    rng = np.random.default_rng(0)
+    n = 9000
+    x, kind = rng.normal(size=n), np.repeat(["a", "b", "c"], n // 3)
+    y = np.where(kind == "c", -2 * x, x) + (kind == "b")
+    frame = pd.DataFrame({"x": x, "kind": kind})
+    model = TableRegressor(hidden=50).fit(frame, y)
+    assert model.score(frame, y) > 0.99

@@ -22,21 +22,25 @@ from ..houses import as_rows, houses
 START = datetime(2020, 1, 1)
 FIRST = {
     "number": [1.5, -2.0, None, 7.0, 3.25] * 20,
+    "extreme": [*(i / 7 for i in range(99)), 1e9],
+    "sentinel": [-999.0 if i % 20 == 3 else i % 17 + 0.5 for i in range(100)],
+    "price": [f"{i},{i % 10}5 €" for i in range(100)],
+    "words": [f"the {'red' if i % 2 else 'blue'} house number {i} by the sea" for i in range(100)],
     "flag": [True, False, None, True, False] * 20,
     "text": ["a", "b", None, "c", "d"] * 20,
     "codes": [1, 2, 3, 4, 5] * 20,
     "time": [(START + timedelta(hours=7 * i)).isoformat() for i in range(100)],
     "vector": [[i / 10, 1.0, -float(i)] for i in range(100)],
-    "words": [f"the {i} {'red' if i % 2 else 'blue'} birds of {i * i}" for i in range(100)],
-    "comma": [f"{i},5" for i in range(100)],
-    "far": [1e12 if i == 7 else i / 10 for i in range(100)],
-    "gap": [-999.0 if i % 9 == 0 else i / 10 for i in range(100)],
 }
 VALUES = {
     "number": st.one_of(
         st.none(), st.floats(), st.integers(-(2**70), 2**70), st.booleans(),
         st.sampled_from(["1.5", " 2 ", "n.n.", "nan", "", "-1e3"]), st.just({"a": 1}),
     ),
+    "extreme": st.one_of(st.none(), st.floats(-1e12, 1e12), st.floats(0, 14)),
+    "sentinel": st.one_of(st.none(), st.floats(-1e3, 1e3), st.sampled_from([-999, -999.0, "-999"])),
+    "price": st.one_of(st.none(), st.floats(0, 99), st.sampled_from(["3,5 €", "3.5", "5 €"])),
+    "words": st.one_of(st.none(), st.sampled_from(["a red house", "the sea, blue", "", 3.5])),
     "flag": st.one_of(st.none(), st.booleans(), st.sampled_from([0, 1, 2, 1.0, "true", "no", ""])),
     "text": st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["a", "b", 1, 2.0, True])),
     "codes": st.one_of(
@@ -50,10 +54,6 @@ VALUES = {
         st.none(), st.lists(st.floats(), min_size=2, max_size=4), st.just([1, 2, 3]),
         st.just([1.0, None, 2.0]), st.just("1 2 3"),
     ),
-    "words": st.one_of(st.none(), st.sampled_from(["red birds", "", "of the sea", 3.0])),
-    "comma": st.one_of(st.none(), st.sampled_from(["1,5", "2", "-0,25", "1.5", 2.5, 7, "x"])),
-    "far": st.one_of(st.none(), st.sampled_from([1.0, 2, -1e15, 1e12, "3.5", math.inf])),
-    "gap": st.one_of(st.none(), st.sampled_from([-999.0, -999, "-999", 1.5, 2, "x"])),
 }  # fmt: skip
 
 
@@ -65,6 +65,24 @@ def schema():
 
 def test_the_columns_are_of_all_kinds(schema):
     assert {column.kind for column in schema.used} == KINDS.keys() - {"ignored"}
+    columns = {column.name: column for column in schema.used}
+    assert columns["extreme"].limits
+    assert columns["sentinel"].numerals.gaps == (-999.0,)
+    assert not columns["price"].numerals.is_plain
+
+
+def test_values_that_stand_for_a_gap(few_first):
+    rows = [{"x": [float(i), -1.0][i % 5 == 0], "k": "ab?"[i % 3], "y": 2.0 * i} for i in range(90)]
+    model = TableModel("y", na=["-1", "?"])
+    for row in rows:
+        model.learn_one(row)
+    for row in rows[:6]:
+        want = model.predict(pa.Table.from_pylist([row]))[0]
+        assert model.predict_one(row) == pytest.approx(want)
+    gaps = {"x": None, "k": None}
+    assert model.predict_one({"x": -1.0, "k": "?"}) == model.predict_one(gaps)
+    model.learn_one({**rows[1], "y": -1.0})
+    assert model.n_without_target == 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -169,3 +187,19 @@ def test_late_targets_of_rows_in_the_same_burst():
     assert [a.get("learned", False) for a in answers] == [False] * 5 + [True] * 5
     assert stream.settled().n_rows == 5
     assert json.dumps(answers)
+
+
+def test_values_that_come_late_one_by_one(few_first):
+    """As with tables: they are learned from their first row on, and unknown ones are a mean."""
+    rows = [{"x": i / 50, "k": "ab"[i % 2], "y": i / 50 + (i % 2)} for i in range(80)]
+    rows += [{"x": i / 50, "k": "cab"[i % 3], "y": i / 50 + 9 * (i % 3 == 0)} for i in range(40)]
+    single, whole = (TableModel("y", task="regression") for _ in range(2))
+    for row in rows:
+        single.learn_one(row)
+    whole.learn(pa.Table.from_pylist(rows))
+    asked = [{"x": 0.5, "k": k} for k in ("a", "c", "never", None, "")] + [{"x": 0.5}]
+    want = [whole.predict(pa.Table.from_pylist([{"k": None, **row}]))[0] for row in asked]
+    np.testing.assert_allclose([single.predict_one(row) for row in asked], want, rtol=1e-6)
+    many = asked * 3
+    np.testing.assert_allclose(single.answers_to_rows(many).prediction, want * 3, rtol=1e-6)
+    assert single.answers_to_rows(many).unlearned["k"].count("never") == 3

@@ -30,6 +30,7 @@ from ._terminal import (
     printable_lines,
     say,
     say_examples,
+    say_findings,
     say_skipped,
     show_json,
     table,
@@ -68,7 +69,7 @@ def predict(
 
         cat new.jsonl | greville predict model.greville - --proba -o out.jsonl
     """
-    from ..tables import find_sources, read, written
+    from ..tables import UnlearnedValues, find_sources, read, written
 
     how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
@@ -78,11 +79,13 @@ def predict(
     sources = find_sources(data)
     check_apart(output, sources)
     with ignoring_closed_output(), rows_bar(quiet, "predicting", sources) as advance:
-        rows = left_out = 0
+        rows, left_out, unlearned = 0, 0, UnlearnedValues()
         batches = read(sources, how, troubles)
         with closing(batches), written(output, printable_lines) as writer:
             for batch in batches:
-                writer.write(_with_predictions(known, batch, troubles, name, std, proba))
+                answers = known.answers(batch, std=std, proba=proba)
+                unlearned.add(answers)
+                writer.write(_with_predictions(known, batch, answers, troubles, name))
                 rows += len(batch)
                 left_out += len(batch.skipped)
                 advance(batch, rows)
@@ -92,26 +95,24 @@ def predict(
             say_examples(
                 f"{part_of(troubles.count, read_rows, 'row')} without a prediction", troubles
             )
+        say_findings(unlearned.findings())
         if output is not None:
             predicted = rows + left_out - troubles.count
             say(f"{counted(predicted, 'row')} with a prediction: see {output}.")
 
 
-def _with_predictions(
-    model: Any, batch: Any, troubles: Any, name: str, std: bool, proba: bool
-) -> Any:
+def _with_predictions(model: Any, batch: Any, answers: Any, troubles: Any, name: str) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    answers = model.answers(batch, std=std, proba=proba)
     troubles.count_skipped(batch)
     troubles.meet_rows(batch, answers.wrong)
     unusable = np.zeros(len(batch), bool)
     unusable[list(answers.wrong)] = True
     new = {name: answers.prediction}
-    if std:
+    if answers.std is not None:
         new["std"] = answers.std
-    if proba:
+    if answers.proba is not None:
         new |= {f"p({label})": answers.proba[:, i] for i, label in enumerate(model.classes)}
     table = batch.table
     for column, values in new.items():
@@ -154,7 +155,14 @@ def score(
 
         greville score model.greville stream.csv --prequential --json
     """
-    from ..tables import ClassificationScore, RegressionScore, add_scores, find_sources, read
+    from ..tables import (
+        ClassificationScore,
+        RegressionScore,
+        UnlearnedValues,
+        add_scores,
+        find_sources,
+        read,
+    )
 
     how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
@@ -162,6 +170,7 @@ def score(
     sources = find_sources(data)
     classes = known.task == "classification"
     found: Any = ClassificationScore(known.classes) if classes else RegressionScore()
+    unlearned = UnlearnedValues()
     rows = left_out = 0
     batches = read(sources, how, troubles, None if prequential else known.needed)
     with closing(batches), rows_bar(quiet, "scoring", sources) as advance:
@@ -171,8 +180,9 @@ def score(
                     use = _usable(answers)
                     left_out += len(use) - int(use.sum())
                     found.add(answers.target[use], answers.prediction[use])
+                    unlearned.add(answers)
             else:
-                left_out += add_scores(found, known, batch, troubles)
+                left_out += add_scores(found, known, batch, troubles, unlearned)
             rows += len(batch)
             advance(batch, rows)
     if not found.n:
@@ -183,6 +193,7 @@ def score(
     summary |= {
         "rows_without_target": left_out,
         "rows_skipped": troubles.count,
+        "unlearned_values": unlearned.as_dict(),
         "prequential": prequential,
     }
     if plot is not None:
@@ -198,6 +209,7 @@ def score(
         if left_out:
             what = "a target or a prediction" if prequential else "a target"
             say(f"{part_of(left_out, rows, 'row')} without {what}; they do not count.")
+        say_findings(unlearned.findings())
         if plot is not None:
             say(f"The picture is in {plot}.")
 

@@ -30,7 +30,7 @@ from ._options import (
     one_delimiter,
 )
 from ._signals import Stop, stopping_on
-from ._terminal import counted, printable_lines, say, say_examples
+from ._terminal import counted, printable_lines, say, say_examples, say_findings
 
 # Bytes read at once, and lines answered at once.
 _BYTES_AT_ONCE, _LINES_AT_ONCE = 1 << 18, 4096
@@ -183,6 +183,7 @@ def _answer(
     if not quiet:
         if troubles.count:
             say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
+        say_findings(state.unlearned.findings())
         if state.forgotten:
             were = "was" if state.forgotten == 1 else "were"
             say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -60,12 +61,6 @@ def part_of(n: int, total: int, what: str) -> str:
     return f"{n:,} of {counted(total, what)}"
 
 
-def say_findings(findings: Any) -> None:
-    """Say what was found out about a table."""
-    for finding in findings:
-        say(("Warning: " if finding.warning else "") + finding.message)
-
-
 def say_skipped(troubles: Any) -> None:
     """Say how many rows were skipped, and why the first of them were."""
     if troubles.count:
@@ -78,6 +73,12 @@ def say_examples(message: str, troubles: Any) -> None:
     say(f"{message}, for instance:")
     for reason in troubles.first:
         say(f"  {reason}")
+
+
+def say_findings(findings: Iterable[Any]) -> None:
+    """Say what was found about a table, a line each."""
+    for finding in findings:
+        say(("Warning: " if finding.warning else "") + finding.message)
 
 
 def show_json(tree: Any) -> None:

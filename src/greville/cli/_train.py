@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +51,7 @@ def train(
     task: TaskOption = Task.auto,
     options: ModelOptions,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this model, as if all had been one run.")
+        Path | None, typer.Option(help="Go on with this model and its columns, as in one run.")
     ] = None,
     like: Annotated[
         Path | None,
@@ -76,7 +77,8 @@ def train(
     Reads CSV, TSV, JSON lines, Parquet, Arrow, .npy, .npz, Excel and SQLite; text also compressed
     (.gz, .zst, .bz2, .xz, .zip). What a file is, its first bytes say. Numbers,
     true or false, text, dates and missing values are all used; what each column is, is learned from
-    the first 4096 rows and then kept. Rows without a target are left out.
+    4096 rows of all the files, or the first of a pipe, and then kept. Rows without a target are
+    left out.
 
     Examples:
 
@@ -124,6 +126,7 @@ class _Run:
     fingerprint: str
     holdout: Any
     score: Any
+    is_new: bool = True  # no row was learned, in this run or before it
     rows: int = 0
     saved: int = 0
 
@@ -183,6 +186,7 @@ def _start(
         fingerprint,
         holdout,
         TrainingScore(),
+        is_new=base.path is None,
     )
     if checkpoint is None or not checkpoint.exists():
         return run
@@ -200,6 +204,7 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
     start = time.perf_counter()
     with stopping_on(signal.SIGTERM) as stop, rows_bar(quiet, "training", run.sources) as advance:
         try:
+            _prepare(run, lambda: stop.asked)
             batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)
             with closing(batches):
                 kept = run.holdout.learned(batches)
@@ -228,6 +233,19 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
     seconds = time.perf_counter() - start
     run.finish()
     return seconds
+
+
+def _prepare(run: _Run, stopped: Callable[[], bool]) -> None:
+    """Look at all rows before the first is learned, where they can be read twice."""
+    from ..tables import Troubles, parts_of, read
+
+    if run.is_new and all(source.can_be_read_again for source in run.sources):
+        # What is held out is found by the numbers of rows, which those of parts do not have.
+        parts = run.sources if run.holdout.share else parts_of(run.sources, run.how)
+        troubles = run.troubles if parts == run.sources else Troubles(skip=True)
+        batches = read(parts, run.how, troubles, run.model.needed, stopped)
+        with closing(batches):
+            run.model.prepare(run.holdout.learned(batches))
 
 
 def _check_paths(output: Path, checkpoint: Path | None) -> None:
@@ -276,6 +294,7 @@ def _restore(run: _Run, checkpoint: Path, base: _Base) -> bool:
     extra = file.extra or {}
     if extra.get("run") == run.fingerprint and isinstance(file.model, TableModel):
         run.model, run.rows, run.saved = file.model, int(extra["rows"]), int(extra["rows"])
+        run.is_new = False
         run.troubles.count, run.troubles.first = int(extra["skipped"]), list(extra["reasons"])
         return True
     if extra and run.output.exists():

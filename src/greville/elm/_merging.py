@@ -62,6 +62,8 @@ class Merging:
                 "other: it has learned other units for its inputs or targets than this model; "
                 "bring the data to order one yourself, and pass standardize=False."
             )
+        if mine.hidden.n_inputs != theirs.hidden.n_inputs:
+            raise ValueError("other: it does not have as many inputs as this model.")
         if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
             raise ValueError(
                 "other: its hidden layer is not that of this model; give both the same "

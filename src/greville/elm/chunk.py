@@ -44,6 +44,12 @@ class Chunk(NamedTuple):
     def part(self, rows: slice) -> Chunk:
         return Chunk(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
+    def with_columns(self, n: int, old: Array) -> Chunk:
+        """With n columns, the present ones at the indices `old`, and zeros in the others."""
+        shape = len(old), n
+        places = np.ones(len(old), self.X.dtype), (np.arange(len(old)), old)
+        return self._replace(X=self.X @ sparse.csr_array(places, shape))
+
     def joined(self, more: Chunk) -> Chunk:
         """These rows and then more; sparse if any of them are."""
         blocks = [block for block in (self.X, more.X) if block.shape[0]]

@@ -169,7 +169,8 @@ class FittedELM(NamedTuple):
         warmup = self.warmup.with_rows(rows, rows.n)
         fitted = self._replace(warmup=None if warmup.is_over else warmup)
         if warmup.is_due_after(self.warmup):
-            scaling, targets = measure(rows.part(slice(warmup.n_measured)), self.targets)
+            measured = self.hidden.of_layer(rows.part(slice(warmup.n_measured)))
+            scaling, targets = measure(measured, self.targets)
             if scaling != self.hidden.scaling or targets.scaling != self.targets.scaling:
                 hidden = self.hidden.in_units(scaling)
                 return self.start(hidden, targets, self.template, fitted.warmup), rows
@@ -181,6 +182,22 @@ class FittedELM(NamedTuple):
             return self
         solver = self.solver.with_outputs(targets.n_outputs, targets.outputs_of(self.targets))
         return self._replace(targets=targets, solver=solver)
+
+    def with_direct(self, n: int, old: Array) -> FittedELM:
+        """With more inputs that are units themselves: n, the present ones at the indices `old`.
+
+        The others were zero in all rows so far: nothing has to be learned again.
+        """
+        hidden, warmup = self.hidden.with_direct(n), self.warmup
+        layer = np.arange(hidden.n_inputs - n)
+        units = np.arange(self.solver.shape.n_hidden - self.hidden.n_direct)
+        if warmup is not None:
+            columns = np.concatenate([layer, len(layer) + old])
+            rows = warmup.rows.with_columns(hidden.n_inputs, columns)
+            warmup = warmup.with_rows(rows, rows.n)
+        places = np.concatenate([units, len(units) + old])
+        solver = self.solver.with_units(len(units) + n, places)
+        return self._replace(hidden=hidden, solver=solver, warmup=warmup)
 
     def unlearn(self, chunk: Chunk) -> FittedELM:
         """Without rows that were learned."""

@@ -14,6 +14,7 @@ from ..backend.scipy import DOT
 from ..fields import Kind, count, floating, known, require, require_finite, storable, stored
 from ..layers import takes_checked_rows
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
+from .chunk import Chunk
 from .units import Scaling
 
 # Numbers of sparse rows that are made dense at a time, where they must be.
@@ -28,9 +29,9 @@ LAYER = Kind(
 
 
 def _check_fields(hidden: HiddenMap) -> None:
-    n = getattr(hidden.layer, "n_features_in_", None)
-    require(n == hidden.n_inputs, "the layer has another number of inputs")
-    hidden.scaling.check_length(hidden.n_inputs)
+    n = int(getattr(hidden.layer, "n_features_in_", -1))
+    require(0 < n <= hidden.n_inputs, "the layer has another number of inputs")
+    hidden.scaling.check_length(n)
 
 
 def _try_out(hidden: HiddenMap) -> None:
@@ -64,7 +65,21 @@ class HiddenMap:
         object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def n_units(self) -> int:
-        return int(self._transformed(np.zeros((1, self.n_inputs), self.dtype)).shape[1])
+        zeros = np.zeros((1, self.n_inputs - self.n_direct), self.dtype)
+        return int(self._transformed(zeros).shape[1]) + self.n_direct
+
+    def of_layer(self, chunk: Chunk) -> Chunk:
+        """Rows with those inputs alone that go through the layer."""
+        return chunk._replace(X=chunk.X[:, : self.n_inputs - self.n_direct])
+
+    def with_direct(self, n: int) -> HiddenMap:
+        """With so many inputs, after those of the layer, that are units themselves."""
+        return replace(self, n_inputs=self.n_inputs - self.n_direct + n)
+
+    @property
+    def n_direct(self) -> int:
+        """How many of the last inputs are units themselves, and do not go through the layer."""
+        return self.n_inputs - int(getattr(self.layer, "n_features_in_", self.n_inputs))
 
     def in_units(self, scaling: Scaling) -> HiddenMap:
         """The same layer for inputs in other units."""
@@ -72,10 +87,14 @@ class HiddenMap:
 
     def activations(self, X: Any, weight: Array | None = None) -> Array:
         """H for checked rows; a ValueError if it has numbers that cannot be learned."""
+        inner = X[:, : self.n_inputs - self.n_direct] if self.n_direct else X
         if sparse.issparse(X) and self.scaling.centre is not None:
-            H = self._transformed_around_centre(X)
+            H = self._transformed_around_centre(inner)
         else:
-            H = self._transformed(self.scaling.apply(X, self.dtype))
+            H = self._transformed(self.scaling.apply(inner, self.dtype))
+        if self.n_direct:
+            direct = X[:, inner.shape[1] :]
+            H = np.hstack([H, direct.toarray() if sparse.issparse(direct) else direct])
         H = np.ascontiguousarray(H, dtype=self.dtype)
         try:
             check_magnitude("hidden.transform(X)", H, weight)
@@ -99,6 +118,8 @@ class HiddenMap:
     def activations_one(self, x: Array) -> Array:
         """The activations of one checked row, in an array of their own."""
         dtype, layer = self.dtype, self.layer
+        if self.n_direct:
+            return np.ascontiguousarray(self.activations(x[None])[0])
         row = x if self.scaling.unit is None else self.scaling.apply(x[None], dtype)[0]
         if takes_checked_rows(layer):
             h = np.ascontiguousarray(layer.activations_one(row), dtype=dtype)

@@ -118,6 +118,51 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
             self._publish(self._start(chunk, targets, whole=True).learn_all(chunk))
         return self
 
+    def prepare(self, X: Any, y: Any) -> Self:
+        """Forget everything; take units, hidden layer and classes from these rows; learn none.
+
+        `partial_fit` and the other methods for streams then go on with these.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows like those to come, in any order.
+        y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        with self._columns_restored_on_error():
+            chunk, targets = self._checked(X, y, None, reset=True)
+            self._publish(self._start(chunk, targets, whole=True))
+        return self
+
+    def set_direct_inputs(self, n: int, old: Any) -> Self:
+        """Have n inputs, after those of the hidden layer, that are hidden units themselves.
+
+        Nothing is learned again: a unit that was zero in all rows so far has changed nothing.
+        So a model can get an input for a category that comes up late, and is then exactly the one
+        that had it from the start.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        old : array of int
+            Where among them those are that the model has already, in ascending order. The others
+            were zero in all rows so far.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        fitted = self._current().with_direct(n, np.asarray(old, np.int64))
+        self._publish(fitted)
+        self.n_features_in_ = fitted.hidden.n_inputs
+        return self
+
     @available_if(solver_removes)
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows learned earlier: as if they had never been there, to rounding.

@@ -134,6 +134,10 @@ class Chosen(Value):
         new = replace(self, sums=self.sums.with_outputs(n_outputs, old))
         return self._with_root_of(new, lambda state: state.with_outputs(n_outputs, old))
 
+    def with_units(self, n_hidden: int, old: Array) -> Chosen:
+        """With more hidden units, zero so far, the present ones at the indices `old`."""
+        return replace(self, sums=self.sums.with_units(n_hidden, old))
+
     def _with_root_of(self, new: Chosen, change: Any) -> Chosen:
         """The new value, its root changed likewise if this one's is there."""
         return with_derived(new, root=change(self.root)) if is_derived(self, "root") else new

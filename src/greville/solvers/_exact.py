@@ -118,6 +118,9 @@ class ExactAlgorithm(Algorithm):
     def with_outputs(self, shape: Shape, state: Exact, n_outputs: int, old: Array) -> Exact:
         return state.with_outputs(n_outputs, old)
 
+    def with_units(self, shape: Shape, state: Exact, n_hidden: int, old: Array) -> Exact:
+        return state.with_units(n_hidden, old)
+
     # Sums over rows
 
     def unlearn(self, shape: Shape, state: Exact, rows: Rows, seen: int) -> Exact:

@@ -159,6 +159,9 @@ class ForgettingAlgorithm(Algorithm):
     def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
         return replace(state, exact=state.exact.with_outputs(n_outputs, old))
 
+    def with_units(self, shape: Shape, state: Fading, n_hidden: int, old: Array) -> Fading:
+        return replace(state, exact=state.exact.with_units(n_hidden, old))
+
     # The floor
 
     @property
@@ -375,6 +378,11 @@ class MemoriesAlgorithm(Algorithm):
             for member, member_state in zip(self._members, state.states, strict=True)
         ]
         return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
+
+    def with_units(self, shape: Shape, state: Memories, n_hidden: int, old: Array) -> Memories:
+        members = zip(self._members, state.states, strict=True)
+        states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
+        return Memories(tuple(states), state.mixture)
 
     def weights(self, state: Memories) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)

@@ -162,6 +162,10 @@ class Mean:
         """With more outputs, zero so far, the present ones at the indices `old`."""
         return Mean(self.count, self.row, widened(b, self.target[None, :], n_outputs, old)[0, :])
 
+    def with_units(self, b: Backend, n_hidden: int, old: Array) -> Mean:
+        """With more units, zero so far, the present ones at the indices `old`."""
+        return Mean(self.count, widened(b, self.row[None, :], n_hidden, old)[0, :], self.target)
+
 
 def widened(b: Backend, A: Array, n_outputs: int, old: Array) -> Array:
     """A with more columns: zeros, and the present ones at the indices `old`."""

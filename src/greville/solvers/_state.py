@@ -186,6 +186,24 @@ class State(Value):
             mean = mean.with_outputs(b, n_outputs, old)
         return replace(self, Z=widened(b, self.Z, n_outputs, old), loss=loss, mean=mean)
 
+    def with_units(self, n_hidden: int, old: Array) -> State:
+        """With more hidden units, the present ones at the indices `old`, in the same order.
+
+        A unit that has been zero so far has nothing but the prior in R, and zero in Z.
+        """
+        b, mean, basis, R, Z = self.backend, self.mean, self.basis, self.R, self.Z
+        if mean is not None:
+            mean = mean.with_units(b, n_hidden, old)
+        if basis is not None:
+            basis = widened(b, basis, n_hidden, old)
+        else:
+            wide = np.zeros((n_hidden, n_hidden), self.dtype, order="F")
+            np.fill_diagonal(wide, self.prior)
+            wide[np.ix_(old, old)] = b.to_numpy(R)
+            R, Z = b.asarray(wide), widened(b, Z.T, n_hidden, old).T
+            Z = b.asarray(np.asfortranarray(b.to_numpy(Z)))
+        return replace(self, n_hidden=n_hidden, R=R, Z=Z, basis=basis, mean=mean)
+
     # What follows from it
 
     @derived

@@ -196,6 +196,12 @@ class Fitted:
         shape = replace(self.shape, n_outputs=n_outputs)
         return Fitted(self.algorithm, shape, state, self.n_seen)
 
+    def with_units(self, n_hidden: int, old: Array) -> Fitted:
+        """With more hidden units, zero in all rows so far, the present ones at `old`, ascending."""
+        state = self.algorithm.with_units(self.shape, self.flushed().state, n_hidden, old)
+        shape = replace(self.shape, n_hidden=n_hidden)
+        return Fitted(self.algorithm, shape, state, self.n_seen)
+
     def unlearn(self, rows: Rows) -> Fitted:
         """Without some rows that were learned; a ValueError if they cannot be removed."""
         if rows.n > self.n_seen:

@@ -63,6 +63,9 @@ class LightAlgorithm(Algorithm):
     def with_outputs(self, shape: Shape, state: Array, n_outputs: int, old: Array) -> Array:
         return widened(shape.backend, state, n_outputs, old)
 
+    def with_units(self, shape: Shape, state: Array, n_hidden: int, old: Array) -> Array:
+        return widened(shape.backend, state.T, n_hidden, old).T
+
     def weights(self, state: Array) -> Array:
         return state
 

@@ -114,6 +114,13 @@ class Algorithm(ABC):
         """A state with more outputs, zero in all rows so far, the present ones at `old`."""
         raise NotImplementedError
 
+    def with_units(self, shape: Shape, state: Any, n_hidden: int, old: Array) -> Any:
+        """A state with more hidden units, zero in all rows so far, the present ones at `old`.
+
+        These are in ascending order.
+        """
+        raise NotImplementedError
+
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         """How many rows after `seen` come before anything but rows changes the state."""
         return 1 << 30

@@ -208,6 +208,12 @@ class WindowAlgorithm(Algorithm):
         )
         return replace(state, state=state.state.with_outputs(n_outputs, old), kept=kept)
 
+    def with_units(self, shape: Shape, state: Window, n_hidden: int, old: Array) -> Window:
+        kept = tuple(
+            replace(chunk, H=widened(shape.backend, chunk.H, n_hidden, old)) for chunk in state.kept
+        )
+        return replace(state, state=state.state.with_units(n_hidden, old), kept=kept)
+
     # Reading
 
     def correction(

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from .readers.reading import read as read
     from .readers.registry import TableFormat as TableFormat
     from .readers.registry import register as register
+    from .readers.sample import parts_of as parts_of
     from .readers.source import Content as Content
     from .readers.source import Reading as Reading
     from .readers.source import ReadRequest as ReadRequest
     from .schema import numbers as numbers
     from .stream import Stream as Stream
+    from .unlearned import UnlearnedValues as UnlearnedValues
     from .writers import written as written
 
 # What is used is imported: the command lists the formats without waiting for Arrow.
@@ -49,10 +51,12 @@ _EXPORTS = {
     "model": ("TableModel",),
     "readers.reading": ("Stopped", "find_sources", "read"),
     "readers.registry": ("TableFormat", "register"),
+    "readers.sample": ("parts_of",),
     "readers.source": ("Content", "ReadRequest", "Reading"),
     "overview": ("Overview", "look_at"),
     "schema": ("numbers",),
     "stream": ("Stream",),
+    "unlearned": ("UnlearnedValues",),
     "writers": ("written",),
 }
 _MODULES = {name: module for module, names in _EXPORTS.items() for name in names}

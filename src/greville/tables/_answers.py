@@ -1,13 +1,23 @@
-"""What a model of tables answers."""
+"""Predictions for the rows of a batch, also for values that were never learned."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from ._categories import MOST_ALTERNATIVES, Categories
+from .batch import Batch
+
+# Numbers in the inputs of rows that are predicted in several ways at once.
+_NUMBERS_AT_ONCE = 1 << 22
+
+# Values that were never learned, by column.
+Unlearned = dict[str, list[str]]
 
 NOTHING_LEARNED = "the model has learned nothing yet; give it rows with a target first."
 
@@ -22,4 +32,73 @@ class Answers:
     proba: NDArray[Any] | None = None
     target: NDArray[Any] | None = None
     known: NDArray[np.bool_] | None = None  # rows that have a target
+    unlearned: Unlearned = field(default_factory=dict)
     classes: Sequence[Any] = ()  # those that `proba` has a column for
+
+    def put(self, rows: Any, prediction: Any, std: Any, proba: Any) -> None:
+        """Set those of some rows."""
+        self.prediction[rows] = prediction
+        if self.std is not None:
+            self.std[rows] = std
+        if self.proba is not None:
+            self.proba[rows] = proba
+
+    def count_unlearned(self, unlearned: Unlearned) -> None:
+        for name, values in unlearned.items():
+            self.unlearned.setdefault(name, []).extend(values)
+
+
+def predict_into(
+    answers: Answers,
+    run: slice,
+    estimator: Any,
+    categories: Categories,
+    batch: Batch | None,
+    X: NDArray[Any],
+) -> Unlearned:
+    """Put predictions for some rows into answers, and what goes with them.
+
+    A value that was never learned is predicted as the mean over values that were; such values are
+    returned. `batch` is None where all values were learned.
+    """
+    answers.put(run, *_outputs(estimator, X[None], answers))
+    unlearned = {} if batch is None else categories.unlearned(batch, X)
+    if batch is None or not unlearned:
+        return {}
+    rows = np.flatnonzero(np.any(list(unlearned.values()), axis=0)).tolist()
+    rows = [row for row in rows if run.start + row not in answers.wrong]
+    length = max(1, _NUMBERS_AT_ONCE // (MOST_ALTERNATIVES * X.shape[1]))
+    for start in range(0, len(rows), length):
+        some = np.array(rows[start : start + length])
+        where = {name: mask[some] for name, mask in unlearned.items()}
+        many = categories.alternatives(X[some], where)
+        answers.put(run.start + some, *_outputs(estimator, many, answers))
+    return {
+        name: [batch.value(name, row) for row in rows if mask[row]]
+        for name, mask in unlearned.items()
+    }
+
+
+def _outputs(estimator: Any, many: NDArray[Any], answers: Answers) -> tuple[Any, Any, Any]:
+    """Means over alternatives, of shape (alternatives, rows, inputs): what `answers` asks for.
+
+    Predictions, standard deviations and probabilities.
+    """
+    n = many.shape[0]
+    X = many.reshape(-1, many.shape[2])
+    if is_classifier(estimator):
+        if n == 1 and answers.proba is None:
+            return estimator.predict(X), None, None
+        proba = _mean(estimator.predict_proba(X), n)
+        return estimator.classes_[proba.argmax(axis=1)], None, proba
+    if answers.std is None:
+        return _mean(estimator.predict(X), n), None, None
+    predicted, spread = estimator.predict(X, return_std=True)
+    mean = _mean(predicted, n)
+    variance = _mean(spread**2, n) + _mean((predicted - np.tile(mean, n)) ** 2, n)
+    return mean, spread if n == 1 else np.sqrt(variance), None
+
+
+def _mean(values: NDArray[Any], n: int) -> NDArray[Any]:
+    """The means over n alternatives."""
+    return values if n == 1 else values.reshape(n, -1, *values.shape[1:]).mean(axis=0)

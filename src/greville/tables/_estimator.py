@@ -75,7 +75,10 @@ class TableEstimator(BaseEstimator):
         table, columns = self._table(X, reset=reset)
         targets, labels = self._targets(y, table.num_rows, reset=reset, **options)
         model = self._new_model(table.column_names) if reset else self.model_.twin()
-        model.learn(table.append_column(model.target, column_of(targets)))
+        table = table.append_column(model.target, column_of(targets))
+        if reset:
+            model.prepare(table)
+        model.learn(table)
         if reset:
             model.settle()
         self._publish(model, columns, labels)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..elm import ELMClassifier, ELMRegressor, Warmup
 from ..fields import choice, count, flag, json, known, nothing, require
+from ._categories import Categories
 from ._first import FirstRows
 from ._learner import Learner
 from ._plain import LARGEST
@@ -33,6 +34,9 @@ FIELDS = {
     "n_without_target": count,
 }
 
+# Which values of text columns were learned; files from before this was counted say nothing of it.
+OPTIONAL = {"learned": nothing | json}
+
 
 def to_fields(state: State) -> dict[str, Any]:
     """What a file holds of a state."""
@@ -43,6 +47,7 @@ def to_fields(state: State) -> dict[str, Any]:
         "kept": None if learner is None else learner.target.kind,
         "numerals": None if learner is None else learner.target.numerals.as_dict(),
         "columns": None if learner is None else learner.schema.as_list(),
+        "learned": None if learner is None else learner.categories.as_dict(),
         "findings": [] if learner is None else [f.as_dict() for f in learner.schema.findings],
         "estimator": None if learner is None else learner.estimator,
         "first": state.warmup,
@@ -74,6 +79,10 @@ def from_fields(settings: dict[str, Any], fields: dict[str, Any]) -> State:
     require(isinstance(fields["findings"], list), "the findings are not a list")
     schema = Schema.from_list(columns, [Finding.from_dict(entry) for entry in fields["findings"]])
     learner = Learner(settings, schema, target, n_first)
+    if "learned" in fields:
+        learner.categories = Categories.from_dict(learner.schema, fields["learned"])
+    else:
+        learner.categories = Categories.all_learned(learner.schema)
     learner.estimator = estimator
     learner.n_rows, learner.n_without_target = fields["n_rows"], fields["n_without_target"]
     return State(settings, warmup, fields["stale"], learner)
@@ -89,6 +98,8 @@ def check_state(state: State) -> None:
     require(isinstance(estimator, kind), f"the task {task} is not that of the estimator")
     fits = estimator.n_features_in_ == len(schema.inputs)
     require(fits, "the estimator does not have as many inputs as the columns make")
+    fits = estimator.fitted_.hidden.n_direct == schema.n_late
+    require(fits, "the estimator does not have as many late inputs as the columns make")
     empty = pa.RecordBatch.from_arrays([pa.nulls(1)] * len(schema.used), schema.names)
     X, _ = schema.encode(Batch(empty, "a row of missing values", np.ones(1, np.int64), 1.0))
     # The estimator itself was tried already.

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._answers import NOTHING_LEARNED, Answers
+from ._answers import NOTHING_LEARNED, Answers, predict_into
+from ._categories import Categories
 from ._first import FirstRows
 from ._settings import make_estimator
 from ._single import SingleRows
@@ -65,7 +67,7 @@ class Learner(SingleRows):
         self, settings: dict[str, Any], schema: Schema, target: Target, n_first: int
     ) -> None:
         self.settings = settings
-        self.schema = schema
+        self.categories = Categories(schema)
         self.target = target
         self.n_first = n_first
         self.estimator: Any = None
@@ -90,6 +92,17 @@ class Learner(SingleRows):
         schema = Schema(schema.columns, [*target.findings(written), *schema.findings])
         return cls(settings, schema, target, first.n), batch
 
+    def prepare(self, rows: EncodedRows) -> None:
+        """Measure the units of inputs and targets, if there are rows that can be learned."""
+        use = rows.usable
+        if use.any():
+            self._check_classes(rows.y[use])
+            self._started().prepare(rows.X[use], rows.y[use])
+
+    @property
+    def schema(self) -> Schema:
+        return self.categories.schema
+
     def copy(self) -> Self:
         """One that learns on its own."""
         other = copy(self)
@@ -103,6 +116,7 @@ class Learner(SingleRows):
         other.estimator = copy(self.estimator)
         other.estimator.fitted_ = self.estimator.fitted_.emptied()
         other.n_rows = other.n_without_target = 0
+        other.categories = Categories(self.schema)
         return other
 
     @property
@@ -121,7 +135,9 @@ class Learner(SingleRows):
         self, batches: Sequence[Batch], troubles: Troubles, rows: Sequence[EncodedRows] = ()
     ) -> None:
         """Learn the rows of batches together; `rows` are the same if they are encoded already."""
+        batches = [batch.with_gaps(self.settings["na"]) for batch in batches]
         rows = rows or [self._checked(batch, troubles) for batch in batches]
+        rows = self._with_new_inputs(batches, rows)
         parts = [(r.X, r.y) if (u := r.usable).all() else (r.X[u], r.y[u]) for r in rows]
         X, y = (
             np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
@@ -132,6 +148,7 @@ class Learner(SingleRows):
             with _naming_rows(batches):
                 self._started().partial_fit(X, y)
             self.n_rows += len(X)
+            self.categories = self.categories.with_rows(X)
 
     def record(
         self,
@@ -143,20 +160,32 @@ class Learner(SingleRows):
         proba: bool = False,
     ) -> Answers:
         """Predict every row before it is learned, and learn those that have a target."""
-        rows = rows or self._checked(batch, troubles)
+        batch = batch.with_gaps(self.settings["na"])
+        (rows,) = self._with_new_inputs([batch], [rows or self._checked(batch, troubles)])
         X, y, use = rows.X, rows.y, rows.usable
         answers = Answers(self.no_predictions(len(batch)), rows.wrong, target=y, known=use)
         parts: list[tuple[Any, Answers]] = []
         self.n_without_target += int((~rows.known).sum())
         self._check_classes(y[use])
+        # Rows with a new value are alone: they are predicted as rows without a target are.
+        new = np.flatnonzero(use)[self.categories.first_rows(X[use])]
+        cuts = {0, len(use), *(np.flatnonzero(np.diff(use)) + 1), *new, *(new + 1)}
         with _naming_rows([batch]):
-            runs = np.flatnonzero(np.diff(use)) + 1  # those without a target are only predicted
-            for run in np.split(np.arange(len(use)), runs):
-                if use[run[0]]:
-                    parts.append((run, self._recorded(X[run], y[run], std=std, proba=proba)))
-                    self.n_rows += len(run)
-                elif self.estimator is not None:
-                    parts.append((run, self.predicted(X[run], {}, std=std, proba=proba)))
+            for start, stop in pairwise(sorted(cuts)):
+                run, learns = np.arange(start, stop), use[start]
+                guessed = self.n_rows > 0 and (not learns or start in new)
+                if guessed:
+                    part = batch.part(start, stop)
+                    found = self.predicted(X[run], {}, part, std=std, proba=proba)
+                    parts.append((run, found))
+                    if learns:
+                        found.unlearned = {}
+                if learns:
+                    found = self._recorded(X[run], y[run], std=std, proba=proba)
+                    if not guessed:
+                        parts.append((run, found))
+                    self.n_rows += stop - start
+                    self.categories = self.categories.with_rows(X[run])
         self._collect(parts, answers)
         return answers
 
@@ -174,6 +203,8 @@ class Learner(SingleRows):
         n, classes = len(answers.prediction), self.classes
         for run, part in parts:
             answers.prediction[run] = part.prediction
+            for name, values in part.unlearned.items():
+                answers.unlearned.setdefault(name, []).extend(values)
             if part.std is not None:
                 answers.std = np.full(n, np.nan) if answers.std is None else answers.std
                 answers.std[run] = part.std
@@ -185,22 +216,34 @@ class Learner(SingleRows):
 
     def predict(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predictions for a batch, and what goes with them."""
-        X, wrong = self.schema.encode(batch.with_gaps(self.settings["na"]))
-        return self.predicted(X, wrong, std=std, proba=proba)
+        batch = batch.with_gaps(self.settings["na"])
+        return self.predicted(*self.schema.encode(batch), batch, std=std, proba=proba)
 
     def predicted(
-        self, X: NDArray[Any], wrong: dict[int, str], *, std: bool = False, proba: bool = False
+        self,
+        X: NDArray[Any],
+        wrong: dict[int, str],
+        batch: Batch | None = None,
+        *,
+        std: bool = False,
+        proba: bool = False,
     ) -> Answers:
-        """Predictions for encoded rows."""
+        """Predictions for encoded rows; `batch` has them, unless all their values were learned."""
         if self.estimator is None:
             raise TableError(NOTHING_LEARNED)
         X[list(wrong)] = 0
-        if proba:
-            return self._most_likely(self.estimator.predict_proba(X), wrong)
+        kind = np.float64 if self.target.task == REGRESSION else self.estimator.classes_.dtype
+        answers = Answers(np.empty(len(X), kind), wrong, classes=self.classes if proba else ())
         if std:
-            predicted, spread = self.estimator.predict(X, return_std=True)
-            return Answers(predicted, wrong, std=spread)
-        return Answers(self.estimator.predict(X), wrong)
+            answers.std = np.empty(len(X))
+        if proba:
+            answers.proba = np.empty((len(X), len(self.classes)))
+        if len(X):
+            run = slice(0, len(X))
+            answers.count_unlearned(
+                predict_into(answers, run, self.estimator, self.categories, batch, X)
+            )
+        return answers
 
     def leave_out(self, batch: Batch) -> Answers:
         """Predictions for rows that were learned, each as if it alone had not been."""
@@ -236,14 +279,18 @@ class Learner(SingleRows):
 
     def merge(self, other: Learner) -> None:
         """Learn all that another has learned."""
-        same = self.target == other.target and self.schema.as_list() == other.schema.as_list()
-        if not same or other.estimator is None:
-            raise TableError(
-                "the models have learned different things about their columns",
-                "; start the second from first.forgotten(), then they go together.",
-            )
-        self.estimator.merge(other.estimator)
+        joined = self.categories.joined(other.categories)
+        if joined is None or self.target != other.target or other.estimator is None:
+            raise _different_columns()
+        theirs, grew = other.copy(), self.schema.as_list() != other.schema.as_list()
+        self._extend(joined)
+        theirs._extend(joined)
+        try:
+            self.estimator.merge(theirs.estimator)
+        except ValueError as error:
+            raise (_different_columns() if grew else error) from error
         self.n_rows += other.n_rows
+        self.categories |= theirs.categories
 
     def no_predictions(self, n: int) -> NDArray[Any]:
         """What stands for so many predictions where there are none."""
@@ -253,6 +300,33 @@ class Learner(SingleRows):
         rows = self.read(batch)
         troubles.meet_rows(batch, rows.wrong)
         return rows
+
+    def _with_new_inputs(
+        self, batches: Sequence[Batch], rows: Sequence[EncodedRows]
+    ) -> Sequence[EncodedRows]:
+        """The rows of batches, with an input for each value that is new in those to be learned.
+
+        It was zero in all rows so far, which has changed nothing: none has to be learned again.
+        """
+        new: dict[str, list[str]] = {}
+        if self.estimator is None:  # it will be made for the inputs that there are then
+            return rows
+        for batch, each in zip(batches, rows, strict=True):
+            for name, labels in self.categories.new_labels(batch, each.X, each.usable).items():
+                new[name] = list(dict.fromkeys([*new.get(name, ()), *labels]))
+        if not new:
+            return rows
+        self._extend(self.categories.grown(new))
+        return [
+            replace(each, X=self.schema.encode(batch)[0][: len(each.X)])
+            for batch, each in zip(batches, rows, strict=True)
+        ]
+
+    def _extend(self, schema: Schema) -> None:
+        """Take a schema with the same columns, and maybe more late values of them."""
+        self.categories, old = self.categories.in_schema(schema)
+        if self.estimator is not None and len(old) < schema.n_late:
+            self.estimator.set_direct_inputs(schema.n_late, old)
 
     def _started(self) -> Any:
         """The estimator."""
@@ -272,6 +346,13 @@ class Learner(SingleRows):
                     " For numbers pass {task}.",
                     task=REGRESSION,
                 )
+
+
+def _different_columns() -> TableError:
+    return TableError(
+        "the models have learned different things about their columns",
+        "; start the second from first.forgotten(), then they go together.",
+    )
 
 
 @contextmanager

@@ -48,11 +48,14 @@ class RowEncoder:
     def encode_one(self, row: Row) -> tuple[Floats, str | None]:
         """The inputs of a row, and what is wrong with it, if anything is."""
         inputs: list[float] = []
+        late: list[float] = []  # behind those of all columns
         reason = None
         for column in self._columns:
             found, wrong = column.encode_one(row.get(column.name))
-            inputs += found
+            inputs += found[: column.n]
+            late += found[column.n :]
             reason = reason or wrong
+        inputs += late
         if self._names.isdisjoint(row):
             reason = self._no_column
         return np.array(inputs, np.float64), reason
@@ -66,27 +69,28 @@ class RowEncoder:
             pairs = [self.encode_one(row) for row in rows]
             wrong = {i: reason for i, (_, reason) in enumerate(pairs) if reason is not None}
             return np.array([inputs for inputs, _ in pairs]), wrong
-        parts, wrong = [], {}
+        parts, late, wrong = [], [], {}
         for column in self._columns:
             inputs, reasons = column.encode([row.get(column.name) for row in rows])
-            parts.append(inputs)
+            parts.append(inputs[:, : column.n])
+            late.append(inputs[:, column.n :])
             wrong = reasons | wrong
         empty = {i: self._no_column for i, row in enumerate(rows) if self._names.isdisjoint(row)}
-        return np.concatenate(parts, axis=1), wrong | empty
+        return np.concatenate([*parts, *late], axis=1), wrong | empty
 
 
 class _ColumnEncoder:
     """The inputs of single values of a column; those of usual values are remembered."""
 
     def __init__(self, column: Column, na: Sequence[str]) -> None:
-        self.name = column.name
+        self.name, self.n = column.name, len(column.inputs)
         self._na = na
-        self._of_usual = (lambda value: None) if na else column.inputs_of
+        self._of_usual = column.inputs_of
         self._schema = Schema([column])
         self._remembered: dict[Any, tuple[list[float], str | None]] = {}
 
     def encode_one(self, value: Any) -> tuple[Sequence[float], str | None]:
-        usual = self._of_usual(value)
+        usual = None if self._na else self._of_usual(value)
         if usual is not None:
             return usual, None
         kind = type(value)

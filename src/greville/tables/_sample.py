@@ -48,9 +48,7 @@ def _below(
     batch: Batch, numbers: NDArray[np.float64], limit: float
 ) -> tuple[Batch, NDArray[np.float64]]:
     keep = numbers < limit
-    table = batch.table.filter(pa.array(keep))
-    some = replace(batch, table=table, numbers=batch.numbers[keep], skipped=())
-    return some, numbers[keep]
+    return batch.filter(keep), numbers[keep]
 
 
 def _joined(batches: list[Batch]) -> Iterator[Batch]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._answers import NOTHING_LEARNED, Answers
-from ._rows import FEW_ROWS, Row, RowEncoder
-from .batch import TableError
-from .schema import Schema
+from ._categories import Categories
+from ._rows import FEW_ROWS, Row, RowEncoder, one_row_batch
+from .batch import TableError, Troubles
 from .target import CLASSIFICATION, Target
 
 
@@ -20,13 +20,17 @@ class SingleRows:
 
     # What `Learner` has
     settings: dict[str, Any]
-    schema: Schema
     target: Target
     estimator: Any
     n_rows: int
     n_without_target: int
     no_predictions: Any
     predicted: Any
+    predict: Any
+    record: Any
+    learn: Any
+    categories: Categories
+    _collect: Any
     _started: Any
     _check_classes: Any
 
@@ -39,43 +43,54 @@ class SingleRows:
         """Predictions for rows, each as if it were alone."""
         X, wrong = self._encoder.encode(rows)
         if len(rows) > FEW_ROWS or std or proba or wrong or self.estimator is None:
-            return self.predicted(X, wrong, std=std, proba=proba)
-        return Answers(np.array([self.estimator.predict_one(x) for x in X]), {})
+            answers = self.predicted(X, wrong, std=std, proba=proba)
+        else:
+            answers = Answers(np.array([self.estimator.predict_one(x) for x in X]), {})
+        for i in np.flatnonzero(~self.categories.were_learned(X, rows)).tolist():
+            if i not in wrong:
+                found = self.predict(one_row_batch(rows[i]), std=std, proba=proba)
+                self._collect([(np.array([i]), found)], answers)
+        return answers
 
     def predict_one(self, row: Row) -> Any:
         """The prediction for a row."""
         if self.estimator is None:
             raise TableError(NOTHING_LEARNED)
-        return self.estimator.predict_one(self._encoded(row)).item()
+        x = self._encoded(row)
+        if not self.categories.were_learned(x[None], [row])[0]:
+            return self.predict(one_row_batch(row)).prediction[0].item()
+        return self.estimator.predict_one(x).item()
 
     def record_one(self, row: Row) -> Answers:
         """Predict a row, and learn it if it has a target."""
         x, wrong = self._encoder.encode_one(row)
-        y, wrong_target = self.target.read_one(row.get(self.target.name), self.settings["na"])
+        y, wrong_target = self._target_of(row)
         reason = wrong or wrong_target
         if reason is not None:
             return Answers(self.no_predictions(1), {0: reason})
+        if self.estimator is None or not self.categories.were_learned(x[None], [row])[0]:
+            return self.record(one_row_batch(row), Troubles(skip=True))
         predicted = self.no_predictions(1)
-        if self.estimator is not None:
-            predicted[0] = self.estimator.predict_one(x)
-        if y is None:
-            self.n_without_target += 1
-        else:
-            self._learn_encoded(x, y)
+        predicted[0] = self.estimator.predict_one(x)
+        self._learn_encoded(x, y)
         return Answers(predicted, {}, target=np.array([y]), known=np.array([y is not None]))
 
     def learn_one(self, row: Row) -> None:
         """Learn a row, if it has a target."""
         x = self._encoded(row)
-        y, wrong = self.target.read_one(row.get(self.target.name), self.settings["na"])
+        y, wrong = self._target_of(row)
         if wrong is not None:
             raise TableError(f"{wrong}.")
-        if y is None:
-            self.n_without_target += 1
+        if self.estimator is None or not self.categories.were_learned(x[None], [row])[0]:
+            self.learn([one_row_batch(row)], Troubles())
         else:
             self._learn_encoded(x, y)
 
     def _learn_encoded(self, x: NDArray[Any], y: Any) -> None:
+        """Learn a row all of whose values were learned before; None is no target."""
+        if y is None:
+            self.n_without_target += 1
+            return
         if self.target.task == CLASSIFICATION and y not in self._known_labels():
             self._check_classes(np.array([y]))
         try:
@@ -83,6 +98,9 @@ class SingleRows:
         except ValueError as error:
             raise TableError(str(error)) from error
         self.n_rows += 1
+
+    def _target_of(self, row: Row) -> tuple[Any, str | None]:
+        return self.target.read_one(row.get(self.target.name), self.settings["na"])
 
     def _known_labels(self) -> Any:
         """The classes, in which a label is found at once."""
@@ -96,8 +114,8 @@ class SingleRows:
     @property
     def _encoder(self) -> RowEncoder:
         encoder = self._row_encoder
-        if encoder is None or encoder.schema is not self.schema:
-            encoder = self._row_encoder = RowEncoder(self.schema, self.settings["na"])
+        if encoder is None or encoder.schema is not self.categories.schema:
+            encoder = self._row_encoder = RowEncoder(self.categories.schema, self.settings["na"])
         return encoder
 
     def _encoded(self, row: Row) -> NDArray[Any]:

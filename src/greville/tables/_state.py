@@ -12,6 +12,7 @@ from ..persistence import check_fits
 from ._answers import Answers
 from ._first import FirstRows
 from ._learner import EncodedRows, Learner
+from ._sample import sampled
 from ._settings import is_used
 from .batch import Batch, TableError, Troubles, listed
 from .target import check_target
@@ -61,6 +62,23 @@ class State:
             learner.learn(list(left), troubles)
             state = replace(state, learner=learner)
         return state
+
+    def prepared(self, batches: Iterator[Batch]) -> State:
+        """With columns and units as a sample of these rows shows them, and no row learned.
+
+        Before any row only; the same state if there are no more than the first rows.
+        """
+        assert self.warmup is not None
+        state, (sample, n) = self, sampled(batches, self.warmup.length)
+        if n <= self.warmup.length:
+            return self
+        for batch in sample:
+            assert state.warmup is not None
+            self._check_names(batch, state.warmup.rows)
+            state = state._extended(batch)
+        learner, _, rows = state._fit_schema()
+        learner.prepare(rows)
+        return State(self.settings, None, False, learner)
 
     def settled(self, troubles: Troubles) -> State:
         """With all of the first rows learned."""
@@ -154,6 +172,7 @@ class State:
         assert warmup is not None
         for row, reason in sorted(rows.wrong.items()):
             troubles.meet(f"{warmup.rows.where(row)}: {reason}")
+        learner.prepare(rows)
         learner.learn([batch], troubles, [rows])
         if drop and rows.wrong:
             first = warmup.rows.without(list(rows.wrong))

@@ -104,6 +104,11 @@ class Batch:
         text = repr(self.table.column(name)[row].as_py() if known else None)
         return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
+    def value(self, name: str, row: int) -> str:
+        """A value as text; nothing if it is missing."""
+        found = self.table.column(name)[row].as_py() if name in self.table.schema.names else None
+        return "" if found is None else str(found)
+
     def part(self, start: int, stop: int) -> Self:
         """The rows from `start` to before `stop`."""
         rows, numbers = self.table.slice(start, stop - start), self.numbers[start:stop]

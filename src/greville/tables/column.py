@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from ._values import Floats, Mask, Values
@@ -72,8 +72,9 @@ class Column(ABC):
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Self:
         """What `as_dict` gave, less its kind; a ValueError for anything else."""
-        types = {field.name: _FIELD_TYPES[str(field.type)] for field in fields(cls)}
-        if settings.keys() != types.keys():
+        types = {each.name: _FIELD_TYPES[str(each.type)] for each in fields(cls)}
+        needed = {each.name for each in fields(cls) if _has_no_default(each)}
+        if not needed <= settings.keys() <= types.keys():
             raise ValueError(f"{cls.kind}: its settings are not those of such a column.")
         for key in [key for key, type_ in types.items() if type_ is Numerals]:
             settings = {**settings, key: Numerals.from_dict(settings[key])}
@@ -83,3 +84,7 @@ class Column(ABC):
         column = cls(**settings)
         column.check()
         return column
+
+
+def _has_no_default(of: Field[Any]) -> bool:
+    return of.default is MISSING and of.default_factory is MISSING

@@ -13,6 +13,7 @@ from .batch import Batch, TableError, Troubles
 from .metrics import ClassificationScore, RegressionScore
 from .model import TableModel
 from .target import CLASSIFICATION
+from .unlearned import UnlearnedValues
 
 # Rows that are left out, one at a time, to see how good a model is.
 _ROWS_LEFT_OUT = 4096
@@ -121,11 +122,19 @@ def _empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
     return ClassificationScore(model.classes) if classes else RegressionScore()
 
 
-def add_scores(found: Any, model: TableModel, batch: Batch, troubles: Troubles) -> int:
+def add_scores(
+    found: Any,
+    model: TableModel,
+    batch: Batch,
+    troubles: Troubles,
+    unlearned: UnlearnedValues | None = None,
+) -> int:
     """Count the predictions for a batch; how many of its rows have no target."""
     classes = model.task == CLASSIFICATION
     y, there, wrong = model.targets(batch)
     answers = model.answers(batch, proba=classes, std=not classes and model.says_how_sure)
+    if unlearned is not None:
+        unlearned.add(answers)
     wrong = answers.wrong | wrong
     troubles.count_skipped(batch)
     troubles.meet_rows(batch, wrong)

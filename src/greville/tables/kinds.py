@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from .writing import Written
 
 # Values of a text column with an input of their own; the others share one.
 MOST_CATEGORIES = 50
+
+# Labels of late values: "= red" for one, and these for a missing one and for all that are too many.
+_GAP, _OTHER = "is missing", "is another"
 
 # Numbers in one value of a column of lists.
 WIDEST_VECTOR = 100_000
@@ -76,15 +80,18 @@ class Number(Column):
         return _fill_with_gaps(numbers, wrong, self.median, self.missing, out)
 
     def inputs_of(self, value: Any) -> Sequence[float] | None:
-        if self.limits or self.numerals.gaps:
-            return None
+        low, high = self.limits or (-EXACT, EXACT)
         usual = isinstance(value, float) or type(value) is int
-        if usual and -EXACT <= value <= EXACT:
-            return (value, 0.0) if self.missing else (value,)
+        if usual and max(low, -EXACT) <= value <= min(high, EXACT):
+            return None if value in self.numerals.gaps else (value, *self._no_signs)
         return None
 
     def ordered(self, values: Values) -> tuple[Floats, bool] | None:
         return values.numbers_as(self.numerals)[0], False
+
+    @cached_property
+    def _no_signs(self) -> list[float]:
+        return [0.0] * (len(self.inputs) - 1)
 
     def description(self) -> str:
         parts = ["number"]
@@ -132,20 +139,30 @@ class Flag(Column):
 class Text(Column):
     """A one for each known value, and for the others together; zeros where it is missing.
 
-    `numbers` says that the values are numbers, in whatever way they are written.
+    `numbers` says that the values are numbers, in whatever way they are written. A value that was
+    in none of the first rows comes `late`: it is taken for the most `common` one, and has an input
+    of its own, behind those of all columns, that is a hidden unit itself. So it is one more number
+    to learn, how far such rows are from the common ones, and changes nothing in rows without it. A
+    missing value comes late too, if there were no `gaps` in the first rows.
     """
 
     kind, wants = "text", "text"
     values: list[str]
     others: bool
     numbers: bool
+    common: int = 0
+    gaps: bool = True
+    late: list[str] = field(default_factory=list)
 
     @classmethod
     def fit(cls, name: str, values: Values, written: Written) -> Column:
         numbers = written.kind == "number"
-        counts = Counter(_names(values, numbers).drop_null().to_pylist())
+        names = _names(values, numbers)
+        counts = Counter(names.drop_null().to_pylist())
         common = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
-        return cls(name, sorted(common), len(counts) > MOST_CATEGORIES, numbers)
+        known, others = sorted(common), len(counts) > MOST_CATEGORIES
+        gaps = names.null_count > 0
+        return cls(name, known, others, numbers, known.index(common[0]), gaps)
 
     @property
     def inputs(self) -> list[str]:
@@ -164,13 +181,52 @@ class Text(Column):
             out[present & ~known, -1] = 1
         return np.zeros(len(values), bool)
 
+    # Values that came late
+
+    @property
+    def late_inputs(self) -> list[str]:
+        """The names of the inputs of late values, which stand behind those of all columns."""
+        return [f"{self.name} {label}" for label in self.late]
+
+    def fill_late(self, values: Values, out: Floats, late: Floats) -> None:
+        """Write a one for the late value of each row that has one, which is common beside that."""
+        names = _names(values, self.numbers)
+        labels = pc.if_else(names.is_valid(), pc.binary_join_element_wise("=", names, " "), _GAP)
+        places = pc.fill_null(pc.index_in(labels, value_set=pa.array(self.late, TEXT)), -1)
+        places = places.to_numpy(zero_copy_only=False).copy()
+        if _OTHER in self.late:
+            unknown = (places < 0) & ~out.any(axis=1)
+            unknown &= names.is_valid().to_numpy(zero_copy_only=False)
+            places[unknown] = self.late.index(_OTHER)
+        rows = np.flatnonzero(places >= 0)
+        late[:] = 0
+        late[rows, places[rows]] = 1
+        out[rows, self.common] = 1
+
+    def new_labels(self, values: Values, rows: Mask) -> list[str]:
+        """Labels for the values of some rows, all of which have no input: each once, in order."""
+        names = _names(values, self.numbers).filter(pa.array(rows)).unique().to_pylist()
+        gaps = [] if self.gaps else [_GAP]
+        return [label for n in names for label in ([f"= {n}"] if n is not None else gaps)]
+
+    def grown(self, labels: Sequence[str]) -> Text:
+        """With late values too; those that are too many share one label."""
+        late, room = set(self.late), MOST_CATEGORIES - len(self.values)
+        for label in labels:
+            few = label == _GAP or len(late - {_GAP, _OTHER}) < room
+            late.add(label if few else _OTHER)
+        return replace(self, late=sorted(late))
+
     def description(self) -> str:
         shown = ", ".join(self.values[:6]) + (", ..." if len(self.values) > 6 else "")
-        return f"one of {len(self.values)}{' and others' * self.others}: {shown}"
+        late = f", and {len(self.late)} that came late" if self.late else ""
+        return f"one of {len(self.values)}{' and others' * self.others}: {shown}{late}"
 
     def check(self) -> None:
-        if not all(isinstance(value, str) for value in self.values):
+        if not all(isinstance(value, str) for value in [*self.values, *self.late]):
             raise ValueError("values: not all of them are text.")
+        if not 0 <= self.common < len(self.values) or self.late != sorted(set(self.late)):
+            raise ValueError("common, late: not those of such values.")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..fields import compact, stored
 from ._answers import NOTHING_LEARNED, Answers
 from ._dicts import DictRows
-from ._fields import FIELDS, check_state, from_fields, to_fields
+from ._fields import FIELDS, OPTIONAL, check_state, from_fields, to_fields
 from ._learner import Learner
 from ._settings import checked, make_solver
 from ._state import State
@@ -25,6 +25,7 @@ from .target import REGRESSION
 
 @stored(
     parameters=FIELDS,
+    optional=OPTIONAL,
     whole=True,
     to_fields=lambda model: to_fields(model._state),
     from_fields=lambda cls, fields: cls._from_fields(fields),
@@ -34,8 +35,9 @@ from .target import REGRESSION
 class TableModel(DictRows):
     """Learns a column of a table from the others, batch by batch.
 
-    What the columns are (numbers, true or false, text, times) is learned from the first 4096 rows
-    and then frozen. Until so many have come they are kept as they came, and all of them are looked
+    What the columns are (numbers, true or false, text, times) is learned from the first 4096 rows,
+    or from a sample of all (`prepare`), and then frozen; but values of text columns that come later
+    are learned too. Until so many have come they are kept as they came, and all of them are looked
     at and learned when the model is used: how rows are cut into batches, files or runs changes
     nothing.
 
@@ -189,6 +191,24 @@ class TableModel(DictRows):
         return make_solver(self.settings).capabilities.leaves_out
 
     # Learning
+
+    def prepare(self, table: Any) -> Self:
+        """Look at rows that will be learned, before the first is; learn none.
+
+        What the columns are, and in which units they are learned, then comes from 4096 rows taken
+        at random from all of these, always the same ones, and not from the first. If there are no
+        more than that, nothing is done: they will all be looked at.
+
+        Parameters
+        ----------
+        table : a table, a batch, or batches in a list or an iterator
+        """
+        warmup = self._state.warmup
+        if warmup is None or warmup.n or self._state.learner is not None:
+            raise TableError("prepare: the model has rows or columns already; make a new one.")
+        batches = table if isinstance(table, Iterator) else batches_of(table)
+        self._state = self._state.prepared(batches)
+        return self
 
     def learn(self, table: Any, troubles: Troubles | None = None) -> Self:
         """Learn all rows of a table, or of a batch or a list of batches, that have a target.

@@ -13,7 +13,7 @@ from .batch import Batch, TableError, listed
 from .column import Column
 from .findings import Finding
 from .fitting import fit_columns
-from .kinds import KINDS
+from .kinds import KINDS, Text
 from .writing import Asked
 
 
@@ -33,7 +33,10 @@ class Schema:
         self.findings = tuple(findings)
         self.used = [column for column in self.columns if column.inputs]
         self.names = [column.name for column in self.used]
+        self.late = [c for c in self.used if isinstance(c, Text) and c.late]
+        self.n_late = sum(len(column.late) for column in self.late)
         self.inputs = [name for column in self.used for name in column.inputs]
+        self.inputs += [name for column in self.late for name in column.late_inputs]
 
     @classmethod
     def fit(
@@ -76,10 +79,14 @@ class Schema:
         self.check_columns(batch)
         out = np.empty((len(batch), len(self.inputs)))
         wrong: dict[int, str] = {}
-        start = 0
+        start, late = 0, len(self.inputs) - self.n_late
         for column in self.used:
-            stop = start + len(column.inputs)
-            bad = column.fill(_values(batch, column.name), out[:, start:stop])
+            stop, values = start + len(column.inputs), _values(batch, column.name)
+            bad = column.fill(values, out[:, start:stop])
+            if isinstance(column, Text) and column.late:
+                end = late + len(column.late)
+                column.fill_late(values, out[:, start:stop], out[:, late:end])
+                late = end
             for row, reason in _reasons(batch, column.name, column.wanted, bad).items():
                 wrong.setdefault(row, reason)
             start = stop

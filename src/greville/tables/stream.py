@@ -18,6 +18,7 @@ from ._rows import FEW_ROWS
 from .batch import TableError, Troubles, listed, unusable_row
 from .model import TableModel
 from .target import CLASSIFICATION, REGRESSION
+from .unlearned import UnlearnedValues
 
 # Rows that may be without their target. The oldest are forgotten.
 _MOST_WITHOUT_TARGET = 100_000
@@ -69,6 +70,12 @@ class Stream:
         # Rows without a target, and their predictions.
         self.waiting: dict[Any, tuple[Row | _StoredRow, Any]] = {}
         self.forgotten = 0
+        self._unlearned = UnlearnedValues()
+
+    @property
+    def unlearned(self) -> UnlearnedValues:
+        """Values that were not learned yet when a row with them was answered."""
+        return self._unlearned
 
     @property
     def model(self) -> TableModel:
@@ -240,6 +247,7 @@ class Stream:
     def _answers_to(self, rows: list[Row], first: int, found: Sequence[Answers]) -> list[Answer]:
         answers: list[Answer] = []
         for part in found:
+            self._unlearned.add(part)
             for k, value in enumerate(part.prediction.tolist()):
                 i = len(answers)
                 answer = self._head(rows[i], first + i)
@@ -265,6 +273,8 @@ class Stream:
         answers: list[Answer] = []
         live = self._blocks.live.settle(Troubles(skip=True))
         found = None if live.estimator is None else live.answers_to_rows(rows, **wanted)
+        if found is not None:
+            self._unlearned.add(found)
         values = [None] * len(rows) if found is None else found.prediction.tolist()
         for i, (row, value) in enumerate(zip(rows, values, strict=True)):
             answer = self._head(row, first + i)

@@ -109,9 +109,11 @@ class Target:
     def _is_usual(self, value: Any) -> bool:
         """Whether a value is a target as it is."""
         if self.kind == "number":
-            return not self.numerals.gaps and type(value) is float and -LARGEST <= value <= LARGEST
+            usual = type(value) is float and -LARGEST <= value <= LARGEST
+            return usual and value not in self.numerals.gaps
         if self.kind == "integer":
-            return type(value) is int and -EXACT <= value <= EXACT
+            usual = type(value) is int and -EXACT <= value <= EXACT
+            return usual and value not in self.numerals.gaps
         if self.kind == "flag":
             return type(value) is bool
         return type(value) is str and value.isascii() and 0 < len(value) <= _LONGEST_LABEL

@@ -118,6 +118,11 @@ class Source:
         self.name = "standard input" if path is None else str(path)
         self.size = 0 if path is None else path.stat().st_size
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether it is a file, and no pipe."""
+        return self.path is not None and self.path.is_file()
+
     @contextmanager
     def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
         """The bytes, uncompressed, and a function that says how much of the file was read.
