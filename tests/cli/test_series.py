@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -278,3 +279,22 @@ def test_no_file_is_left_by_a_signal(here):
 
     assert children.exit_code(children.fork(work)) == 143
     assert set(os.listdir()) == before
+
+
+def test_numbers_and_dates_as_people_write_them(here):
+    values = [10 + 3 * np.sin(i / 3) for i in range(120)]
+    days = [date(2020, 1, 1) + timedelta(days=i) for i in range(120)]
+    order = np.random.default_rng(0).permutation(120)
+    written = "".join(
+        f"{days[i]:%d.%m.%Y};" + f"{values[i]:.2f}".replace(".", ",") + "\n" for i in order
+    )
+    (here / "eu.csv").write_text("day;load\n" + written)
+    plain = "".join(f"{day},{value:.2f}\n" for day, value in zip(days, values, strict=True))
+    (here / "iso.csv").write_text("day,load\n" + plain)
+    more = ("--column", "load", "--time", "day", "--horizon", "3", "--json")
+    out, _ = run("forecast", "eu.csv", *more)
+    found, want = json.loads(out), json.loads(run("forecast", "iso.csv", *more)[0])
+    for a, b in zip(found["future"], want["future"], strict=True):
+        assert a["prediction"] == pytest.approx(b["prediction"], rel=1e-9)
+    assert any("decimal comma" in note for note in found["notes"])
+    assert any("put in order" in note for note in found["notes"])

@@ -59,9 +59,8 @@ def read_series(
     # Also those that may tell series apart; a pipe cannot be looked at before, so all of them.
     more = [] if wanted.by else _candidates(sources, how, wanted)
     names = None if more is None else [*wanted.numbers, *wanted.others, *more]
-    values, table = _read(sources, how, troubles, wanted, names, quiet)
+    values, table, notes = _read(sources, how, troubles, wanted, names, quiet)
     looked_at = [] if wanted.by else _not_wanted(table, wanted)
-    notes: list[str] = []
     time = wanted.time
     if not wanted.by:
         times = {name: parsed[0] for name in looked_at if (parsed := _times(table, name))}
@@ -100,25 +99,31 @@ def _not_wanted(batch: Any, wanted: Wanted) -> list[str]:
 
 def _kind(batch: Any, name: str) -> str | None:
     """What a column is: time, text, or number if all are whole; None if anything else."""
+    from ..tables import how_written
+
     try:
-        values = batch.values(name)
+        kind = how_written(batch, name).kind
     except ValueError:
         return None
-    if values.kind == "number":
-        numbers = values.numbers[0]
+    if kind == "number":
+        numbers = batch.values(name).numbers[0]
         numbers = numbers[np.isfinite(numbers)]
         return "number" if (numbers == np.round(numbers)).all() else None
-    if values.kind == "text" and _times(batch, name):
+    if kind in ("text", "code") and _times(batch, name):
         return "time"
-    return values.kind if values.kind in ("time", "text") else None
+    return {"time": "time", "text": "text", "code": "text"}.get(kind)
 
 
 def _read(
     sources: Any, how: Any, troubles: Any, wanted: Wanted, names: list[str] | None, quiet: bool
-) -> tuple[Array, Any]:
-    """The series and the other inputs as one array, and the other columns as one batch."""
-    from ..tables import numbers, read
+) -> tuple[Array, Any, list[str]]:
+    """The series and the other inputs as one array, the other columns as one batch, and notes.
 
+    Numbers are read as those of the first rows are written.
+    """
+    from ..tables import how_written, numbers, read
+
+    written: dict[str, Any] = {}
     parts: list[Array] = []
     others: list[Any] = []
     rows = 0
@@ -133,14 +138,17 @@ def _read(
             troubles.count_skipped(batch)
             block = np.empty((len(batch), len(wanted.numbers)))
             for i, name in enumerate(wanted.numbers):
-                block[:, i], wrong = numbers(batch, name)
+                if name not in written:
+                    written[name] = how_written(batch, name)
+                block[:, i], wrong = numbers(batch, name, written[name])
                 troubles.meet_rows(batch, wrong)
             parts.append(block)
             kept = [name for name in known if name not in wanted.numbers]
             others.append(pa.Table.from_batches([batch.table.select(kept)]))
             rows += len(batch)
             advance(batch, rows)
-    return np.concatenate(parts), _as_one_batch(others, rows)
+    notes = [finding.message for each in written.values() for finding in each.findings]
+    return np.concatenate(parts), _as_one_batch(others, rows), notes
 
 
 def _as_one_batch(tables: list[Any], rows: int) -> Any:
@@ -165,10 +173,12 @@ def _as_one_batch(tables: list[Any], rows: int) -> Any:
 
 def _times(batch: Any, name: str) -> tuple[Times, bool] | None:
     """The times in a column, and whether they are dates; None if they are not all times."""
-    values = batch.values(name)
-    if values.kind == "time":
-        numbers, per_one, are_dates = values.days[0], _DAY, True
-    elif values.kind == "number":
+    from ..tables import how_written
+
+    values, written = batch.values(name), how_written(batch, name)
+    if written.kind == "time":
+        numbers, per_one, are_dates = values.days_as(written.dates)[0], _DAY, True
+    elif written.kind == "number":
         numbers, per_one, are_dates = values.numbers[0], MILLION, False
     else:
         months = [month_label(text) for text in values.text.to_pylist()]

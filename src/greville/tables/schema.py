@@ -14,7 +14,9 @@ from .column import Column
 from .findings import Finding
 from .fitting import fit_columns
 from .kinds import KINDS, Text
-from .writing import Asked
+from .numerals import PLAIN
+from .recognition import recognise
+from .writing import Asked, Written
 
 
 class Schema:
@@ -93,10 +95,21 @@ class Schema:
         return out, wrong
 
 
-def numbers(batch: Batch, name: str) -> tuple[Floats, dict[int, str]]:
-    """A column as numbers, nan where one is missing, and what is wrong with rows."""
-    values, wrong = _values(batch, name).numbers
+def numbers(
+    batch: Batch, name: str, written: Written | None = None
+) -> tuple[Floats, dict[int, str]]:
+    """A column as numbers, nan where one is missing, and what is wrong with rows.
+
+    `written` says how they are written, as `how_written` found it.
+    """
+    numerals = PLAIN if written is None else written.numerals
+    values, wrong = _values(batch, name).numbers_as(numerals)
     return values, _reasons(batch, name, "a number", wrong)
+
+
+def how_written(batch: Batch, name: str) -> Written:
+    """What a column is, and how its numbers or dates are written."""
+    return recognise(name, _values(batch, name))
 
 
 def _values(batch: Batch, name: str) -> Values:
