@@ -12,7 +12,7 @@ from ._errors import UserError, reported, with_options
 from ._files import check_writable, load_table_model
 from ._options import Data, JsonOption, Model, QuietOption, ReadingOptions, expand_options
 from ._progress import rows_bar
-from ._terminal import add_row, console, counted, say, say_skipped, show_json, table
+from ._terminal import add_row, console, counted, say, say_findings, say_skipped, show_json, table
 
 
 @reported
@@ -180,6 +180,7 @@ def _unlearn(
     batches = read(sources, how, troubles, known.needed)
     with closing(batches), rows_bar(quiet, "unlearning", sources) as advance:
         for batch in batches:
+            troubles.count_skipped(batch)
             removed += known.unlearn(batch, troubles)
             rows += len(batch)
             advance(batch, rows)
@@ -188,4 +189,5 @@ def _unlearn(
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
     if not quiet:
         say_skipped(troubles)
+        say_findings(troubles.findings)
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")

@@ -95,7 +95,7 @@ def predict(
             say_examples(
                 f"{part_of(troubles.count, read_rows, 'row')} without a prediction", troubles
             )
-        say_findings(unlearned.findings())
+        say_findings([*troubles.findings, *unlearned.findings()])
         if output is not None:
             predicted = rows + left_out - troubles.count
             say(f"{counted(predicted, 'row')} with a prediction: see {output}.")
@@ -209,7 +209,7 @@ def score(
         if left_out:
             what = "a target or a prediction" if prequential else "a target"
             say(f"{part_of(left_out, rows, 'row')} without {what}; they do not count.")
-        say_findings(unlearned.findings())
+        say_findings([*troubles.findings, *unlearned.findings()])
         if plot is not None:
             say(f"The picture is in {plot}.")
 

@@ -147,7 +147,8 @@ def _read(
             others.append(pa.Table.from_batches([batch.table.select(kept)]))
             rows += len(batch)
             advance(batch, rows)
-    notes = [finding.message for each in written.values() for finding in each.findings]
+    said = [*troubles.findings, *(f for each in written.values() for f in each.findings)]
+    notes = [finding.message for finding in said]
     return np.concatenate(parts), _as_one_batch(others, rows), notes
 
 

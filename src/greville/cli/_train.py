@@ -130,11 +130,9 @@ class _Run:
     rows: int = 0
     saved: int = 0
 
-    said: tuple[Any, ...] = ()
-
     def findings(self) -> tuple[Any, ...]:
         """What readers and columns have to say."""
-        return tuple(dict.fromkeys([*self.said, *self.model.schema.findings]))
+        return tuple(dict.fromkeys([*self.troubles.findings, *self.model.schema.findings]))
 
     def save_checkpoint(self) -> None:
         """Save what was learned since the last time, if anything was."""
@@ -216,8 +214,6 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
                         compact(learned)  # as a checkpoint does: it changes no bit then
                     run.model, run.troubles = learned, met
                     run.rows += sum(map(len, chunk))
-                    new = [f for batch in chunk for f in batch.findings if f not in run.said]
-                    run.said = (*run.said, *dict.fromkeys(new))
                     advance(chunk[-1], run.rows)
                     if run.rows - run.saved >= every:
                         run.save_checkpoint()

@@ -134,14 +134,18 @@ class Batch:
 
 @dataclass
 class Troubles:
-    """What to do with rows that cannot be used: stop at the first, or skip and count them."""
+    """What to do with rows that cannot be used: stop at the first, or skip and count them.
+
+    `findings` is what readers had to say about the sources of these rows.
+    """
 
     skip: bool = False
     count: int = field(default=0, repr=False)
     first: list[str] = field(default_factory=list, repr=False)
+    findings: list[Finding] = field(default_factory=list, repr=False)
 
     def copy(self) -> Self:
-        return replace(self, first=list(self.first))
+        return replace(self, first=list(self.first), findings=list(self.findings))
 
     def meet(self, reason: str) -> None:
         """One row that cannot be used."""
@@ -155,9 +159,10 @@ class Troubles:
             self.first.append(reason)
 
     def count_skipped(self, batch: Batch) -> None:
-        """Rows that a reader has left out already."""
+        """Rows that a reader has left out already, and what else it has to say."""
         for _, reason in batch.skipped:
             self._count(reason)
+        self.findings += [each for each in batch.findings if each not in self.findings]
 
     def meet_rows(self, batch: Batch, wrong: dict[int, str]) -> None:
         """Rows of a batch that cannot be used, and why."""
