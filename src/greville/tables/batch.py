@@ -185,6 +185,10 @@ def batches_of(table: Any) -> Iterator[Batch]:
         yield from table
         return
     table = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else pa.table(table)
+    views = [field.name for field in table.schema if pa.types.is_string_view(field.type)]
+    for name in views:  # as polars has them; Arrow cannot choose rows of these
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table.column(place).cast(pa.string()))
     number = 0
     for piece in table.combine_chunks().to_batches():
         yield Batch(piece, "the table", row_numbers(number, piece.num_rows), 1.0)
