@@ -27,6 +27,9 @@ _MOST_CANDIDATES = 20
 # A time may be in more than one row, as in the hour in which clocks go back, but not in many.
 _MOST_REPEATED = 0.05
 
+# Up to which share values that are no times are named, among others that are.
+_MOST_ODD_TIMES = 0.3
+
 _DAY = 86_400 * MILLION
 
 
@@ -70,6 +73,8 @@ def read_series(
         if time is None and len(times) == 1:
             time = next(iter(times))  # to put the rows in order
     parsed = None if time is None else _times(table, time)
+    if parsed is None and wanted.time is not None:
+        _check_times(sources[0].name, table, wanted.time)
     labels = [] if wanted.time is None else table.table.column(wanted.time).to_pylist()
     everything = Series((), values, labels, *(parsed or ()))
     series = [*_split(everything, table, wanted.keys, troubles)]
@@ -121,7 +126,7 @@ def _read(
 
     Numbers are read as those of the first rows are written.
     """
-    from ..tables import how_written, numbers, read
+    from ..tables import far_values, how_written, numbers, read
 
     written: dict[str, Any] = {}
     parts: list[Array] = []
@@ -148,8 +153,16 @@ def _read(
             rows += len(batch)
             advance(batch, rows)
     said = [*troubles.findings, *(f for each in written.values() for f in each.findings)]
+    values = np.concatenate(parts)
     notes = [finding.message for finding in said]
-    return np.concatenate(parts), _as_one_batch(others, rows), notes
+    for name, column in zip(wanted.numbers, values.T, strict=True):
+        far = far_values(column)
+        if len(far):
+            notes.append(
+                f"Warning: {name!r} has {counted(len(far), 'number')} very far from the others, "
+                f"such as {far[0]:.6g}; forecasts are far off because of it if that is a mistake."
+            )
+    return values, _as_one_batch(others, rows), notes
 
 
 def _as_one_batch(tables: list[Any], rows: int) -> Any:
@@ -187,6 +200,18 @@ def _times(batch: Any, name: str) -> tuple[Times, bool] | None:
     if np.isnan(numbers).any() or np.abs(numbers).max(initial=0) > 2**62 / per_one:
         return None
     return np.round(numbers * per_one).astype(np.int64), are_dates
+
+
+def _check_times(source: str, table: Any, name: str) -> None:
+    """Name the values that are no times where nearly all are."""
+    values = table.values(name)
+    wrong = np.flatnonzero(values.days[1])
+    if 0 < len(wrong) <= _MOST_ODD_TIMES * len(values):
+        raise UserError(
+            f"{source}: row {wrong[0] + 1:,} of the table has {table.shown(name, int(wrong[0]))} "
+            f"in {name!r}, which is no time as the others are ({counted(len(wrong), 'such row')}); "
+            "remove it, such as a row of totals."
+        )
 
 
 def _check_one_series(

@@ -184,6 +184,8 @@ def _answer(
         if troubles.count:
             say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
         say_findings(state.unlearned.findings())
+        if state.lines and not state.model.n_rows and not state.rows and not state.waiting:
+            say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
         if state.forgotten:
             were = "was" if state.forgotten == 1 else "were"
             say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")

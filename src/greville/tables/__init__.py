@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .readers.source import Content as Content
     from .readers.source import Reading as Reading
     from .readers.source import ReadRequest as ReadRequest
+    from .schema import far_values as far_values
     from .schema import how_written as how_written
     from .schema import numbers as numbers
     from .stream import Stream as Stream
@@ -55,7 +56,7 @@ _EXPORTS = {
     "readers.sample": ("parts_of",),
     "readers.source": ("Content", "ReadRequest", "Reading"),
     "overview": ("Overview", "look_at"),
-    "schema": ("how_written", "numbers"),
+    "schema": ("far_values", "how_written", "numbers"),
     "stream": ("Stream",),
     "unlearned": ("UnlearnedValues",),
     "writers": ("written",),

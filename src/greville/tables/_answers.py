@@ -33,6 +33,7 @@ class Answers:
     target: NDArray[Any] | None = None
     known: NDArray[np.bool_] | None = None  # rows that have a target
     unlearned: Unlearned = field(default_factory=dict)
+    gaps: dict[str, int] = field(default_factory=dict)  # rows, by column; no row learned has one
     classes: Sequence[Any] = ()  # those that `proba` has a column for
 
     def put(self, rows: Any, prediction: Any, std: Any, proba: Any) -> None:

@@ -87,7 +87,7 @@ class Categories:
     def first_rows(self, X: Floats) -> NDArray[np.int64]:
         """The rows whose value of some column neither was learned nor is in a row before."""
         found = [np.empty(0, np.int64)]
-        for text in self.texts:
+        for text in self.texts if len(X) else ():
             states = _states(text.of(X))[:, ~self.learned[text.column.name]]
             found.append(states.argmax(axis=0)[states.any(axis=0)])
         return np.unique(np.concatenate(found))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..validation import Seed, naming
 from ._answers import Answers
 from .batch import TableError, batches_of, listed
+from .findings import Finding
 from .frames import as_table, column_of, is_frame, table_of_array
 from .model import TableModel
+from .unlearned import UnlearnedValues
 
 
 class TableEstimator(BaseEstimator):
@@ -82,6 +85,8 @@ class TableEstimator(BaseEstimator):
         if reset:
             model.settle()
         self._publish(model, columns, labels)
+        if reset:
+            _warn(self.findings_)
         return self
 
     def _publish(self, model: TableModel, columns: dict[str, Any], labels: dict[str, Any]) -> None:
@@ -89,6 +94,12 @@ class TableEstimator(BaseEstimator):
         if "n_features_in_" in columns:
             self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update({**columns, **labels, "model_": model})
+
+    @property
+    def findings_(self) -> tuple[Finding, ...]:
+        """What the rows have shown that their owner should know, such as how columns were read."""
+        check_is_fitted(self)
+        return self.model_.findings if self.model_.has_schema else ()
 
     def learn_one(self, row: Mapping[str, Any], y: Any) -> Self:
         """Learn one row; see `TableModel.learn_one`.
@@ -190,12 +201,14 @@ class TableEstimator(BaseEstimator):
     def _answers(self, X: Any, **wanted: bool) -> list[Answers]:
         check_is_fitted(self)
         table, _ = self._table(X, reset=False)
-        answers = []
+        answers, unlearned = [], UnlearnedValues()
         for batch in batches_of(table):
             found = self.model_.answers(batch, **wanted)
             for row, reason in found.wrong.items():
                 raise TableError(f"X: {batch.where(row)}: {reason}.")
             answers.append(found)
+            unlearned.add(found)
+        _warn(unlearned.findings())
         return answers
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -217,3 +230,10 @@ def _columns(names: list[str]) -> dict[str, Any]:
 def _unnamed(n: int) -> list[str]:
     """The names of the columns of an array."""
     return [f"x{i}" for i in range(n)]
+
+
+def _warn(findings: Iterable[Finding]) -> None:
+    """Say what may be wrong."""
+    for finding in findings:
+        if finding.warning:
+            warnings.warn(finding.message, UserWarning, stacklevel=3)

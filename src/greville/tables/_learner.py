@@ -217,7 +217,9 @@ class Learner(SingleRows):
     def predict(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
         """Predictions for a batch, and what goes with them."""
         batch = batch.with_gaps(self.settings["na"])
-        return self.predicted(*self.schema.encode(batch), batch, std=std, proba=proba)
+        answers = self.predicted(*self.schema.encode(batch), batch, std=std, proba=proba)
+        answers.gaps = self.schema.unknown_gaps(batch)
+        return answers
 
     def predicted(
         self,

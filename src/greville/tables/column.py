@@ -53,6 +53,10 @@ class Column(ABC):
         """The inputs of one value of the usual type, as `fill` writes them; None for others."""
         return None
 
+    def unknown_gaps(self, values: Values) -> Mask | None:
+        """Which values are missing, where none of those learned from was; else None."""
+        return None
+
     def ordered(self, values: Values) -> tuple[Floats, bool] | None:
         """The values as numbers or, with True, as days since 1970; None if they have no order."""
         return None

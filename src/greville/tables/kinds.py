@@ -86,6 +86,12 @@ class Number(Column):
             return None if value in self.numerals.gaps else (value, *self._no_signs)
         return None
 
+    def unknown_gaps(self, values: Values) -> Mask | None:
+        if self.missing:
+            return None
+        numbers, wrong = values.numbers_as(self.numerals)
+        return np.isnan(numbers) & ~wrong
+
     def ordered(self, values: Values) -> tuple[Floats, bool] | None:
         return values.numbers_as(self.numerals)[0], False
 

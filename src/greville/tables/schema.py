@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._outliers import find_limits
 from ._plain import UnknownType
 from ._values import Floats, Values
 from .batch import Batch, TableError, listed
@@ -76,6 +77,15 @@ class Schema:
                 f"with; it has {listed(names)}."
             )
 
+    def unknown_gaps(self, batch: Batch) -> dict[str, int]:
+        """How many rows have no number in a column in which no row learned from lacks one."""
+        found = {}
+        for column in self.used:
+            gaps = column.unknown_gaps(_values(batch, column.name))
+            if gaps is not None and gaps.any():
+                found[column.name] = int(gaps.sum())
+        return found
+
     def encode(self, batch: Batch) -> tuple[Floats, dict[int, str]]:
         """The inputs of all rows, and for rows that have none, what is wrong with them."""
         self.check_columns(batch)
@@ -105,6 +115,13 @@ def numbers(
     numerals = PLAIN if written is None else written.numerals
     values, wrong = _values(batch, name).numbers_as(numerals)
     return values, _reasons(batch, name, "a number", wrong)
+
+
+def far_values(numbers: Floats) -> Floats:
+    """Those of some numbers that are very far from all others; nan are passed over."""
+    known = numbers[np.isfinite(numbers)]
+    limits = find_limits(known)
+    return known[(known < limits[0]) | (known > limits[1])] if limits else known[:0]
 
 
 def how_written(batch: Batch, name: str) -> Written:

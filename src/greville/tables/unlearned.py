@@ -16,10 +16,13 @@ class UnlearnedValues:
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
+        self.gaps: dict[str, int] = {}
         self._named: dict[str, list[str]] = {}
 
     def add(self, answers: Answers) -> None:
         """Count the rows of some answers."""
+        for name, n in answers.gaps.items():
+            self.gaps[name] = self.gaps.get(name, 0) + n
         for name, values in answers.unlearned.items():
             self.rows[name] = self.rows.get(name, 0) + len(values)
             named = self._named.setdefault(name, [])
@@ -28,7 +31,8 @@ class UnlearnedValues:
 
     def findings(self) -> list[Finding]:
         """A sentence for each column."""
-        return [self._finding(name, n) for name, n in self.rows.items() if n]
+        unlearned = [self._finding(name, n) for name, n in self.rows.items() if n]
+        return unlearned + [_of_gaps(name, n) for name, n in self.gaps.items()]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: by column the number of rows, and some of the values."""
@@ -49,3 +53,12 @@ class UnlearnedValues:
             "mean over values that were learned."
         )
         return Finding("unlearned values", message, name, warning=True)
+
+
+def _of_gaps(name: str, n: int) -> Finding:
+    rows = "1 row has" if n == 1 else f"{n:,} rows have"
+    message = (
+        f"{rows} no value of {name!r}, and no row that was learned lacks one; the median was "
+        "taken, and standard deviations do not include what that may be off."
+    )
+    return Finding("unknown gaps", message, name, warning=True)

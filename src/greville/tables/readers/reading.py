@@ -8,6 +8,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,13 +113,32 @@ def _read(
     columns: Sequence[str] | None,
     over: Callable[[], bool],
 ) -> Generator[Batch, None, None]:
+    names: list[str] | None = None
     for source in sources:
         empty = True
-        for batch in _read_source(ReadRequest(source, reading, skip, columns, over)):
+        for piece in _read_source(ReadRequest(source, reading, skip, columns, over)):
+            batch = with_partitions(piece, source.partitions, columns)
+            if empty and not batch.sparse:
+                names, batch = _with_new_names(batch, names)
             empty = False
-            yield with_partitions(batch, source.partitions, columns)
+            yield batch
         if empty:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
+
+
+def _with_new_names(batch: Batch, names: list[str] | None) -> tuple[list[str], Batch]:
+    """The names of the first source, and a batch that says which others its source has."""
+    present = batch.table.schema.names
+    new = [name for name in present if names is not None and name not in names]
+    if new:
+        what = f"column {new[0]!r}" if len(new) == 1 else f"columns {listed(new)}"
+        message = (
+            f"{batch.source} has the {what}, which the first file does not have; only columns of "
+            "all files can be learned from."
+        )
+        finding = Finding("new columns", message, new[0], warning=True)
+        batch = replace(batch, findings=(*batch.findings, finding))
+    return (present if names is None else names), batch
 
 
 def _read_source(request: ReadRequest) -> Iterator[Batch]:
