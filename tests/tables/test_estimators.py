@@ -91,6 +91,7 @@ def test_in_parts_and_row_by_row(frame):
     "labels",
     [["b", "a", "10", "9"], [3, -1, 7, 2**40], [True, False], [1.0, 2.0, 5.0], ["", " x ", "NA"]],
 )
+@pytest.mark.filterwarnings("ignore:'x' counts the rows")
 def test_labels_come_back_as_they_were(labels, tmp_path):
     y = np.array(labels)[np.arange(120) % len(labels)]
     X = pd.DataFrame({"kind": [f"k{i % len(labels)}" for i in range(120)], "x": np.arange(120.0)})

@@ -186,7 +186,7 @@ FOREIGN = {
     "an old Excel or Office file": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(50),
     "an SPSS file": b"$FL2@(#) SPSS DATA FILE",
     "a Stata file": b"<stata_dta><header>",
-    "an R data file": gzip.compress(b"X\n\x00\x00\x00\x03\x00"),
+    "an R data file": gzip.compress(b"X\n\x00\x00\x00\x03\x00", mtime=0),
     "an HDF5 or NetCDF file": b"\x89HDF\r\n\x1a\n",
     "an ORC file": b"ORC\x08",
     "a tar archive": b"a.csv".ljust(257, b"\x00") + b"ustar  ",
