@@ -114,6 +114,49 @@ def test_months_begin_with_their_first_day(format):
     assert model.schema.columns[0].origin == want.schema.columns[0].origin
 
 
+@pytest.mark.parametrize("format", ["%Y-%m-%d", "%d.%m.%Y", "%b %d %Y"])
+@pytest.mark.parametrize("odd", ["0000-00-00", "n.d."])
+def test_values_that_are_no_dates_are_said(format, odd):
+    column = [odd if i % 5 == 0 else t.strftime(format) for i, t in enumerate(DAYS)]
+    model = fitted(column)
+    finding = next(f for f in model.findings if f.kind == "odd values")
+    assert finding.warning
+    assert f"40 of 200 values are no dates, such as {odd!r}; pass --na" in finding.message
+    assert fitted(column, na=[odd]).schema.columns[0].kind == "time"
+
+
+@pytest.mark.parametrize("format", ["%Y-%m-%d", "%d/%m/%Y"])
+def test_a_date_far_from_the_others_is_said(format):
+    far = [datetime(9999, 12, 31, tzinfo=UTC), datetime(1900, 1, 1, tzinfo=UTC)]
+    times = [far[i % 2] if i % 20 < 2 else t for i, t in enumerate(DAYS)]
+    found = [f for f in fitted([t.strftime(format) for t in times]).findings if f.warning]
+    assert [f.kind for f in found] == ["far dates", "far dates"]
+    for finding, date in zip(found, reversed(far), strict=True):
+        text = date.strftime(format)
+        assert f"{text!r} is far from all other dates and comes 10 times" in finding.message
+        assert f"--na {text} " in finding.message
+    told = fitted([t.strftime(format) for t in times], na=[t.strftime(format) for t in far])
+    assert not any(f.warning for f in told.findings)
+
+
+def test_a_timestamp_far_from_the_others_is_said():
+    times = [
+        datetime(1900, 1, 1) if i % 20 == 0 else t.replace(tzinfo=None) for i, t in enumerate(DAYS)
+    ]
+    (finding,) = fitted(pa.array(times)).findings
+    assert (finding.kind, finding.warning) == ("far dates", True)
+    assert "--na" not in finding.message
+
+
+@pytest.mark.parametrize("format", ["%Y-%m-%d", "%d/%m/%Y %H:%M", "%H:%M:%S"])
+def test_a_target_of_dates_is_said(format):
+    times = TIMES if "%H" in format else [TIMES[0] + timedelta(days=i) for i in range(N)]
+    rows = pa.table({"x": np.sin(np.arange(N)), "y": [t.strftime(format) for t in times]})
+    for task in ("auto", "regression"):
+        with pytest.raises(TableError, match="is a date or time, .* days since .*classification"):
+            TableModel("y", task=task).learn(rows).settle()
+
+
 def test_there_is_no_31_june():
     column = pa.array(["30/06/2020", "31/06/2020", "29/02/2020", "29/02/2021", None, "1/1/2020"])
     days, wrong = parsed(column, "%d/%m/%Y")

@@ -113,7 +113,7 @@ def test_one_value_shows_how_the_others_are_meant(evidence, median):
 
 def test_other_columns_show_how_a_column_is_meant():
     points = [f"{x:.3f}" for x in np.linspace(1, 999, N)]
-    assert fitted(points).findings == ()
+    assert fitted(points).schema.columns[0].median == 500
     rows = table(points, w=[f"{x:.2f}".replace(".", ",") for x in NUMBERS])
     model = TableModel("y", hidden=50).learn(rows).settle()
     assert model.schema.columns[0].median > 100_000
@@ -189,6 +189,39 @@ def test_a_target_that_is_nearly_a_number_is_no_label(odd):
     assert TableModel("y", task="classification").learn(rows).settle().task == "classification"
 
 
+def test_a_target_that_is_hardly_a_number_is_shown_by_what_is_none():
+    rows = pa.table(
+        {"x": NUMBERS, "y": [f"{x}" if i % 2 == 0 else f"{i}.04-" for i, x in enumerate(NUMBERS)]}
+    )
+    with pytest.raises(TableError, match="of which 150 are no numbers, such as '1.04-', '3.04-'"):
+        TableModel("y").learn(rows).settle()
+
+
+def test_a_target_with_leading_zeros():
+    rows = pa.table({"x": NUMBERS, "y": [f"{i % 100:05d}" for i in range(N)]})
+    model = TableModel("y", hidden=20).learn(rows).settle()
+    assert model.task == "regression"
+    (finding,) = said(model, "y")
+    assert (finding.kind, finding.warning) == ("leading zeros", True)
+    assert "'00000', '00001'" in finding.message
+    assert "--task classification" in finding.message
+    model = TableModel("y", hidden=20, task="classification").learn(rows).settle()
+    assert model.target_kind == "text"
+    assert said(model, "y") == []
+
+
+def test_a_target_with_numbers_far_from_the_others():
+    y = NUMBERS.copy()
+    y[[3, 70]] = 1e9, 3e9
+    (finding,) = said(
+        TableModel("y", hidden=20).learn(pa.table({"x": NUMBERS, "y": y})).settle(), "y"
+    )
+    assert (finding.kind, finding.warning) == ("extremes", True)
+    assert (
+        "has 2 numbers very far from the others, such as 1000000000, 3000000000" in finding.message
+    )
+
+
 def test_numbers_that_are_too_large_are_said():
     (finding,) = said(fitted(["1e300" if i % 8 == 0 else f"{x}" for i, x in enumerate(NUMBERS)]))
     assert (finding.kind, finding.warning) == ("large numbers", True)
@@ -213,6 +246,37 @@ def test_points_that_may_be_between_thousands_are_said():
     assert "--thousands ." in finding.message
     told = fitted(column, thousands=".")
     assert told.schema.columns[0].median == 900 + (N - 1) / 2
+
+
+POINTS = {
+    "up to 9.999": [f"{v:.3f}" for v in np.linspace(1, 9.999, N)],
+    "up to 99.999": ["56.800", "66.922", "926"] * 100,
+    "several orders": [f"{int(10**k):,}".replace(",", ".") for k in np.linspace(0, 5.9, N)],
+    "one point": ["1.250"] + [str(v % 1000) for v in range(N - 1)],
+    "unit": [f"{v:.3f} kg" for v in np.linspace(1, 9.999, N)],
+}
+
+
+@pytest.mark.parametrize("how", POINTS)
+def test_three_digits_after_every_point_are_said(how):
+    found = [f for f in said(fitted(POINTS[how])) if f.kind != "extremes"]
+    assert (found[0].kind, found[0].warning) == ("ambiguous numbers", True)
+    assert "--thousands ." in found[0].message
+    assert "--decimal ." in found[0].message
+    for told in (fitted(POINTS[how], decimal="."), fitted(POINTS[how], thousands=".")):
+        assert not any(f.kind == "ambiguous numbers" for f in told.findings)
+
+
+@pytest.mark.parametrize("evidence", ["0.123", "12.5", "1234.567", "1.2345"])
+def test_one_value_shows_a_decimal_point(evidence):
+    model = fitted([evidence, *POINTS["up to 9.999"][1:]])
+    assert {f.kind for f in said(model)} <= {"extremes"}
+
+
+def test_two_points_in_a_number_are_between_thousands():
+    model = fitted([f"{v:,}".replace(",", ".") for v in range(999_900, 999_900 + N)])
+    assert model.schema.columns[0].median == 999_900 + (N - 1) / 2
+    assert said(model)[0].kind == "written numbers"
 
 
 def test_lakhs():

@@ -20,6 +20,9 @@ _USUAL_GAPS = np.array(
 # negative and a positive one of the usual ones, and one that is not.
 _NEGATIVE, _POSITIVE, _UNUSUAL = 1.0, 3.0, 10.0
 
+# The same for any number that comes so often, where it is only said.
+_FAR, _LEAST_TIMES = 0.5, 5
+
 # The same for extremes.
 _EXTREME = 10.0
 
@@ -45,6 +48,19 @@ def find_gaps(numbers: Floats) -> tuple[float, ...]:
         if not low <= gap <= high and distance >= least * (high - low):
             found.append(gap)
     return tuple(sorted(found))
+
+
+def find_far(numbers: Floats) -> list[float]:
+    """The smallest and the largest number, if it comes again and again and is far from others."""
+    if len(numbers) < _LEAST_NUMBERS:
+        return []
+    ends = np.unique([numbers.min(), numbers.max()])
+    often = [float(end) for end in ends if (numbers == end).sum() >= _LEAST_TIMES]
+    rest = numbers[~np.isin(numbers, often)]
+    if len(np.unique(rest)) < _LEAST_DIFFERENT:
+        return []
+    low, high = np.quantile(rest, [0.01, 0.99])
+    return [end for end in often if np.abs(rest - end).min() >= _FAR * (high - low)]
 
 
 def find_limits(numbers: Floats) -> list[float]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+import pyarrow as pa
 
 from . import dates
 from ._plain import TEXT
@@ -15,10 +18,8 @@ SECONDS_IN_USE = 1e8, 4.2e9
 
 def find_dates(name: str, values: Values, distinct: list[str]) -> Written | None:
     """Dates in one format; None if there is none."""
-    step = max(1, len(distinct) // 20)
     wrong = {
-        format: int(values.days_as(format)[1].sum())
-        for format in dates.candidates(distinct[::step])
+        format: int(values.days_as(format)[1].sum()) for format in dates.candidates(_some(distinct))
     }
     wrong = {format: n for format, n in wrong.items() if n <= values.slips}
     best = [format for format, n in wrong.items() if n == min(wrong.values())]
@@ -33,6 +34,22 @@ def find_dates(name: str, values: Values, distinct: list[str]) -> Written | None
             warning=True,
         )
     return None
+
+
+def no_dates(values: Values, distinct: list[str], asked: str | None, most: float) -> dict[str, int]:
+    """The values that are no dates where up to so many are none, and how often each comes.
+
+    The format is the one that reads most values, or the one that was asked for.
+    """
+    formats = [asked] if asked else [dates.ISO, *dates.candidates(_some(distinct))]
+    wrong = min((values.days_as(format)[1] for format in formats), key=np.sum)
+    if wrong.sum() > most:
+        return {}
+    return dict(Counter(values.trimmed.filter(pa.array(wrong)).to_pylist()))
+
+
+def _some(distinct: list[str]) -> list[str]:
+    return distinct[:: max(1, len(distinct) // 20)]
 
 
 def reads_dates(values: Values, format: str, exactly: bool = False) -> bool:

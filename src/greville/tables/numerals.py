@@ -31,7 +31,7 @@ _SHAPE = re.compile(
 
 # Numbers with a mark before exactly three digits, and without one, from which it is no decimal
 # mark: of so many decimals, some would end with a zero that is not written.
-MARKED, UNMARKED = 30, 10
+_MARKED, _UNMARKED = 30, 10
 
 # A column has a few units, or none.
 _MOST_UNITS = 5
@@ -179,7 +179,7 @@ def find_numerals(
     parentheses = any(text.startswith("(") or "(" in text for text in known)
     marks = {mark for shape in known.values() for mark in shape["body"] if mark in ".,' "}
     found = []
-    for point in [decimal] if decimal else [d for d in DECIMALS if d == "." or d in marks]:
+    for point in [decimal] if decimal else DECIMALS if marks & set(DECIMALS) else ".":
         for mark in ["", *([thousands] if thousands else (t for t in THOUSANDS if t in marks))]:
             if mark != point:
                 candidate = Numerals(point, mark, unit, parentheses)
@@ -191,9 +191,9 @@ def find_numerals(
     best = [each for each in found if each.wrong == least]
     if len(best) > 1 and any(map(_NEVER_MARKED.search, known)):
         best = [each for each in best if not each.numerals.thousands] or best
-    if len(best) > 1 and _always_three_digits(known, counts, unit):
+    if len(best) > 1 and "," in marks and _always_three_digits(known, counts, unit):
         best = [each for each in best if each.numerals.thousands] or best
-    if len(best) > 1 and decimal and thousands:
+    if len(best) > 1 and thousands:
         best = [each for each in best if each.numerals.thousands] or best
     best.sort(key=lambda each: each.numerals.decimal != ".")
     other = best[1].numerals if len(best) > 1 else None
@@ -220,7 +220,7 @@ def _always_three_digits(
     bodies = {text: shape["body"].strip() for text, shape in shapes.items()}
     marked = sum(counts[text] for text, body in bodies.items() if not body.isdigit())
     unmarked = sum(counts[text] for text, body in bodies.items() if body.isdigit())
-    return _is_currency(unit) or (marked >= MARKED and unmarked >= UNMARKED)
+    return _is_currency(unit) or (marked >= _MARKED and unmarked >= _UNMARKED)
 
 
 def usual_decimal(numerals: Iterable[Numerals]) -> str | None:

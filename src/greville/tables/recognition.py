@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import dates
-from ._outliers import find_gaps
-from ._plain import LARGEST, TEXT
+from ._outliers import find_far, find_gaps
+from ._plain import LARGEST, NUMBER, TEXT
 from ._values import GAPS, Values
-from .date_columns import SECONDS_IN_USE, as_dates, find_dates, reads_dates
+from .date_columns import SECONDS_IN_USE, as_dates, find_dates, no_dates, reads_dates
 from .numerals import (
-    MARKED,
     PLAIN,
-    UNMARKED,
     Found,
     Numerals,
     find_numerals,
@@ -26,7 +26,8 @@ from .numerals import (
 )
 from .writing import Asked, Written, examples, listed_values, shown_value, spaced
 
-# Up to this share of odd values, a column of text is named as one of numbers that it nearly is.
+# Up to this share of odd values, a column of text is named as one of numbers, or of dates, that it
+# nearly is.
 _SHARE_OF_ODD = 0.3
 
 # Values from which dates without marks, and codes, are recognised.
@@ -36,8 +37,11 @@ _LEAST_VALUES = 5
 _NAME_OF_TIME = re.compile(
     r"(time|stamp)s?($|[^a-z])|(^|[^a-z])(date|epoch|unix|ts|at|when|created|updated)($|[^a-z])"
 )
-_CODE = r"^0[0-9]+$"
-_THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?[1-9][0-9]{0,2}(?:\.[0-9]{3})?$"
+LEADING_ZEROS = r"^0[0-9]+$"
+_ADVICE_ON_POINTS = (
+    "for a point between thousands pass --thousands . and for a decimal point pass --decimal ."
+)
+_THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})*)$"
 
 
 def recognise(
@@ -57,7 +61,7 @@ def recognise(
         written = _of_text(name, values, asked, usual)
     if written.kind in ("number", "time", "flag"):
         written = _with_gaps(name, values, written)
-    return written
+    return _with_far_dates(name, values, written) if written.kind == "time" else written
 
 
 # Numbers
@@ -67,23 +71,23 @@ def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> W
     """What is a number as programs write it, and may be something else."""
     if values.plain.type == TEXT:
         text = values.trimmed
-        codes = pc.sum(pc.match_substring_regex(text, _CODE)).as_py() or 0
+        codes = pc.sum(pc.match_substring_regex(text, LEADING_ZEROS)).as_py() or 0
         if codes >= 2 and codes >= 0.01 * (len(text) - text.null_count):
             return Written("code").saying(
                 "code",
                 f"{name!r} is a code, not a number: it has leading zeros, such as "
-                f"{examples(values, _CODE)}.",
+                f"{examples(values, LEADING_ZEROS)}.",
                 name,
             )
         if "," in (asked.decimal, usual) or asked.thousands:
             found = _with_other_marks(name, values, asked)
             if found is not None:
                 return found
-        if _may_have_thousands(values):
+        if not (asked.decimal or asked.thousands) and _may_have_thousands(values):
             return Written("number", ambiguous=True).saying(
                 "ambiguous numbers",
                 f"{name!r} can be read in two ways, and is read with a decimal point: "
-                f"{_read(values, PLAIN, '.')}; for a point between thousands pass --thousands .",
+                f"{_read(values, PLAIN, '.')}; {_ADVICE_ON_POINTS}",
                 name,
                 warning=True,
             )
@@ -110,12 +114,9 @@ def _of_numbers(name: str, values: Values, asked: Asked, usual: str | None) -> W
 
 
 def _may_have_thousands(values: Values) -> bool:
-    """Whether points are always before three digits, and some numbers below 1000 have none."""
-    if not _all_match(values, _THOUSANDS_OR_THREE_DECIMALS):
-        return False
-    pointed = pc.sum(pc.match_substring(values.trimmed, ".")).as_py() or 0
-    present = len(values) - values.trimmed.null_count
-    return pointed >= MARKED and present - pointed >= UNMARKED
+    """Whether points are always before three digits, and numbers without one below 1000."""
+    pointed = pc.any(pc.match_substring(values.trimmed, ".")).as_py()
+    return bool(pointed) and _all_match(values, _THOUSANDS_OR_THREE_DECIMALS)
 
 
 def _with_other_marks(name: str, values: Values, asked: Asked) -> Written | None:
@@ -153,29 +154,36 @@ def _of_text(name: str, values: Values, asked: Asked, usual: str | None) -> Writ
     written = find_dates(name, values, list(counts))
     if written is not None:
         return written
-    written = Written("text")
-    if found is not None and n >= _LEAST_VALUES:
-        reads = re.compile(found.numerals.pattern).match
-        odd = {text: count for text, count in counts.items() if not reads(text)}
-        common = sorted(odd, key=lambda text: (-odd[text], text))
-        return written.saying(
-            "odd values",
-            f"{name!r} is text, since {sum(odd.values()):,} of {n:,} values are no numbers, such "
-            f"as {listed_values(common)}; pass --na with each of them that stands for a missing "
-            "value.",
-            name,
-            warning=True,
-        )
+    if n >= _LEAST_VALUES:
+        what, odd = "dates", no_dates(values, list(counts), asked.date_format, _SHARE_OF_ODD * n)
+        if found is not None:
+            unit, reads = found.numerals.unit, re.compile(found.numerals.pattern).match
+            what = f"numbers with {unit!r}" if unit else "numbers"
+            odd = {text: count for text, count in counts.items() if not reads(text)}
+        if odd:
+            return _with_odd_values(name, odd, n, what)
     units = several_units(counts)
     if units:
         named = listed_values([unit or "none" for unit in units])
-        return written.saying(
+        return Written("text").saying(
             "several units",
             f"{name!r} is text, since its numbers have several units, {named}; write them in one.",
             name,
             warning=True,
         )
-    return written
+    return Written("text")
+
+
+def _with_odd_values(name: str, odd: Mapping[str, int], n: int, what: str) -> Written:
+    """Text that would be numbers or dates without some odd values, which come so often."""
+    common = sorted(odd, key=lambda text: (-odd[text], text))
+    return Written("text").saying(
+        "odd values",
+        f"{name!r} is text, since {sum(odd.values()):,} of {n:,} values are no {what}, such as "
+        f"{listed_values(common)}; pass --na with each of them that stands for a missing value.",
+        name,
+        warning=True,
+    )
 
 
 def _as_numbers(name: str, values: Values, found: Found, usual: str | None) -> Written:
@@ -198,13 +206,13 @@ def _as_numbers(name: str, values: Values, found: Found, usual: str | None) -> W
         message = f"{name!r} is read as numbers with {how}: {_read(values, numerals, mark)}."
         return written.saying("written numbers", message, name) if how else written
     if numerals.thousands:
-        how, otherwise = numerals.description(), f"a decimal comma pass --decimal {mark}"
+        how, advice = numerals.description(), f"for a decimal comma pass --decimal {mark}"
     else:
-        how, otherwise = "a decimal point", f"a point between thousands pass --thousands {mark}"
+        how, advice = "a decimal point", _ADVICE_ON_POINTS
     return written.saying(
         "ambiguous numbers",
         f"{name!r} can be read in two ways, and is read with {how}: "
-        f"{_read(values, numerals, mark)}; for {otherwise}",
+        f"{_read(values, numerals, mark)}; {advice}",
         name,
         warning=True,
     )
@@ -241,6 +249,26 @@ def _with_gaps(name: str, values: Values, written: Written) -> Written:
         name,
         warning=True,
     )
+
+
+def _with_far_dates(name: str, values: Values, written: Written) -> Written:
+    """Dates that may stand for a missing value, such as 9999-12-31; they are not changed."""
+    if not dates.has_date(written.dates):
+        return written
+    days = values.days_as(written.dates)[0]
+    for day in find_far(days[~np.isnan(days)]):
+        places = np.flatnonzero(days == day)
+        text = values.text[int(places[0])].as_py().strip()
+        known = values.plain.type in (TEXT, NUMBER)
+        advice = f"pass --na {shlex.quote(text)}" if known else "leave it out"
+        written = written.saying(
+            "far dates",
+            f"{name!r}: {shown_value(text)} is far from all other dates and comes "
+            f"{len(places):,} times; {advice} if it stands for a missing value.",
+            name,
+            warning=True,
+        )
+    return written
 
 
 # Messages

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ._outliers import find_limits
 from ._plain import EXACT, LARGEST, UnknownType
 from ._values import Values
 from .batch import Batch, TableError, listed, record_batch
 from .findings import Finding
 from .numerals import PLAIN, Numerals
 from .readers.json import array_of
-from .recognition import recognise
-from .writing import Asked, Written
+from .recognition import LEADING_ZEROS, recognise
+from .writing import Asked, Written, examples, listed_values, shown_value
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.
@@ -28,6 +30,9 @@ _LONGEST_LABEL = 1000
 
 # Text that is different in more than half of so many rows is taken for numbers that cannot be read.
 _ROWS_OF_LABELS = 20
+
+# How many extreme numbers are shown in a message.
+_MOST_SHOWN = 3
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
@@ -59,14 +64,16 @@ class Target:
             labels = task == "auto" and whole and numerals.is_plain and _few(numbers)
             if not (task == CLASSIFICATION or labels):
                 return cls(name, REGRESSION, "number", numerals)
-            whole = whole and numerals.is_plain
+            whole = whole and numerals.is_plain and not _says(written, "leading zeros")
             return cls(name, CLASSIFICATION, "integer" if whole else "text", numerals)
+        if task != CLASSIFICATION:
+            _check_no_dates(values.text.drop_null(), written, task)
         if task == REGRESSION:
             return cls(name, REGRESSION, "number", written.numerals)
         if values.kind == "flag":
             return cls(name, CLASSIFICATION, "flag")
         if task == "auto":
-            _check_labels(values.text.drop_null(), written)
+            _check_labels(values, written)
         return cls(name, CLASSIFICATION, "text")
 
     def description(self) -> str:
@@ -81,6 +88,8 @@ class Target:
         kinds: tuple[str, ...] = ("odd values", "large numbers", "code")
         if self.kind != "text":
             kinds = ("written numbers", "ambiguous numbers", "gaps")
+        if self.kind == "number":
+            kinds = (*kinds, "leading zeros", "extremes")
         return [finding for finding in written.findings if finding.kind in kinds]
 
     def read(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
@@ -167,11 +176,61 @@ def recognised_target(name: str, values: Values, asked: Asked, usual: str | None
         return Written("number")
     if written.kind == "code":
         numbers = values.numbers[0]
-        return written if _few(numbers[~np.isnan(numbers)]) else Written("number")
-    return written
+        if _few(numbers[~np.isnan(numbers)]):
+            return written
+        written = Written("number").saying(
+            "leading zeros",
+            f"{name!r} has leading zeros, such as {examples(values, LEADING_ZEROS)}, and is "
+            "learned as a number; if its values are labels, pass --task classification.",
+            name,
+            warning=True,
+        )
+    return _with_extremes(name, values, written) if written.kind == "number" else written
 
 
-def _check_labels(labels: Any, written: Written) -> None:
+def _with_extremes(name: str, values: Values, written: Written) -> Written:
+    """Numbers of a target that are very far from the others; they are learned as they are."""
+    numbers = values.numbers_as(written.numerals)[0]
+    numbers = numbers[~np.isnan(numbers)]
+    limits = find_limits(numbers)
+    if not limits:
+        return written
+    far = numbers[(numbers < limits[0]) | (numbers > limits[1])]
+    shown = ", ".join(f"{number:.15g}" for number in np.unique(far)[:_MOST_SHOWN])
+    many = f"{len(far):,} numbers" if len(far) > 1 else "1 number"
+    return written.saying(
+        "extremes",
+        f"{name!r} has {many} very far from the others, such as {shown}, which weigh heavily; "
+        "remove such rows if they are mistakes.",
+        name,
+        warning=True,
+    )
+
+
+def _says(written: Written, kind: str) -> bool:
+    return any(finding.kind == kind for finding in written.findings)
+
+
+def _check_no_dates(labels: Any, written: Written, task: str) -> None:
+    """Raise a TableError for dates and times, unless they are few enough to be labels."""
+    if not (written.kind == "time" or _says(written, "ambiguous dates")):
+        return
+    if task == REGRESSION or _are_different(labels):
+        raise TableError(
+            f"the target is a date or time, such as {shown_value(labels[0].as_py())}, which is not "
+            "learned as a number; write it as days since some day, such as 2000-01-01",
+            ", or pass {task}.",
+            task=CLASSIFICATION,
+        )
+
+
+def _are_different(labels: Any) -> bool:
+    """Whether so many values are different that they are no labels."""
+    return len(labels) >= _ROWS_OF_LABELS and len(labels.unique()) > len(labels) / 2
+
+
+def _check_labels(values: Values, written: Written) -> None:
+    labels = values.text.drop_null()
     n, distinct = len(labels), len(labels.unique())
     for finding in written.findings:
         if finding.kind in ("odd values", "large numbers") and distinct > _MOST_LABELS:
@@ -180,10 +239,12 @@ def _check_labels(labels: Any, written: Written) -> None:
                 ". If they are labels, pass {task}.",
                 task=CLASSIFICATION,
             )
-    if n >= _ROWS_OF_LABELS and distinct > n / 2:
+    if _are_different(labels):
+        odd = values.text.filter(pa.array(values.numbers[1])).drop_null()
+        many = "which" if len(odd) == n else f"of which {len(odd):,}"
         raise TableError(
-            f"the target has {distinct:,} different values in {n:,} rows, such as "
-            f"{labels[0].as_py()!r}, which are no numbers; write numbers with a point",
+            f"the target has {distinct:,} different values in {n:,} rows, {many} are no numbers, "
+            f"such as {listed_values(odd.unique().to_pylist()[:2])}; write numbers with a point",
             ", or pass {task}.",
             task=CLASSIFICATION,
         )
