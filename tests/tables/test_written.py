@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import greville
-from greville.tables import Stream, TableError, TableModel, Troubles
+from greville.tables import Stream, TableError, TableModel, Troubles, look_at
 
 from ..houses import rows_of
 from ..runner import refused, run
@@ -385,3 +385,14 @@ def test_cuts_files_and_merges_change_nothing(few_first, tmp_path):
         assert other.settle().schema.as_list() == want.schema.as_list()
         assert other.findings == want.findings
         np.testing.assert_allclose(other.predict(rows), want.predict(rows), rtol=1e-7)
+
+
+def test_points_of_other_columns_settle_what_three_decimals_mean():
+    values = np.random.default_rng(0).uniform(1, 900, size=50)
+    three = pa.array([f"{x:.3f}" for x in values])
+    alone = look_at(pa.table({"a": three}).to_batches())
+    assert [finding.kind for finding in alone.findings if finding.warning] == ["ambiguous numbers"]
+    other = pa.array([f"{x / 7:.2f}" for x in values])
+    both = look_at(pa.table({"a": three, "b": other}).to_batches())
+    assert not [finding for finding in both.findings if finding.warning]
+    assert float(both.columns[0].most) < 1000

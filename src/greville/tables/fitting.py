@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from ._plain import TEXT
 from ._unused import doubts, is_index, why_unused
 from ._values import Values
 from .column import Column
@@ -76,7 +79,21 @@ def _recognised(columns: Mapping[str, Values], asked: Asked) -> dict[str, Writte
         for name, each in written.items():
             if each.kind == "number" and (each.ambiguous or each.numerals.is_plain):
                 written[name] = recognise(name, columns[name], asked, usual)
+    elif any(_has_points(columns[name], each) for name, each in written.items()):
+        for name, each in written.items():
+            if each.kind == "number" and each.ambiguous and each.numerals.is_plain:
+                written[name] = Written(each.kind)  # the point is that of the other columns
     return written
+
+
+def _has_points(values: Values, written: Written) -> bool:
+    """Whether a column shows that the decimal mark is a point."""
+    if written.kind != "number" or written.ambiguous or not written.numerals.is_plain:
+        return False
+    if values.plain.type != TEXT:
+        return False
+    numbers = values.numbers[0]
+    return bool((numbers[np.isfinite(numbers)] % 1 != 0).any())
 
 
 def _fit_column(name: str, values: Values, written: Written) -> tuple[Column, list[Finding]]:
