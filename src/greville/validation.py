@@ -208,7 +208,9 @@ def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
             raise ValueError("requires y to be passed, but the target y is None.")
         if sparse.issparse(Y):
             raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
-        _refuse_text(Y, "A regression target is numeric; for labels use a classifier.")
+        _refuse_text(
+            Y, "A regression target is numeric; for labels use ELMClassifier or TableClassifier."
+        )
         if np.asarray(Y).ndim not in (1, 2):
             raise ValueError(f"expected shape (n,) or (n, n_outputs), got {np.shape(Y)}.")
         Y = check_array(Y, ensure_2d=False, dtype=dtype, input_name=name, order="C")
