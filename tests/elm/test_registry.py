@@ -149,6 +149,14 @@ def test_what_the_solver_cannot_do_is_not_there():
         ELMRegressor(5, Steps(-1)).fit(X, y)
 
 
+def test_values_that_come_late_are_refused_in_a_sentence():
+    model = ELMRegressor(8, Steps(0.5), random_state=0).partial_fit([[0.0], [1.0]], [0.0, 1.0])
+    before = model.predict([[0.5]])
+    with pytest.raises(ValueError, match="cannot learn a value that comes late"):
+        model.set_direct_inputs(1, [])
+    assert np.array_equal(model.predict([[0.5]]), before)
+
+
 def test_a_name_that_is_not_registered():
     with pytest.raises(ValueError, match="solver='stairs': choose one of .*'steps'"):
         ELMRegressor(5, "stairs").fit(np.eye(3), np.arange(3.0))

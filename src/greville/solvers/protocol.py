@@ -74,7 +74,7 @@ class Algorithm(ABC):
 
     Subclasses are frozen dataclasses of the solver's parameters. `start`, `learn` and `weights`
     are all that a solver needs that learns all rows at once; one that learns online has `innovate`
-    and `with_outputs` too.
+    and `with_outputs` too, and `with_units` for values of text columns that come late.
 
     In these functions `rows` and `weight` are NumPy's; H, Y, errors and weights are arrays of the
     backend.
@@ -117,9 +117,12 @@ class Algorithm(ABC):
     def with_units(self, shape: Shape, state: Any, n_hidden: int, old: Array) -> Any:
         """A state with more hidden units, zero in all rows so far, the present ones at `old`.
 
-        These are in ascending order.
+        These are in ascending order. A solver without it refuses values that come late.
         """
-        raise NotImplementedError
+        raise ValueError(
+            f"{type(self).__name__} cannot learn a value that comes late: it has no with_units. "
+            "Let the first rows have all values, or choose the solver opium."
+        )
 
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         """How many rows after `seen` come before anything but rows changes the state."""
