@@ -5,7 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greville import backend
+from greville import backend, compiled
+
+
+def pytest_configure(config):
+    """Without compiled kernels, but where a test wants them; with GREVILLE_KERNELS=1 in all.
+
+    Otherwise it would depend on the tests before it whether a test has them.
+    """
+    kernels = compiled.use(os.environ.get("GREVILLE_KERNELS") == "1")
+    kernels.__enter__()
+    config.add_cleanup(lambda: kernels.__exit__(None, None, None))
 
 
 @pytest.fixture

@@ -33,6 +33,9 @@ def unchanged_on_error(*objects: Any) -> Iterator[None]:
     They are restored as references: code in the block replaces attributes instead of changing
     their values in place.
     """
+    for o in objects:
+        if hasattr(o, "settle"):  # a model that learns in place otherwise
+            o.settle()
     before = [dict(vars(o)) for o in objects]
     try:
         yield

@@ -25,6 +25,7 @@ from greville import (
 )
 
 from .. import oracles
+from ..kernels import kernels
 from .floors import observed
 
 M, N = 6, 2
@@ -82,6 +83,8 @@ class Sequence(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 10_000))
     def start(self, seed):
+        self.kernels = kernels(bool(seed % 2))
+        self.kernels.__enter__()
         self.world = World(seed, self.dtype, M)
         self.rng = self.world.rng
         self.model = copy.deepcopy(self.solver)
@@ -91,6 +94,10 @@ class Sequence(RuleBasedStateMachine):
         self.eps = float(np.finfo(self.dtype).eps)
         self.plain = True  # nothing but learning so far
         self.learn(3, "none")
+
+    def teardown(self):
+        if hasattr(self, "kernels"):
+            self.kernels.__exit__(None, None, None)
 
     def rows(self, n):
         return self.world.rows(n), self.rng.normal(size=(n, N)).astype(self.dtype)
@@ -296,6 +303,8 @@ class EstimatorSequence(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 10_000))
     def start(self, seed):
+        self.kernels = kernels(bool(seed % 2))
+        self.kernels.__enter__()
         self.world = World(seed, self.dtype, 3)
         self.rng = self.world.rng
         kind = ELMClassifier if self.classify else ELMRegressor
@@ -305,6 +314,10 @@ class EstimatorSequence(RuleBasedStateMachine):
         self.weight = np.zeros(0)
         self.plain = True
         self.learn(3, "none", False)
+
+    def teardown(self):
+        if hasattr(self, "kernels"):
+            self.kernels.__exit__(None, None, None)
 
     def rows(self, n):
         X = self.world.rows(n)

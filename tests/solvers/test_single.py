@@ -29,7 +29,8 @@ from .. import oracles
 from ..oracles import relative_error
 from ..problems import ONLINE_SOLVERS, problem
 
-pytestmark = pytest.mark.tuned  # the plain backend has no fast way for single rows
+# The plain backend has no fast way for single rows.
+pytestmark = [pytest.mark.tuned, pytest.mark.usefixtures("both")]
 
 
 def follow(model, H, Y, ask=True):
@@ -81,7 +82,7 @@ def test_smooth_signals_are_exact_too(rng):
     assert np.abs(ours - theirs[1:, 0]).max() < 1e-9
 
 
-def test_both_ways_of_following_are_used(rng, monkeypatch):
+def test_both_ways_of_following_are_used(rng, monkeypatch, plain):
     H, Y = problem(rng, 200, 10)
     used = []
     real = _correction.RootCorrection._add
@@ -156,7 +157,7 @@ def test_threads_may_ask_at_once(rng, solver):
 
 
 @pytest.mark.parametrize("solver", [Opium(), DynamicOpium(), OpiumLight()], ids=str)
-def test_an_interrupt_changes_nothing(rng, solver, monkeypatch):
+def test_an_interrupt_changes_nothing(rng, solver, monkeypatch, plain):
     H, Y = problem(rng, 100, 8)
     Y = Y[:, 0]
     model = clone(solver)
@@ -254,7 +255,7 @@ def stream(rng, n=1300):
 def test_a_regressor_in_a_loop(rng, model):
     """Units of inputs and targets change on the way, up to row 1024."""
     X, y = stream(rng)
-    other = clone(model)
+    model, other = clone(model), clone(model)
     got = follow(model, X, y)
     assert relative_error(got, other.prequential(X, y)[1:]) < 1e-8
     assert relative_error(model.predict(X), other.predict(X)) < 1e-8
@@ -397,7 +398,7 @@ def test_parameters_set_on_the_way_are_checked(rng):
             follow(model, H, Y[:, 0], ask=False)
 
 
-def test_a_replaced_state_keeps_no_correction(rng):
+def test_a_replaced_state_keeps_no_correction(rng, plain):
     H, Y = problem(rng, 300, 4)
     model = Opium()
     follow(model, H[:50], Y[:50])

@@ -35,7 +35,7 @@ def stored_estimator(targets: type[Targets]) -> Callable[[type[T]], type[T]]:
             "random_state": random_state,
             "standardize": choice("auto") | flag,
         },
-        fitted={"n_features_in_": count, "fitted_": known(FittedELM)},
+        fitted={"n_features_in_": count, "fitted_": known(FittedELM).kept_in("_fitted")},
         optional={"feature_names_in_": words},
         derived=CACHES,
         whole=True,

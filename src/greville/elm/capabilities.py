@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, update_wrapper
+from types import MethodType
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 
 from ..solvers import Solver, registry
 
@@ -26,6 +28,11 @@ def _class_of(name: str) -> type[Solver]:
     return type(registry.make(name))
 
 
+@cache
+def _lacks(cls: type[Any], capability: str) -> bool:
+    return issubclass(cls, Solver) and not getattr(cls.capabilities, capability)
+
+
 def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
     """A condition for a method; what is no solver at all is refused later, when it is used."""
 
@@ -35,11 +42,25 @@ def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
             cls = _class_of(solver) if isinstance(solver, str) else type(solver)
         except KeyError:  # no such name
             return True
-        if issubclass(cls, Solver) and not getattr(cls.capabilities, capability):
+        if _lacks(cls, capability):  # type: ignore[arg-type]
             raise AttributeError(f"{cls.__name__} {otherwise}")
         return True
 
     return condition
+
+
+class online:
+    """`available_if` for methods that need an online solver, in no time while rows stream in."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self._usual = available_if(solver_is_online)(method)
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None or estimator._live is None:
+            return self._usual.__get__(estimator, owner)
+        return MethodType(self._method, estimator)
 
 
 _NO_SUM = "is not a sum over rows; use the solver Opium to unlearn and merge."

@@ -38,7 +38,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     threads see the model before or after the call. A method that predicts reads `fitted_` once.
     """
 
-    fitted_: FittedELM
+    _fitted: FittedELM | None = None
 
     # The last `solver_`, and the template that it is a copy of.
     _shown_solver: tuple[Any, Any] | None = None
@@ -84,7 +84,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     @property
     def _started(self) -> bool:
-        return hasattr(self, "fitted_")
+        return self._fitted is not None
 
     @abstractmethod
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Chunk, Targets]:
@@ -224,31 +224,57 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     def _current(self) -> FittedELM:
         """What was learned so far, with the parameters that `solver_` has now."""
-        fitted, shown = self.fitted_, self._shown_solver
-        if shown is None or shown[0] is not fitted.template:
-            return fitted
-        algorithm = shown[1].algorithm()
+        fitted, algorithm = self.fitted_, self._algorithm()
         if algorithm == fitted.solver.algorithm:
             return fitted
-        template, solver = clone(shown[1]), fitted.solver.with_algorithm(algorithm)
-        self._shown_solver = template, shown[1]
+        assert self._shown_solver is not None
+        shown = self._shown_solver[1]
+        template, solver = clone(shown), fitted.solver.with_algorithm(algorithm)
+        self._shown_solver = template, shown
         return fitted._replace(solver=solver, template=template)
+
+    def _algorithm(self) -> Any:
+        """How the solver learns, with the parameters that `solver_` has now."""
+        fitted, shown = self._fitted, self._shown_solver
+        assert fitted is not None
+        if shown is None or shown[0] is not fitted.template:
+            return fitted.solver.algorithm
+        return shown[1].algorithm()
+
+    @property
+    def fitted_(self) -> FittedELM:
+        """What was learned, as an immutable value."""
+        with publish_lock:
+            fitted, live = self._fitted, self._live
+        if live is not None:
+            return live.fitted()
+        if fitted is None:
+            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
+        return fitted
+
+    @fitted_.setter
+    def fitted_(self, fitted: FittedELM) -> None:
+        self._publish(fitted)
 
     def _publish(self, fitted: FittedELM) -> None:
         """Show what was learned, all of it at once."""
         with publish_lock:
-            self.fitted_ = fitted
+            if self._live is not None:
+                self._live.close()
+            self._fitted, self._live = fitted, None
 
     def _keep_flushed(self, fitted: FittedELM) -> None:
         """Publish a value that was flushed while it was read, unless there is a newer one."""
-        self._exchange(fitted, fitted.flushed())
+        if self._live is None:
+            self._exchange(fitted, fitted.flushed())
 
     def _exchange(self, fitted: FittedELM, same: FittedELM) -> None:
         """Publish another form of what was learned, unless more has been learned since."""
-        if same is not fitted:
+        if same is not fitted or self._live is not None:
             with publish_lock:
-                if self.fitted_ is fitted:
-                    self.fitted_ = same
+                live = self._live
+                if self._fitted is fitted if live is None else live.close(fitted):
+                    self._fitted, self._live = same, None
 
     def _compact(self) -> None:
         if self._started:
@@ -260,8 +286,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     def _predicted(self, X: Any, *, spread: bool = False) -> tuple[Any, list[Array]]:
         """The targets, the outputs of shape (n_samples, n_outputs), and standard deviations."""
         check_is_fitted(self)
-        with publish_lock:
-            fitted = self.fitted_
+        fitted = self.fitted_
         self._check_spread(fitted, spread)
         outputs = fitted.predict(self._checked_rows(X, reset=False), spread=spread)
         self._keep_flushed(fitted)
@@ -318,10 +343,12 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     def n_samples_seen_(self) -> int:
         """Number of rows learned so far."""
         check_is_fitted(self)
-        return self.fitted_.solver.n_seen
+        live = self._live
+        return self.fitted_.solver.n_seen if live is None else live.n_seen
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k not in CACHES}
+        state = {k: v for k, v in super().__getstate__().items() if k not in CACHES}
+        return state if self._live is None else {**state, "_fitted": self.fitted_}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started
@@ -333,7 +360,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
 
 # Attributes that are found again when they are wanted.
-CACHES = ("_last_one", "_shown_solver")
+CACHES = ("_last_one", "_live", "_live_from", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")

@@ -4,7 +4,7 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
-from .protocol import UNITS_PER_INPUT, Layer, stored_layer, takes_checked_rows
+from .protocol import UNITS_PER_INPUT, Layer, matrix_of, stored_layer, takes_checked_rows
 from .random import RandomLayer
 
 for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
@@ -18,6 +18,7 @@ __all__ = [
     "Layer",
     "RandomLayer",
     "ReceptiveFieldLayer",
+    "matrix_of",
     "registry",
     "stored_layer",
     "takes_checked_rows",

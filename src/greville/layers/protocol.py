@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -186,6 +186,26 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 def takes_checked_rows(transformer: Any) -> bool:
     """Whether `activations` is what `transform` does: it is a Layer that has not overridden it."""
     return isinstance(transformer, Layer) and type(transformer).transform is Layer.transform
+
+
+class Matrix(NamedTuple):
+    """A layer that is no more than ``activation(X @ weights + bias)``."""
+
+    weights: Array
+    bias: Array | None
+    activation: str
+
+
+def matrix_of(transformer: Any) -> Matrix | None:
+    """What a layer does, if it is no more than a matrix and an activation with a name."""
+    cls = type(transformer)
+    if not takes_checked_rows(transformer) or not isinstance(transformer.activation, str):
+        return None
+    own = (cls.activations, cls._projected, cls._activated)
+    usual = (Layer.activations, Layer._projected, Layer._activated)
+    if own != usual or sparse.issparse(transformer.weights_):
+        return None
+    return Matrix(transformer.weights_, transformer.bias_, transformer.activation)
 
 
 def product(A: Array, B: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from . import protocol, registry
 from ._evidence import Path
+from ._live import Live
 from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
 from ._solver import OnlineSolver, Solver
 from ._stored import stored_solver, takes_memory_to_read
@@ -23,6 +24,7 @@ __all__ = [
     "DynamicOpium",
     "Fitted",
     "Greville",
+    "Live",
     "OnlineSolver",
     "Opium",
     "OpiumLight",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ..backend import Array
 from . import _record
-from ._chosen import Chosen, choose
+from ._chosen import Chosen, append_to_chosen, choose
 from ._correction import Correction, RootCorrection, most_pending
+from ._derived import replace, with_derived
 from ._evidence import Choice, choice_in_stream
 from ._learn import Exact, innovate, learn
 from ._mean import Chunk, Mean
@@ -19,6 +21,7 @@ from ._pending import Pending
 from ._remove import check_same_rows, merge, unlearn
 from ._rows import Rows, block_length
 from ._state import State, spreads_in_order
+from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 
 # What must be left of a row's leverage, so that leaving the row out keeps digits.
@@ -35,6 +38,8 @@ class ExactAlgorithm(Algorithm):
     tol : eq. (10), or None for what rounding may leave
     intercept : whether a constant is added that no prior holds back
     """
+
+    record_by_kernels_units = 128
 
     epsilon: float | None
     tol: float | None = None
@@ -79,6 +84,9 @@ class ExactAlgorithm(Algorithm):
             state = choose(state, choice_in_stream(shape.backend, seen))
         return state, errors
 
+    def one_by_one(self, shape: Shape, state: Exact, seen: int) -> OneByOne | None:
+        return one_by_one(state, self.rows_until_next_event(shape, seen) - 1)
+
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         usual = super().rows_until_next_event(shape, seen)
         return usual if self.epsilon is not None else next_choice(seen, shape.n_hidden) - seen
@@ -91,6 +99,10 @@ class ExactAlgorithm(Algorithm):
         seen: int,
         look: Callable[..., None] | None = None,
     ) -> tuple[Exact, Array]:
+        if look is None and shape.n_hidden <= self.record_by_kernels_units:
+            found_by_kernels = self._recorded_by_kernels(shape, state, rows, seen)
+            if found_by_kernels is not None:
+                return found_by_kernels
         choices = None
         if self.epsilon is None:
 
@@ -193,6 +205,34 @@ def chunk_of(shape: Shape, rows: Rows, start: Mean | Chunk | None) -> Chunk:
     """Rows as they are learned after those of a mean, or of another chunk."""
     b = shape.backend
     return Chunk(b, rows, block_length(b, shape.n_hidden, shape.dtype), start)
+
+
+def one_by_one(exact: Exact, limit: int, **fading: Any) -> OneByOne:
+    """What kernels need of a root or of sums, to learn up to so many rows."""
+    keeps_rows = isinstance(exact, Chosen)
+
+    def join(learned: Learned) -> Exact:
+        return joined(exact, learned)
+
+    return OneByOne(join, limit, exact.root, keeps_rows, **fading)
+
+
+def joined(exact: Exact, learned: Learned, keep: float = 1.0) -> Exact:
+    """A root or sums that have learned single rows."""
+    root = learned.root
+    assert root is not None
+    if not isinstance(exact, Chosen):
+        return root
+    factor = np.sqrt(keep ** np.arange(learned.n - 1, -1, -1.0))[:, None].astype(root.dtype)
+
+    def rows() -> Iterator[tuple[Array, Array]]:
+        yield learned.H * factor, learned.Y * factor
+
+    new = append_to_chosen(replace(exact).faded(keep**learned.n), rows, follow=False)
+    sums = replace(
+        new.sums, count=root.count, count_of_squares=root.count_of_squares, mean=root.mean
+    )
+    return with_derived(replace(new, sums=sums), root=root)
 
 
 def root_correction(

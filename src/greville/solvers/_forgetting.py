@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from ._checks import check_fading, check_memories
 from ._chosen import Chosen, choose
 from ._correction import Correction
 from ._derived import Value, replace
-from ._exact import root_correction
+from ._exact import joined, one_by_one, root_correction
 from ._learn import Exact, innovate, learn
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State, spreads_in_order
+from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 
 # floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
@@ -34,6 +36,9 @@ _LEAK = 0.1
 
 # The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
 _LARGEST_FACTOR = 1e3
+
+# Rows after which a root without a floor is looked at.
+_ROWS_UNWATCHED = 127
 
 # The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 3,300 to 33
 # rows.
@@ -97,6 +102,8 @@ class ForgettingAlgorithm(Algorithm):
     floor : the size of the prior that is not forgotten, "auto" or None
     """
 
+    record_by_kernels_units = 128
+
     alpha: float
     epsilon: float | None
     floor: float | str | None
@@ -151,10 +158,23 @@ class ForgettingAlgorithm(Algorithm):
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         longest = super().rows_until_next_event(shape, seen)
         if self._keep < 1:
-            longest = min(longest, int(2 * np.log(_LARGEST_FACTOR) / -np.log(self._keep)))
+            longest = min(longest, int(2 * log(_LARGEST_FACTOR) / -log(self._keep)))
         if self._has_floor:
             longest = min(longest, self._due(shape, seen) - seen)
         return max(1, longest)
+
+    def one_by_one(self, shape: Shape, state: Fading, seen: int) -> OneByOne:
+        limit = _ROWS_UNWATCHED
+        if self._has_floor:
+            limit = self._due(shape, seen) - seen - 1
+        fading = {"keep": self._keep, "energy": state.energy, "excited": state.excited}
+        parts = one_by_one(state.exact, limit, **fading)
+
+        def join(learned: Learned) -> Fading:
+            exact = joined(state.exact, learned, self._keep)
+            return replace(state, exact=exact, energy=learned.energy, excited=learned.excited)
+
+        return replace(parts, join=join)
 
     def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
         return replace(state, exact=state.exact.with_outputs(n_outputs, old))
@@ -175,8 +195,8 @@ class ForgettingAlgorithm(Algorithm):
 
         More of them in large layers, where an addition costs as much as many rows.
         """
-        half = np.log(2) / -np.log(self._keep)
-        return max(1, int(np.clip(shape.n_hidden / 4, half, 10 * half)))
+        half = log(2) / -log(self._keep)
+        return max(1, int(min(max(shape.n_hidden / 4, half), 10 * half)))
 
     def _due(self, shape: Shape, seen: int) -> int:
         """The next row at which the floor is added, or ε chosen: that also at 1, 2, 4, ..."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import isnan
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import backend
 from ..backend import Array
 from ..backend.scipy import DOT
+from ..compiled import wanted
 from ..threads import new_lock
 from ..validation import (
     FLOATS,
@@ -25,8 +27,12 @@ from ..validation import (
     largest_square,
     unchanged_on_error,
 )
+from ._live import Live
 from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
+
+# Attributes that are found again when they are wanted.
+_NOT_PICKLED = ("_lock", "_dot", "_live", "_live_from")
 
 
 class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
@@ -41,6 +47,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     n_features_in_: int
     _fitted: Fitted | None = None
+    _live: Live | None = None  # what was learned since, while rows come one at a time
+    _live_from = 0  # from how many rows on this may be
     _lock: Any = new_lock()  # until a model starts and has one of its own
     _row_shape: tuple[int] | None = None
     _flat = False
@@ -98,18 +106,33 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         y : number, or ndarray of shape (n_outputs,)
             What ``predict([h])[0]`` gives, to rounding.
         """
+        live = self._live
+        if live is not None:
+            try:
+                predicted = live.predict(h)
+            except TypeError:  # not an array of this dtype
+                return self._predicted_beside(live, h)
+            if isnan(predicted):
+                return self._predicted_beside(live, h)
+            return live.number(predicted) if self._flat else live.outputs.astype(self._dtype)
         # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if not usual or not self._dot(h, h) < self._limit:
             h = self._checked_one(h)
         with self._lock:
             fitted = self._fitted
+        if not fitted.pending.n and self._goes_live(fitted):  # type: ignore[union-attr,arg-type]
+            return self.predict_one(h)
         predicted = fitted.predict_one(h)  # type: ignore[union-attr]
         if fitted._flushed is not None:  # type: ignore[union-attr]
             self._keep_flushed(fitted)  # type: ignore[arg-type]
+        return self._shaped_one(predicted, fitted)  # type: ignore[arg-type]
+
+    def _shaped_one(self, predicted: Any, fitted: Fitted) -> Any:
+        """One prediction in the shape of a target."""
         if self._flat:
             return self._dtype.type(predicted)
-        return np.array(predicted, self._dtype).reshape(fitted.n_outputs)  # type: ignore[union-attr]
+        return np.array(predicted, self._dtype).reshape(fitted.n_outputs)
 
     @property
     def coef_(self) -> Array:
@@ -121,7 +144,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     @property
     def n_samples_seen_(self) -> int:
         """The number of rows seen so far."""
-        return self.fitted_.n_seen
+        live = self._live
+        return self.fitted_.n_seen if live is None else live.n_seen
 
     # For other packages
 
@@ -129,7 +153,9 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     def fitted_(self) -> Fitted:
         """What it has learned, as an immutable value."""
         with self._lock:
-            fitted = self._fitted
+            fitted, live = self._fitted, self._live
+        if live is not None:
+            return live.fitted()
         if fitted is None:
             raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
         return fitted
@@ -148,9 +174,18 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         return self.restore(Fitted.start(self.algorithm(), shape), flat=flat)
 
     def update(self, fitted: Fitted) -> None:
-        """Publish what was learned, with one assignment."""
+        """Publish what was learned, all of it at once."""
         with self._lock:
-            self._fitted = fitted
+            if self._live is not None:
+                self._live.close()
+            self._fitted, self._live = fitted, None
+
+    def exchange(self, fitted: Fitted, same: Fitted) -> None:
+        """Publish another form of what was learned, unless more has been learned since."""
+        with self._lock:
+            live = self._live
+            if self._fitted is fitted if live is None else live.close(fitted):
+                self._fitted, self._live = same, None
 
     def restore(self, fitted: Fitted, *, flat: bool = False) -> Self:
         """Go on from what a solver with these parameters has learned.
@@ -176,8 +211,38 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         if fitted.is_flushed:
             flushed = fitted.flushed()
             with self._lock:
-                if self._fitted is fitted:
+                if self._fitted is fitted and self._live is None:
                     self._fitted = flushed
+
+    def _goes_live(self, fitted: Fitted) -> bool:
+        """Whether single rows are learned in place from now on; `fitted` is what was learned."""
+        if fitted.n_seen < self._live_from or not wanted():
+            return False
+        live = Live.start(fitted, single=self._flat)
+        with self._lock:
+            if self._fitted is fitted and self._live is None:  # else another thread was faster
+                self._live = live
+            return self._live is not None
+
+    def settle(self) -> None:
+        """Have all that was learned in one immutable value, which can be kept and put back."""
+        if self._live is not None:
+            self._live_from = self.n_samples_seen_ + Live.rows_between_changes
+            self.update(self.fitted_)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._live is not None and not name.startswith("_"):
+            self.settle()  # the parameter counts from the next row on
+        super().__setattr__(name, value)
+
+    def _predicted_beside(self, live: Live, h: Any) -> Any:
+        """A prediction that the kernels do not make at once."""
+        h = self._checked_one(h)
+        predicted = live.predicted(h)
+        if predicted is not None:
+            return predicted
+        fitted = live.fitted()
+        return self._shaped_one(fitted.predict_one(h), fitted)
 
     def _flushed(self) -> Fitted:
         """What it has learned, with no row pending."""
@@ -194,7 +259,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         return W
 
     def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k not in ("_lock", "_dot")}
+        state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_PICKLED}
+        return state if self._live is None else {**state, "_fitted": self.fitted_}
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -203,6 +269,11 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             self._dot = DOT[self._dtype]
 
     # Checks
+
+    def _is_usual(self, h: Any) -> bool:
+        """Whether it is a row that needs no check."""
+        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
+        return usual and bool(self._dot(h, h) < self._limit)
 
     def _checked_one(self, h: Any) -> Array:
         """One row, converted where that is possible."""
@@ -305,6 +376,14 @@ class OnlineSolver(Solver):
         >>> bool(abs(error) < 1e-6)
         True
         """
+        live = self._live
+        if live is not None:
+            try:
+                if live.learn(h, y) == 0:
+                    return self
+            except (TypeError, OverflowError):  # not an array of this dtype, or not a number
+                pass
+            return self._learn_beside(live, h, y)
         with self._lock:
             fitted = self._fitted
         if fitted is None:
@@ -312,7 +391,11 @@ class OnlineSolver(Solver):
             return self.partial_fit(h[None], np.asarray(y)[None])
         n = fitted.pending.n
         if not n or n + 1 >= fitted.shape.pending_rows:
-            fitted = self._with_parameters(fitted)
+            current = self._with_parameters(fitted)
+            if current is not fitted:
+                self.update(fitted := current)
+            if not n and self._goes_live(fitted):
+                return self.learn_one(h, y)
         plain, learned = self._flat and isinstance(y, float) and y * y < self._limit, None
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if plain and usual and fitted.correction is not None:
@@ -326,6 +409,26 @@ class OnlineSolver(Solver):
             learned = fitted.learn_one(h, y)
         with self._lock:
             self._fitted = learned
+        return self
+
+    def _learn_beside(self, live: Live, h: Any, y: Any) -> Self:
+        """Learn a row that the kernels have not learned at once."""
+        with self._lock:
+            stopped = self._live is not live
+        if stopped:  # by another thread
+            return self.learn_one(h, y)
+        algorithm = self.algorithm()
+        goes_on = live.goes_on(algorithm)
+        if goes_on and live.learned(h, y):
+            return self
+        if not self._is_usual(h):
+            h = self._checked_one(h)
+        y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
+        if goes_on and live.learned(h, y):
+            return self
+        learned = live.fitted().with_algorithm(algorithm).learn_one_now(h, y)
+        if not live.renew(learned):
+            self.update(learned)
         return self
 
     def _with_parameters(self, fitted: Fitted) -> Fitted:

@@ -34,7 +34,17 @@ _MAX_TRIED = 1 << 20
 # What weights may not exceed: their products with activations would not be finite.
 _MAX_WEIGHT = {"d": 1e300, "f": 1e37}
 
-_NOT_STORED = ("_fitted", "_lock", "_dtype", "_dot", "_row_shape", "_limit", "_flat")
+_NOT_STORED = (
+    "_fitted",
+    "_live",
+    "_live_from",
+    "_lock",
+    "_dtype",
+    "_dot",
+    "_row_shape",
+    "_limit",
+    "_flat",
+)
 
 
 def stored_solver(
@@ -77,9 +87,7 @@ def _compacted(solver: Solver) -> Fitted | None:
         return None
     fitted = solver.fitted_
     compacted = fitted.with_algorithm(solver.algorithm()).compact()
-    with solver._lock:
-        if solver._fitted is fitted:
-            solver._fitted = compacted
+    solver.exchange(fitted, compacted)
     return compacted
 
 

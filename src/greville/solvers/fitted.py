@@ -133,6 +133,10 @@ class Fitted:
         """After more rows."""
         if rows.n < self.shape.pending_rows:
             return self._collected(self.pending.with_rows(rows), rows.n)
+        return self.learn_now(rows)
+
+    def learn_now(self, rows: Rows) -> Fitted:
+        """After more rows, none of which is pending."""
         base = self.flushed()
         state = self.algorithm.learn(self.shape, base.state, rows, self.n_seen)
         return base._after(state, self.n_seen + rows.n)
@@ -155,6 +159,12 @@ class Fitted:
             if state is not None:
                 return self._with(state, self.pending, self.n_seen + 1)
         return self._collected(self.pending.with_one(h, y), 1)
+
+    def learn_one_now(self, h: Array, y: Any) -> Fitted:
+        """After one more row, and none is pending."""
+        if self.pending.n:
+            return self.learn_one(h, y).flushed()
+        return self.learn_now(Rows.of(h[None], np.asarray(y, self.dtype).reshape(1, -1)))
 
     def learn_predicted(self, h: Array, y: Any) -> Fitted | None:
         """After one more row, if that was the last to be predicted; None otherwise."""

@@ -13,6 +13,7 @@ from ..validation import check_number
 from ._mean import widened
 from ._solver import OnlineSolver
 from ._stored import stored_solver
+from ._work import OneByOne
 from .fitted import Fitted
 from .protocol import Algorithm, Rows, Shape
 
@@ -53,6 +54,9 @@ class LightAlgorithm(Algorithm):
             kernels.axpy(h, w, a=per_d * (float(y) - dot(h, w)))  # eq. (28)
             return new
         return state + np.multiply.outer(h, per_d * (y - h @ state))
+
+    def one_by_one(self, shape: Shape, state: Array, seen: int) -> OneByOne:
+        return OneByOne(lambda learned: learned.W, 1 << 30, W=state, gain=self.gain)
 
     def predict_one(self, shape: Shape, state: Array, h: Array) -> Any:
         kernels = shape.kernels

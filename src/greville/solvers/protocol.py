@@ -16,16 +16,25 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend, Kernels
+from ..compiled import Kernels as Compiled
+from ..compiled import Unavailable, load, wanted
 from ._correction import Correction
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State
+from ._work import OneByOne, Work
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
 # Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
 # one round of calls is shared by all of them.
 _RECORD_ROWS = 128
+
+# Rows that kernels record in one call, during which no other thread runs.
+_KERNEL_ROWS = 1024
+
+# Rows to record that are as good a reason to load the kernels as one single row.
+_ROWS_TO_ASK = 2048
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,8 @@ class Algorithm(ABC):
     backend.
     """
 
+    record_by_kernels_units = 0  # up to how many units kernels are faster than matrix products
+
     @abstractmethod
     def start(self, shape: Shape) -> Any:
         """The state before any row."""
@@ -102,6 +113,10 @@ class Algorithm(ABC):
 
     def predict_one(self, shape: Shape, state: Any, h: Array) -> Any:
         """The prediction for one row (NumPy), where there is a fast way; else None."""
+        return None
+
+    def one_by_one(self, shape: Shape, state: Any, seen: int) -> OneByOne | None:
+        """What compiled kernels need to learn single rows; None where they cannot."""
         return None
 
     def innovate(
@@ -188,6 +203,54 @@ class Algorithm(ABC):
 
         `look` is called with every block of rows, and the state before it.
         """
+        if look is None and shape.n_hidden <= self.record_by_kernels_units:
+            found = self._recorded_by_kernels(shape, state, rows, seen)
+            if found is not None:
+                return found
+        return self._record_in_blocks(shape, state, rows, seen, look)
+
+    def _recorded_by_kernels(
+        self, shape: Shape, state: Any, rows: Rows, seen: int
+    ) -> tuple[Any, Array] | None:
+        """The same by compiled kernels; None where there are none, or rows have weights."""
+        if rows.weight is not None or shape.kernels is None or not wanted(rows.n // _ROWS_TO_ASK):
+            return None
+        kernels = load(shape.dtype)
+        try:
+            return None if kernels is None else self._recorded(kernels, shape, state, rows, seen)
+        except Unavailable:
+            return None
+
+    def _recorded(
+        self, kernels: Compiled, shape: Shape, state: Any, rows: Rows, seen: int
+    ) -> tuple[Any, Array]:
+        work, start = None, 0
+        blocks: list[Array] = []
+        while start < rows.n:
+            parts, n = self.one_by_one(shape, state, seen + start), 0
+            if parts is not None and parts.limit > 0 and parts.fits():
+                if work is None:
+                    work = Work(kernels, shape.n_hidden, shape.n_outputs, parts)
+                else:
+                    work.fill(parts)
+                blocks.append(work.record(*rows.make(start, min(rows.n, start + _KERNEL_ROWS))))
+                state, n = work.state()[:2]
+            if n == 0:  # something is due with the next row, or it does not suit the kernels
+                first = rows.part(start, min(rows.n, start + self.record_rows(shape, seen + start)))
+                state, predicted = self._record_in_blocks(shape, state, first, seen + start)
+                blocks.append(predicted)
+                n = first.n
+            start += n
+        return state, np.concatenate(blocks)
+
+    def _record_in_blocks(
+        self,
+        shape: Shape,
+        state: Any,
+        rows: Rows,
+        seen: int,
+        look: Callable[..., None] | None = None,
+    ) -> tuple[Any, Array]:
         b, weight, blocks, start = shape.backend, rows.weights, [], 0
         while start < rows.n:
             stop = min(rows.n, start + max(1, self.record_rows(shape, seen + start)))

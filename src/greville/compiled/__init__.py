@@ -1,0 +1,10 @@
+"""Single rows in machine code, where numba is installed (``pip install "greville[fast]"``).
+
+Nothing is compiled or imported here: `load` does both when a stream of single rows has begun, and
+keeps what was compiled on disk. Without numba, or where it does not work, there are no kernels,
+and rows go through NumPy and BLAS.
+"""
+
+from .loading import Kernels, Unavailable, load, use, wanted
+
+__all__ = ["Kernels", "Unavailable", "load", "use", "wanted"]

@@ -1,0 +1,205 @@
+"""A state in the arrays of the compiled kernels, which learn and predict single rows there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..backend import Array, eps
+from ..compiled import Kernels
+from ..validation import largest_square
+from ._derived import replace
+from ._mean import ZERO, Mean
+from ._state import State
+
+# Rows for which there is room until a prediction needs them. So many at once are better learned by
+# other means.
+_ROOM = 512
+
+
+class Learned(NamedTuple):
+    """What n single rows have made of a `OneByOne`.
+
+    Attributes
+    ----------
+    n : how many
+    root : the root after them, or None
+    W : the weights after them, of OPIUM light
+    H, Y : the rows as the root has learned them, if they are kept
+    energy, excited : of `Fading`
+    """
+
+    n: int
+    root: State | None
+    W: Array | None
+    H: Array
+    Y: Array
+    energy: float
+    excited: float
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne:
+    """What the kernels need of a state, and how it becomes a state again.
+
+    Attributes
+    ----------
+    join : from `Learned`, the state
+    limit : rows that may be learned before anything else is due
+    root : the root that answers
+    keeps_rows : whether rows are kept as they are learned, for sums that follow later
+    keep : what is left of a row's weight after the next
+    energy, excited : of `Fading`
+    W, gain : of OPIUM light, which has no root
+    """
+
+    join: Callable[[Learned], Any]
+    limit: int
+    root: State | None = None
+    keeps_rows: bool = False
+    keep: float = 1.0
+    energy: float = 0.0
+    excited: float = 0.0
+    W: Array | None = None
+    gain: float = 1.0
+
+    def fits(self) -> bool:
+        """Whether the kernels can go on from here."""
+        root = self.root
+        if root is None:
+            return True
+        return root.basis is None and bool(np.diagonal(root.R).all())
+
+
+class Work:
+    """The arrays of the kernels for one model.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    n_hidden, n_outputs : int
+    parts : OneByOne
+    """
+
+    def __init__(self, kernels: Kernels, n_hidden: int, n_outputs: int, parts: OneByOne) -> None:
+        self._layout = layout = kernels.layout
+        self._kernels = kernels
+        self._dtype = kernels.dtype
+        self._room = 0 if parts.root is None else _ROOM
+        self._size = n_hidden, n_outputs, parts.root is None, parts.keeps_rows
+        self._at = at = layout.places(n_hidden, n_outputs, self._room)
+        self.array = np.zeros(at[-1] if parts.keeps_rows else at[-2])
+        self._next = np.zeros(at[10])  # without the rows
+        self.outputs = self.array[at[8] : at[9]]
+        self.fill(parts)
+
+    def holds(self, n_hidden: int, n_outputs: int, parts: OneByOne) -> bool:
+        """Whether a state of this size fits into the same arrays."""
+        return self._size == (n_hidden, n_outputs, parts.root is None, parts.keeps_rows)
+
+    def fill(self, parts: OneByOne) -> None:
+        """Begin with another state of the same size, all of it at once for other threads."""
+        layout, at, array, (M, L, *_) = self._layout, self._at, self._next, self._size
+        array[: at[3]] = 0.0
+        array[layout.N_HIDDEN], array[layout.N_OUTPUTS] = M, L
+        array[layout.LIMIT], array[layout.ROOM] = parts.limit, self._room
+        array[layout.LARGEST_SQUARE] = largest_square(self._dtype)
+        array[layout.KEEP], array[layout.PER_GAIN] = parts.keep, 1 / parts.gain
+        array[layout.ENERGY], array[layout.EXCITED] = parts.energy, parts.excited
+        array[layout.KEEPS_ROWS] = parts.keeps_rows
+        root, W = parts.root, parts.W
+        if W is not None:
+            array[at[9] : at[10]] = W.T.ravel()
+            array[layout.WEIGHTS_KNOWN] = 1.0
+        if root is not None:
+            array[layout.LARGEST_ROW] = root.largest_row**2
+            array[layout.COUNT] = root.count
+            array[layout.COUNT_OF_SQUARES] = root.count_of_squares
+            array[at[0] : at[1]] = root.loss
+            array[at[3] : at[4]].reshape(M, M)[...] = root.R
+            array[at[4] : at[5]] = 1 / np.diagonal(root.R).astype(np.float64)
+            array[at[5] : at[6]].reshape(M, L)[...] = root.Z
+            if root.mean is not None:
+                array[layout.HAS_MEAN], array[layout.MEAN_COUNT] = 1.0, root.mean.count
+                array[layout.ROUNDING] = ZERO * eps(self._dtype)
+                array[at[1] : at[2]], array[at[2] : at[3]] = root.mean.target, root.mean.row
+        self.parts = parts
+        self._kernels.copy(array, self.array)
+
+    # Counts
+
+    @property
+    def n_rows(self) -> int:
+        """Rows since it was filled."""
+        return int(self.array[self._layout.N_ROWS])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no row can be learned here before the others are learned elsewhere."""
+        layout, array = self._layout, self.array
+        n = array[layout.N_WAITING] + array[layout.N_KEPT]
+        return bool(0 < self._room <= n or self.n_rows >= self.parts.limit)
+
+    def allow(self, n: int) -> None:
+        """Let at most n more rows come before a kernel says that it is full."""
+        self.array[self._layout.LIMIT] = min(self.parts.limit, self.n_rows + n)
+
+    # What was learned
+
+    def state(self) -> tuple[Any, int, Array, Array]:
+        """The state, how many rows came so far, and those of them that are not in it yet."""
+        layout, at, (M, L, *_) = self._layout, self._at, self._size
+        array = np.empty_like(self.array)
+        self._kernels.copy(self.array, array)  # while no other thread can learn
+        n, waiting = int(array[layout.N_ROWS]), int(array[layout.N_WAITING])
+        H = array[at[10] : at[10] + waiting * M].reshape(waiting, M).astype(self._dtype)
+        Y = array[at[11] : at[11] + waiting * L].reshape(waiting, L).astype(self._dtype)
+        return self._joined(array, n - waiting), n, H, Y
+
+    def _joined(self, array: Array, n: int) -> Any:
+        """The state after n rows."""
+        layout, at, parts, (M, L, *_) = self._layout, self._at, self.parts, self._size
+        root, W = parts.root, parts.W
+        if n > 0 and root is None:
+            W = np.ascontiguousarray(array[at[9] : at[10]].reshape(L, M).T, dtype=self._dtype)
+        elif n > 0:
+            root = self._root(array, n)
+        kept = int(array[layout.N_KEPT])
+        rows = array[at[12] : at[12] + kept * (M + L)].reshape(kept, M + L).astype(self._dtype)
+        energy, excited = float(array[layout.ENERGY]), float(array[layout.EXCITED])
+        return parts.join(Learned(n, root, W, rows[:, :M], rows[:, M:], energy, excited))
+
+    def _root(self, array: Array, n: int) -> State:
+        layout, at, parts, (M, L, *_) = self._layout, self._at, self.parts, self._size
+        before, decay = parts.root, parts.keep**n
+        assert before is not None
+        mean = before.mean
+        if mean is not None:
+            row, target = array[at[2] : at[3]].copy(), array[at[1] : at[2]].copy()
+            mean = Mean(float(array[layout.MEAN_COUNT]), row, target)
+        R, Z = array[at[3] : at[4]].reshape(M, M), array[at[5] : at[6]].reshape(M, L)
+        return replace(
+            before,
+            R=np.asfortranarray(R, dtype=self._dtype),
+            Z=np.asfortranarray(Z, dtype=self._dtype),
+            loss=array[at[0] : at[1]].copy(),
+            count=float(array[layout.COUNT]),
+            count_of_squares=float(array[layout.COUNT_OF_SQUARES]),
+            mean=mean,
+            prior=before.prior * float(np.sqrt(decay)),
+            largest_row=before.largest_row if decay == 1.0 else np.inf,
+            lost=before.lost * decay,
+        )
+
+    # Many rows
+
+    def record(self, H: Array, Y: Array) -> Array:
+        """Learn rows until one must be learned elsewhere; the predictions before each of them."""
+        n_outputs = Y.shape[1]
+        H, Y = np.ascontiguousarray(H).ravel(), np.ascontiguousarray(Y).ravel()
+        predicted = np.empty(len(Y))
+        n = self._kernels.record(self.array, H, Y, predicted)
+        return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self._dtype)

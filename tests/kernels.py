@@ -1,0 +1,37 @@
+"""Tests that run with compiled kernels, and without."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+
+from greville import backend, compiled
+from greville.solvers import Live
+
+
+@contextmanager
+def kernels(on):
+    """Have single rows go through kernels whenever that is possible, or never."""
+    with compiled.use(on), patch.object(Live, "rows_between_changes", 0):
+        b = backend.default()
+        if not on or not hasattr(b, "tuning"):
+            yield
+        else:  # few rows are pending, which kernels leave alone
+            pytest.importorskip("numba")
+            with patch.object(b, "tuning", replace(b.tuning, pending_rows=4)):
+                yield
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "compiled"])
+def both(request):
+    """Run a test without kernels and with them."""
+    with kernels(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def plain():
+    """Run a test without kernels, whose own way it is about."""
+    with kernels(False):
+        yield

@@ -1,0 +1,427 @@
+"""Single rows by compiled kernels: what other ways give, mixed with anything, refused alike."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import greville
+from greville import (
+    DynamicOpium,
+    ELMClassifier,
+    ELMRegressor,
+    Greville,
+    Opium,
+    OpiumLight,
+    RandomLayer,
+    compiled,
+)
+from greville.compiled import loading
+
+from .. import oracles
+from ..kernels import kernels
+from ..oracles import relative_error
+from ..problems import problem
+
+pytest.importorskip("numba")
+pytestmark = pytest.mark.tuned  # other backends have no kernels
+
+SOLVERS = [
+    Opium(1e-3),
+    Opium(1e-3, intercept=True),
+    Opium("auto"),
+    Opium("auto", intercept=True),
+    OpiumLight(0.7),
+    DynamicOpium(1.01),
+    DynamicOpium(1.01, "auto"),
+    DynamicOpium(1.001, floor=None),
+    Greville(),
+]
+
+
+@pytest.fixture(autouse=True)
+def on():
+    with kernels(True):
+        yield
+
+
+def is_live(model):
+    return model._live is not None
+
+
+def learn(model, H, Y):
+    for h, y in zip(H, Y, strict=True):
+        model.learn_one(h, y)
+
+
+@pytest.mark.parametrize("ask", ["never", "always", "sometimes"])
+@pytest.mark.parametrize("n_outputs", [0, 1, 3])
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_what_the_other_way_gives(rng, solver, n_outputs, ask):
+    """More rows than there is room for, and every kind of event on the way."""
+    for n_hidden in (1, 2, 5, 8):
+        H, Y = problem(rng, 700, n_hidden, max(n_outputs, 1))
+        Y = Y if n_outputs else Y[:, 0]
+        model, other = clone(solver), clone(solver)
+        with kernels(False):
+            expected = other.prequential(H, Y)
+        lived, got = 0, []
+        for k, (h, y) in enumerate(zip(H, Y, strict=True)):
+            if k and (ask == "always" or (ask == "sometimes" and k % 7 == 0)):
+                got.append((k, model.predict_one(h)))
+            model.learn_one(h, y)
+            lived += is_live(model)
+        assert lived > 500
+        assert model.n_samples_seen_ == 700
+        for k, predicted in got:
+            assert predicted.shape == Y.shape[1:]
+            assert np.abs(predicted - expected[k]).max() < 1e-8 * np.abs(expected).max()
+        assert relative_error(model.coef_, other.coef_) < 1e-9
+        if hasattr(solver, "epsilon"):
+            assert model.loss_ == pytest.approx(other.loss_, rel=1e-8)
+            assert model.epsilon_ == pytest.approx(other.epsilon_, rel=1e-8)
+            std, expected_std = (m.predict(H[:5], return_std=True)[1] for m in (model, other))
+            assert std == pytest.approx(expected_std, rel=1e-8)
+
+
+@pytest.mark.parametrize("n_hidden", [1, 3, 4, 17, 100])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_svd_solution(rng, n_hidden, dtype):
+    H, Y = (A.astype(dtype) for A in problem(rng, 500, n_hidden, 2))
+    model = Opium(0.1).fit(H[:1], Y[:1])
+    for h, y in zip(H[1:], Y[1:], strict=True):
+        model.predict_one(h)
+        model.learn_one(h, y)
+    assert is_live(model)
+    W = oracles.pseudoinverse_weights(H.astype(float), Y.astype(float), 0.1)
+    assert model.coef_.dtype == dtype
+    assert relative_error(model.coef_.T, W) < (1e-12 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3])
+def test_digits_of_ill_conditioned_rows(rng, epsilon):
+    """No worse than QR factorisations of many rows at a time."""
+    H = (
+        rng.normal(size=(2000, 12))
+        @ np.diag(10.0 ** -np.linspace(0, 7, 12))
+        @ rng.normal(size=(12, 12))
+    )
+    Y = rng.normal(size=2000)
+    model, other = Opium(epsilon).fit(H[:100], Y[:100]), Opium(epsilon)
+    for h, y in zip(H[100:], Y[100:], strict=True):
+        model.learn_one(h, y)
+        model.predict_one(h)
+    assert is_live(model)
+    for start in range(0, 2000, 50):
+        other.partial_fit(H[start : start + 50], Y[start : start + 50])
+    W = oracles.pseudoinverse_weights(H, Y[:, None], epsilon)[:, 0]
+    fits = [np.abs(H @ (W_ - W)).max() for W_ in (model.coef_, other.coef_)]
+    assert fits[0] < 10 * fits[1] + 1e-12 * np.abs(H @ W).max()
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e-100, 1.0, 1e100])
+def test_rows_of_any_size(rng, size):
+    H, Y = problem(rng, 300, 5)
+    H *= size
+    model, other = (Opium(0.1 * size).fit(H[:20], Y[:20]) for _ in range(2))
+    for h, y in zip(H[20:], Y[20:], strict=True):
+        model.learn_one(h, y)
+        model.predict_one(h)
+    assert is_live(model)
+    with kernels(False):
+        other.partial_fit(H[20:], Y[20:])
+    assert relative_error(model.predict(H), other.predict(H)) < 1e-10
+
+
+def test_zeros_and_rows_that_repeat(rng):
+    H = np.zeros((400, 6))
+    H[100:200, 2] = 1.0
+    H[200:] = rng.normal(size=6)
+    y = rng.normal(size=400)
+    for solver in SOLVERS[:-1]:
+        model, other = (clone(solver).fit(rng.normal(size=(30, 6)), y[:30]) for _ in range(2))
+        model, other = copy.deepcopy(model), copy.deepcopy(model)
+        for h, value in zip(H, y, strict=True):
+            model.learn_one(h, value)
+            model.predict_one(h)
+        with kernels(False):
+            other.partial_fit(H, y)
+        assert relative_error(model.predict(H), other.predict(H)) < 1e-6
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_arrays_of_any_kind(rng, solver):
+    H, Y = problem(rng, 300, 6)
+    model, other = (clone(solver).fit(H[:100], Y[:100, 0]) for _ in range(2))
+    fixed = H.copy()
+    fixed.flags.writeable = False
+    forms = [
+        lambda k: fixed[k],
+        lambda k: np.asfortranarray(H)[k],
+        lambda k: np.repeat(H[k], 2)[::2],
+        lambda k: H[k][::-1].copy()[::-1],
+        lambda k: H[k].tolist(),
+        lambda k: H[k].astype(np.longdouble),
+    ]
+    targets = [float, np.float64, np.array]
+    for k in range(100, 300):
+        h, y = forms[k % len(forms)](k), targets[k % 3](Y[k, 0])
+        before = model.predict_one(h)
+        assert before == pytest.approx(model.predict(H[k : k + 1])[0], rel=1e-8, abs=1e-8)
+        model.learn_one(h, y)
+    assert is_live(model)
+    with kernels(False):
+        other.partial_fit(H[100:], Y[100:, 0])
+    assert relative_error(model.coef_, other.coef_) < 1e-8
+
+
+@pytest.mark.parametrize(
+    "model", [Opium(0.1), OpiumLight(), ELMRegressor(6, Opium(0.1), random_state=0)], ids=str
+)
+def test_what_is_refused_changes_nothing(rng, model):
+    H, Y = problem(rng, 1200, 4)
+    model = clone(model).fit(H, Y[:, 0])
+    for h, y in zip(H[:20], Y[:20, 0], strict=True):
+        model.learn_one(h, y)
+    model.predict_one(H[0])
+    assert is_live(model)
+    before = pickle.dumps(model)
+    name = "h" if hasattr(model, "epsilon") or hasattr(model, "gain") else "x"
+    for row, why in [
+        (H[0] * np.nan, "NaN"),
+        (np.full(4, np.inf), "inf"),
+        (np.full(4, 1e200), "numbers"),
+        (H[0][:3], "got 3 numbers"),
+        (H[:1], "expected one row"),
+        (["a"] * 4, "text|strings|numbers"),
+        (np.float64(3), "expected one row"),
+    ]:
+        if name == "x" and why == "numbers":
+            continue  # tanh makes ones of them
+        with pytest.raises(ValueError, match=why):
+            model.learn_one(row, 1.0)
+        with pytest.raises(ValueError, match=why):
+            model.predict_one(row)
+    for target in (np.nan, np.inf, 1e300, "a", None, [1.0], 10**400):
+        with pytest.raises(ValueError, match="y"):
+            model.learn_one(H[0], target)
+    assert is_live(model)
+    assert pickle.dumps(model) == before
+
+
+def test_a_parameter_counts_from_the_next_row(rng):
+    H, Y = problem(rng, 200, 4)
+    model, other = (OpiumLight(0.5).fit(H[:50], Y[:50, 0]) for _ in range(2))
+    for m, on in ((model, True), (other, False)):
+        with kernels(on):
+            for k in range(50, 200):
+                if k == 120:
+                    m.set_params(gain=2.0)
+                m.learn_one(H[k], Y[k, 0])
+    assert relative_error(model.coef_, other.coef_) < 1e-12
+    model = DynamicOpium(1.001).fit(H, Y[:, 0])
+    for h, y in zip(H[:100], Y[:100, 0], strict=True):
+        model.learn_one(h, y)
+    assert is_live(model)
+    model.alpha = 5
+    with pytest.raises(ValueError, match="alpha=5"):
+        model.learn_one(H[0], 1.0)
+    estimator = ELMRegressor(6, "light", random_state=0).fit(H, Y[:, 0])
+    for h, y in zip(H, Y[:, 0], strict=True):
+        estimator.learn_one(h, y)
+    assert is_live(estimator)
+    estimator.solver_.gain = -1.0
+    with pytest.raises(ValueError, match="gain=-1"):
+        learn(estimator, H, Y[:, 0])
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_copies_and_files_on_the_way(rng, solver, tmp_path):
+    H, Y = problem(rng, 300, 5)
+    Y = Y[:, 0]
+    model, plain = (clone(solver).fit(H[:40], Y[:40]) for _ in range(2))
+    for k in range(40, 200):
+        model.learn_one(H[k], Y[k])
+        if k % 3:
+            model.predict_one(H[k])
+        if k % 40 == 0:
+            others = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+            greville.save(model, tmp_path / "m.greville")
+            others.append(greville.load(tmp_path / "m.greville"))
+            for other in others:
+                assert relative_error(other.coef_, model.coef_) < 1e-10
+                other.learn_one(H[0], Y[0])
+            assert model.n_samples_seen_ == k + 1
+    assert is_live(model)
+    saved = tmp_path / "n.greville"
+    greville.save(model, saved)
+    loaded = greville.load(saved)
+    for m in (model, loaded):
+        for h, y in zip(H[200:], Y[200:], strict=True):
+            m.predict_one(h)
+            m.learn_one(h, y)
+    assert np.array_equal(model.coef_, loaded.coef_)  # to the bit
+    with kernels(False):
+        plain.partial_fit(H[40:], Y[40:])
+    assert relative_error(model.coef_, plain.coef_) < 1e-8
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "activation", ["tanh", "sigmoid", "relu", "sin", "cos", "hard-limit", "identity"]
+)
+def test_layers(rng, activation, dtype, bias):
+    X = (rng.normal(size=(1200, 3)) * [1, 30, 1e-3] + [0, 1e3, 0]).astype(dtype)
+    y = X[:, 0] + X[:, 1] / 50
+    layer = RandomLayer(15, activation=activation, bias=bias, scale=2.0)
+    model = ELMRegressor(layer, Opium(0.1), random_state=0).fit(X, y)
+    for x, target in zip(X[:50], y[:50], strict=True):
+        model.learn_one(x, target)
+    assert is_live(model)
+    assert model._live._predict is not None  # in one call
+    got = np.array([model.predict_one(x) for x in X])
+    assert got.dtype == dtype
+    limit = 1e-9 if dtype == np.float64 else 2e-3
+    if activation == "hard-limit":  # may differ where a sum is zero to rounding
+        assert np.quantile(np.abs(got - model.predict(X)), 0.99) < limit * np.abs(y).max()
+    else:
+        assert relative_error(got, model.predict(X)) < limit
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [3, 5, 9], [True, False], ["only"]], ids=str)
+def test_classes(rng, labels):
+    X = rng.normal(size=(1400, 4))
+    y = np.array(labels)[rng.integers(len(labels), size=1400)]
+    model = ELMClassifier(10, random_state=0).fit(X[:1100], y[:1100])
+    other = copy.deepcopy(model)
+    for x, label in zip(X[1100:], y[1100:], strict=True):
+        assert model.predict_one(x) == model.predict([x])[0]
+        model.learn_one(x, label)
+    assert is_live(model)
+    other.partial_fit(X[1100:], y[1100:])
+    assert relative_error(model.decision_function(X), other.decision_function(X)) < 1e-7
+    if isinstance(labels[0], str):
+        model.learn_one(X[0], "zz")  # a new one
+        assert "zz" in model.classes_
+        model.learn_one(X[0], "zz")
+        assert model.n_samples_seen_ == 1402
+
+
+@pytest.mark.parametrize("solver", [s for s in SOLVERS if not isinstance(s, OpiumLight)], ids=str)
+def test_records(rng, solver):
+    """Also where rows must be learned otherwise between others."""
+    H, Y = problem(rng, 3000, 6, 2)
+    H[1500] *= 1e12
+    model, other = clone(solver), clone(solver)
+    got = model.prequential(H, Y)
+    with kernels(False):
+        expected = other.prequential(H, Y)
+    before = slice(20, 1500)
+    assert relative_error(got[before], expected[before]) < 1e-7
+    assert relative_error(model.predict(H[:50]), other.predict(H[:50])) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["solver", "events", "estimator"])
+def test_one_learns_while_others_read(rng, kind):
+    H, Y = problem(rng, 6000, 6)
+    Y = Y[:, 0]
+    model = {
+        "solver": Opium(0.1),
+        "events": DynamicOpium(1.03, 0.1),
+        "estimator": ELMRegressor(8, random_state=0),
+    }[kind].fit(H[:1100], Y[:1100])
+    largest, done, wrong = 10 * np.abs(Y).max(), [], []
+
+    def read(k):
+        while not done:
+            if k == 0:
+                found = model.predict_one(H[0])
+            elif k == 1:
+                found = model.predict(H[:3])
+            else:
+                found = pickle.loads(pickle.dumps(model)).predict(H[:2])
+            if not np.abs(found).max() < largest:
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read, args=(k,)) for k in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for h, y in zip(H[1100:], Y[1100:], strict=True):
+            model.learn_one(h, y)
+    finally:
+        done.append(True)
+        for reader in readers:
+            reader.join()
+    assert not wrong
+    assert model.n_samples_seen_ == 6000
+
+
+# Loading
+
+
+def test_nothing_is_loaded_before_it_is_worth_it():
+    code = """
+import sys, numpy as np, greville
+model = greville.ELMRegressor(10, random_state=0).fit(np.eye(20)[:, :3], np.arange(20.0))
+for x in np.eye(3):
+    model.predict_one(x)
+assert "numba" not in sys.modules
+for _ in range(300):
+    model.predict_one(x)
+assert "numba" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("error", [ImportError("needs another NumPy"), OSError("no memory")])
+def test_a_numba_that_does_not_work(rng, monkeypatch, error):
+    monkeypatch.setattr(loading._Process, "loaded", {})
+    monkeypatch.setattr(loading.Kernels, "__init__", _raising(error))
+    H, Y = problem(rng, 100, 4)
+    model = Opium().fit(H, Y)
+    with pytest.warns(RuntimeWarning, match=f"numba is installed but does not work .{error}"):
+        model.learn_one(H[0], Y[0])
+    model.learn_one(H[0], Y[0])
+    assert not is_live(model)
+    assert model.n_samples_seen_ == 102
+
+
+def test_a_compiler_that_does_not_work(rng, monkeypatch):
+    monkeypatch.setattr(loading._Process, "loaded", {})
+    monkeypatch.setattr(loading, "_compile", _raising(MemoryError("too little")))
+    H, Y = problem(rng, 3000, 4)
+    model = Opium().fit(H[:50], Y[:50])
+    with pytest.warns(RuntimeWarning, match="does not work"):
+        model.learn_one(H[50], Y[50])
+    assert not is_live(model)
+    model.prequential(H, Y)
+    assert model.n_samples_seen_ == 3051
+
+
+def _raising(error):
+    def raises(*args, **options):
+        raise error
+
+    return raises
+
+
+def test_no_folder_to_keep_what_was_compiled(monkeypatch):
+    layout = compiled.load(np.dtype(np.float64)).layout
+    calls = []
+
+    def njit(*args, cache=False, **options):
+        calls.append(cache)
+        if cache:
+            raise RuntimeError("no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(layout, "njit", njit)
+    assert loading._compile(layout, layout.copy, np.dtype(np.float64)) is layout.copy
+    assert calls == [True, False]
