@@ -26,7 +26,7 @@ class PlainBackend:
         Where arrays are made; the namespace's default without it.
     """
 
-    tuning = Tuning()
+    tuning = Tuning(kept_gram_units=0)  # it takes a copy that arrays of the standard do not have
     parallel = None
 
     def __init__(self, xp: Any, name: str = "plain", device: Any = None) -> None:

@@ -40,6 +40,7 @@ class Tuning:
         is chosen once and when it is chosen often
     record_units : units from which `prequential` uses a Gram matrix and two threads
     record_block : rows in one block of that, as a part of the units; least and most
+    kept_gram_units : up to how many units a Gram matrix is kept from one long chunk for the next
     refined_units : units from which a float32 Gram matrix is refined before it is made in float64
     """
 
@@ -53,6 +54,7 @@ class Tuning:
     svd_units_in_stream: int = 96
     record_units: int = 128
     record_block: tuple[float, int, int] = (0.6, 160, 1024)
+    kept_gram_units: int = 2048
     refined_units: int = 2048
 
 

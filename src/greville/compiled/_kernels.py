@@ -14,7 +14,7 @@ All of it is in one file: when this changes, what was compiled before is compile
 from __future__ import annotations
 
 from math import cos, exp, factorial, floor, hypot, inf, isnan, log, nan, sin, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -38,8 +38,7 @@ MEAN_COUNT = 14
 ROUNDING = 15  # the part of a mean up to which a difference is rounding
 KEEPS_ROWS = 16  # whether rows are kept, as they were learned, for sums that follow later
 N_KEPT = 20
-ASKED = 17  # predictions since the last row was learned
-WEIGHTS_KNOWN = 18
+WEIGHTS_KNOWN = 17  # whether W is that of all rows
 PER_GAIN = 19  # 1/gain, for OPIUM light
 HEADER = 32
 
@@ -77,35 +76,98 @@ _FACTORIALS = tuple(1 / factorial(k) for k in range(1, 14))
 _POWERS = 2.0 ** np.arange(64)
 
 
-def places(n_hidden: int, n_outputs: int, room: int) -> Any:
-    """Where the parts of the work begin, and where it ends."""
+class Places(NamedTuple):
+    """Where the parts of the work begin, and where it ends.
+
+    Attributes
+    ----------
+    loss : of the root, for each output
+    target, mean : the means, where rows are taken around them
+    root, inverse, Z : R row by row, the inverse of its diagonal, and Z row by row. Rows of R begin
+        with a line of the cache; there are zeros below the diagonal and behind the last column.
+    x, y : a row that is learned, with its targets
+    q, f : a row that is predicted, as it came and in the coordinates of R
+    out : its predictions
+    W : the weights, a row for each output
+    H, Y : rows that wait, with their targets
+    kept : rows as they were learned, each with its targets
+    """
+
+    loss: int
+    target: int
+    mean: int
+    root: int
+    inverse: int
+    Z: int
+    x: int
+    y: int
+    f: int
+    q: int
+    out: int
+    W: int
+    H: int
+    Y: int
+    kept: int
+    end: int
+
+
+class LayerPlaces(NamedTuple):
+    """Where the parts of a layer begin, and where it ends.
+
+    Attributes
+    ----------
+    centre, unit : of each input
+    bias, weights : of the units
+    x, row : the last row of inputs, as it came and in units
+    h : its activations
+    """
+
+    centre: int
+    unit: int
+    bias: int
+    weights: int
+    x: int
+    row: int
+    h: int
+    end: int
+
+
+def up(n: int) -> int:
+    """The next multiple of 8: so many numbers are a line of the cache."""
+    return (n + 7) // 8 * 8
+
+
+def places(n_hidden: int, n_outputs: int, room: int) -> Places:
+    """Where the parts of the work of a model are; each begins with a line of the cache."""
     loss = HEADER
-    target = loss + n_outputs  # the means
-    mean = target + n_outputs
-    root = mean + n_hidden
-    inverse = root + (n_hidden * n_hidden if room else 0)  # of the diagonal of R
-    Z = inverse + n_hidden
-    x = Z + n_hidden * n_outputs
-    y = x + n_hidden
-    out = y + n_outputs
-    W = out + n_outputs  # a row for each output
-    H = W + n_hidden * n_outputs
+    target = loss + up(n_outputs)
+    mean = target + up(n_outputs)
+    root = mean + up(n_hidden)
+    inverse = root + (n_hidden * up(n_hidden) if room else 0)
+    Z = inverse + up(n_hidden)
+    x = Z + up(n_hidden * n_outputs)
+    y = x + up(n_hidden)
+    f = y + up(n_outputs)
+    q = f + up(n_hidden)
+    out = q + up(n_hidden)
+    W = out + up(n_outputs)
+    H = W + up(n_hidden * n_outputs)
     Y = H + room * n_hidden
-    kept = Y + room * n_outputs  # rows and their targets
+    kept = Y + room * n_outputs
     end = kept + room * (n_hidden + n_outputs)
-    return loss, target, mean, root, inverse, Z, x, y, out, W, H, Y, kept, end
+    return Places(loss, target, mean, root, inverse, Z, x, y, f, q, out, W, H, Y, kept, end)
 
 
-def layer_places(n_inputs: int, n_units: int) -> Any:
-    """Where the parts of a layer begin, and where it ends."""
+def layer_places(n_inputs: int, n_units: int) -> LayerPlaces:
+    """Where the parts of a layer are."""
     centre = LAYER_HEADER
     unit = centre + n_inputs
     bias = unit + n_inputs
     weights = bias + n_units
-    x = weights + n_inputs * n_units  # the last row of inputs, as it came and in units
+    x = weights + n_inputs * n_units
     row = x + n_inputs
-    h = row + n_inputs  # its activations
-    return centre, unit, bias, weights, x, row, h, h + n_units
+    h = row + n_inputs
+    return LayerPlaces(centre, unit, bias, weights, x, row, h, h + n_units)
 
 
 # Sums may be reordered, and products joined with sums; infinity and NaN mean what they mean.
@@ -116,6 +178,7 @@ OPTIONS: dict[str, Any] = {
     "_nrt": False,
 }
 _compiled = njit(**OPTIONS)
+up = _compiled(up)
 _places = _compiled(places)
 _layer_places = _compiled(layer_places)
 
@@ -163,28 +226,38 @@ def _two_rotations(a, b, u, v, d):
 
 @_compiled
 def _rotate(work, M, L, at, fade):
-    """fade·[R Z] and one more row [x y], which is rotated away; y is what is left of it.
+    """fade·[R Z] and one more row [x y], which is rotated away; then f ← R⁻ᵀf.
 
-    Two rows of R at a time, so that x goes through both rotations in registers.
+    What is left of y adds to the loss. Two rows of R at a time, so that x goes through both
+    rotations in registers, and a large R is read from memory once for all of it. Loops run over
+    whole lines of the cache: what they do to zeros below the diagonal, to the two pivots and to
+    what is final of f is put right behind them.
     """
-    R, inverse, Z = work[at[3] : at[4]], work[at[4] : at[5]], work[at[5] : at[6]]
-    x, y = work[at[6] : at[7]], work[at[7] : at[8]]
+    inverse, Z, S = work[at.inverse : at.Z], work[at.Z : at.x], up(M)
+    y = work[at.y : at.f]
     for k in range(M // 2):
         i = 2 * k
-        A, B = R[i * M + i : i * M + M], R[i * M + M + i + 1 : i * M + M + M]
-        u, v = fade * A[1], x[i + 1]
-        first, second = _two_rotations(fade * A[0], x[i], u, v, fade * B[0])
-        c1, s1, A[0], inverse[i] = first
-        c2, s2, B[0], inverse[i + 1] = second
-        A[1] = c1 * u + s1 * v
+        start, d = i - i % 8, i % 8
+        row = at.root + i * S
+        A, B = work[row + start : row + S], work[row + S + start : row + 2 * S]
+        x, f = work[at.x + start : at.x + S], work[at.f + start : at.f + S]
+        first, second = _two_rotations(
+            fade * A[d], x[d], fade * A[d + 1], x[d + 1], fade * B[d + 1]
+        )
+        c1, s1, r1, inverse[i] = first
+        c2, s2, r2, inverse[i + 1] = second
         cf, sf, df, tf = c1 * fade, s1 * fade, c2 * fade, s2 * fade
-        A, B, rest = A[2:], B[1:], x[i + 2 :]
-        for j in range(rest.shape[0]):
-            u, v, w = A[j], rest[j], B[j]
-            A[j] = cf * u + s1 * v
-            v = c1 * v - sf * u
-            B[j] = df * w + s2 * v
-            rest[j] = c2 * v - tf * w
+        a = f[d] * inverse[i]
+        b = (f[d + 1] - a * (cf * A[d + 1] + s1 * x[d + 1])) * inverse[i + 1]
+        for j in range(x.shape[0]):
+            u, v, w = A[j], x[j], B[j]
+            u, v = cf * u + s1 * v, c1 * v - sf * u
+            A[j] = u
+            v, w = c2 * v - tf * w, df * w + s2 * v
+            B[j] = w
+            x[j] = v
+            f[j] -= a * u + b * w
+        A[d], B[d], B[d + 1], x[d], x[d + 1], f[d], f[d + 1] = r1, 0.0, r2, 0.0, 0.0, a, b
         A, B = Z[i * L : i * L + L], Z[i * L + L : i * L + L + L]
         for j in range(L):
             u, v, w = A[j], y[j], B[j]
@@ -193,38 +266,18 @@ def _rotate(work, M, L, at, fade):
             B[j] = df * w + s2 * v
             y[j] = c2 * v - tf * w
     if M % 2:
-        last, z = R[M * M - 1 :], Z[M * L - L : M * L]
-        c1, s1, last[0], inverse[M - 1] = _rotation(fade * last[0], x[M - 1])
+        last, z = work[at.root + M * S - S + M - 1 :], Z[M * L - L : M * L]
+        x, f = work[at.x + M - 1 :], work[at.f + M - 1 :]
+        c1, s1, last[0], inverse[M - 1] = _rotation(fade * last[0], x[0])
+        x[0] = 0.0
+        f[0] *= inverse[M - 1]
         for j in range(L):
             u, v = fade * z[j], y[j]
             z[j] = c1 * u + s1 * v
             y[j] = c1 * v - s1 * u
-
-
-@_compiled
-def _into_coordinates(R, inverse, f):
-    """f ← R⁻ᵀf, four rows of R at a time."""
-    M = f.shape[0]
-    for k in range(M // 4):
-        i = 4 * k
-        A = R[i * M + i : i * M + M]
-        B = R[i * M + M + i : i * M + 2 * M]
-        C = R[i * M + 2 * M + i : i * M + 3 * M]
-        D = R[i * M + 3 * M + i : i * M + 4 * M]
-        a = f[i] * inverse[i]
-        b = (f[i + 1] - a * A[1]) * inverse[i + 1]
-        c = (f[i + 2] - a * A[2] - b * B[2]) * inverse[i + 2]
-        d = (f[i + 3] - a * A[3] - b * B[3] - c * C[3]) * inverse[i + 3]
-        f[i], f[i + 1], f[i + 2], f[i + 3] = a, b, c, d
-        A, B, C, D, rest = A[4:], B[4:], C[4:], D[4:], f[i + 4 :]
-        for j in range(rest.shape[0]):
-            rest[j] -= a * A[j] + b * B[j] + c * C[j] + d * D[j]
-    for i in range(M - M % 4, M):
-        a = f[i] * inverse[i]
-        f[i] = a
-        rest, A = f[i + 1 :], R[i * M + i + 1 : i * M + M]
-        for j in range(rest.shape[0]):
-            rest[j] -= a * A[j]
+    loss = work[at.loss : at.target]
+    for j in range(L):
+        loss[j] = work[KEEP] * loss[j] + y[j] * y[j]
 
 
 @_compiled
@@ -237,12 +290,10 @@ def _centre(x, mean, rounding):
 
 
 @_compiled
-def _apply_one(work, M, L, at):
-    """Learn the row x with its targets y by rotations; False if it is too long for that."""
-    loss, mean_target, mean = work[at[0] : at[1]], work[at[1] : at[2]], work[at[2] : at[3]]
-    x_and_y = work[at[6] : at[8]]
-    x, y = x_and_y[:M], x_and_y[M:]
-    keep = work[KEEP]
+def _prepare(work, M, L, at):
+    """Make of the row x and its targets y what is to be learned; False if the row is too long."""
+    mean_target, mean = work[at.target : at.mean], work[at.mean : at.root]
+    x, y, keep = work[at.x : at.x + M], work[at.y : at.f], work[KEEP]
     if work[HAS_MEAN] > 0:
         _centre(x, mean, work[ROUNDING])
     square = _dot(x, x)
@@ -263,80 +314,105 @@ def _apply_one(work, M, L, at):
         work[ENERGY] = keep * work[ENERGY] + square
         work[EXCITED] = keep * work[EXCITED] + 1.0
     if work[KEEPS_ROWS] > 0:
-        kept = work[at[12] + int(work[N_KEPT]) * (M + L) :]
-        for i in range(M + L):
-            kept[i] = x_and_y[i]
+        kept = work[at.kept + int(work[N_KEPT]) * (M + L) :]
+        for i in range(M):
+            kept[i] = x[i]
+        for j in range(L):
+            kept[M + j] = y[j]
         work[N_KEPT] += 1.0
-    _rotate(work, M, L, at, sqrt(keep))
-    for j in range(L):
-        loss[j] = keep * loss[j] + y[j] * y[j]
     work[COUNT] = keep * work[COUNT] + 1.0
     work[COUNT_OF_SQUARES] = keep * keep * work[COUNT_OF_SQUARES] + 1.0
-    work[ASKED] = 0.0
     work[WEIGHTS_KNOWN] = 0.0
     return True
 
 
 @_compiled
-def _apply(work, M, L, at):
-    """Learn the waiting rows; False if one is too long, which then is the first that waits."""
+def _next_waiting(work, row, M, L, at):
+    """Make x and y of a row that waits; False if it is too long, and it is the first that waits."""
+    H, Y = work[at.H : at.Y], work[at.Y : at.kept]
+    x, y = work[at.x : at.y], work[at.y : at.f]
+    for i in range(M):
+        x[i] = H[row * M + i]
+    for j in range(L):
+        y[j] = Y[row * L + j]
+    if _prepare(work, M, L, at):
+        return True
     n = int(work[N_WAITING])
-    H, Y = work[at[10] : at[11]], work[at[11] : at[12]]
-    x, y = work[at[6] : at[7]], work[at[7] : at[8]]
-    for row in range(n):
-        h, target = H[row * M : row * M + M], Y[row * L : row * L + L]
-        for i in range(M):
-            x[i] = h[i]
-        for j in range(L):
-            y[j] = target[j]
-        if not _apply_one(work, M, L, at):
-            for i in range((n - row) * M):
-                H[i] = H[row * M + i]
-            for i in range((n - row) * L):
-                Y[i] = Y[row * L + i]
-            work[N_WAITING] = n - row
-            return False
-    work[N_WAITING] = 0.0
-    return True
+    for i in range((n - row) * M):
+        H[i] = H[row * M + i]
+    for i in range((n - row) * L):
+        Y[i] = Y[row * L + i]
+    work[N_WAITING] = n - row
+    return False
 
 
 @_compiled
-def _predict(work, M, L, at):
-    """The first output for the row x after all others; NaN if it cannot be found here."""
-    f, out, room = work[at[6] : at[7]], work[at[8] : at[9]], int(work[ROOM])
-    if not _dot(f, f) < work[LARGEST_SQUARE]:
-        return nan
-    if work[HAS_MEAN] > 0:
-        _centre(f, work[at[2] : at[3]], work[ROUNDING])
-    R, inverse, Z = work[at[3] : at[4]], work[at[4] : at[5]], work[at[5] : at[6]]
-    if work[ASKED] > 0 or room == 0:  # for the second time: there will be others
-        W = work[at[9] : at[10]]
-        for j in range(L):
-            w = W[j * M : j * M + M]
-            if work[WEIGHTS_KNOWN] == 0:  # W = R⁻¹Z
-                for k in range(M):
-                    i = M - 1 - k
-                    rest = _dot(R[i * M + i + 1 : i * M + M], w[i + 1 :])
-                    w[i] = (Z[i * L + j] - rest) * inverse[i]
-            out[j] = _dot(f, w)
-        work[WEIGHTS_KNOWN] = 1.0
+def _find_outputs(work, M, L, at):
+    """The first output for the row f, after all rows are learned; NaN if they are not finite."""
+    f, out, Z = work[at.f : at.f + M], work[at.out : at.W], work[at.Z : at.x]
+    if L == 1:
+        out[0] = _dot(f, Z)
     else:
-        work[ASKED] = 1.0
-        _into_coordinates(R, inverse, f)
-        if L == 1:
-            out[0] = _dot(f, Z)
-        else:
+        for j in range(L):
+            out[j] = 0.0
+        for i in range(M):
+            a, z = f[i], Z[i * L : i * L + L]
             for j in range(L):
-                out[j] = 0.0
-            for i in range(M):
-                a, z = f[i], Z[i * L : i * L + L]
-                for j in range(L):
-                    out[j] += a * z[j]
-    finite, target = True, work[at[1] : at[2]]
+                out[j] += a * z[j]
+    return _finished(work, L, at)
+
+
+@_compiled
+def _finished(work, L, at):
+    """The first output, around the mean target no more; NaN if one is not finite."""
+    finite, target, out = True, work[at.target : at.mean], work[at.out : at.W]
     for j in range(L):
         out[j] += target[j]
         finite = finite and -inf < out[j] < inf
     return out[0] if finite else nan
+
+
+@_compiled
+def _predict_by_weights(work, f, M, L, at):
+    """The first output for a row around the mean, by W = R⁻¹Z."""
+    inverse, Z, S = work[at.inverse : at.Z], work[at.Z : at.x], up(M)
+    out, W = work[at.out : at.W], work[at.W : at.H]
+    for j in range(L):
+        w = W[j * M : j * M + M]
+        if work[WEIGHTS_KNOWN] == 0:
+            for k in range(M):
+                i = M - 1 - k
+                row = at.root + i * S
+                rest = _dot(work[row + i + 1 : row + M], w[i + 1 :])
+                w[i] = (Z[i * L + j] - rest) * inverse[i]
+        out[j] = _dot(f, w)
+    work[WEIGHTS_KNOWN] = 1.0
+    return _finished(work, L, at)
+
+
+@_compiled
+def _predict(work, M, L, at):
+    """The first output for the row q after all others; NaN if it cannot be found here."""
+    q, f, mean = work[at.q : at.q + M], work[at.f : at.f + M], work[at.mean : at.root]
+    if not _dot(q, q) < work[LARGEST_SQUARE]:
+        return nan
+    if work[ROOM] == 0:
+        return _predict_by_weights(work, q, M, L, at)
+    n = int(work[N_WAITING])
+    for row in range(max(n, 1)):
+        if n > 0 and not _next_waiting(work, row, M, L, at):
+            return nan
+        if row >= n - 1:
+            for i in range(M):
+                f[i] = q[i]
+            if work[HAS_MEAN] > 0:
+                _centre(f, mean, work[ROUNDING])
+        if n > 0:
+            _rotate(work, M, L, at, sqrt(work[KEEP]))
+    if n == 0:  # asked for the second time, or nothing was learned yet
+        return _predict_by_weights(work, f, M, L, at)
+    work[N_WAITING] = 0.0
+    return _find_outputs(work, M, L, at)
 
 
 @_compiled
@@ -345,26 +421,26 @@ def _place(work, M, L, at):
     n, room = int(work[N_WAITING]), int(work[ROOM])
     if work[N_ROWS] >= work[LIMIT] or (room > 0 and n + work[N_KEPT] >= room):
         return FULL
-    return at[10] + n * M if room > 0 else at[6]
+    return at.H + n * M if room > 0 else at.x
 
 
 @_compiled
 def _learn(work, place, M, L, at):
     """Learn the row at its place with the targets y: let it wait or, in OPIUM light, at once."""
-    row, y = work[place : place + M], work[at[7] : at[8]]
+    row, y = work[place : place + M], work[at.y : at.y + L]
     square = _dot(row, row)
     if not square < work[LARGEST_SQUARE] or not _dot(y, y) < work[LARGEST_SQUARE]:
         return UNUSUAL
     work[N_ROWS] += 1.0
     if work[ROOM] > 0:
-        waiting = work[at[11] + int(work[N_WAITING]) * L :]
+        waiting = work[at.Y + int(work[N_WAITING]) * L :]
         for j in range(L):
             waiting[j] = y[j]
         work[N_WAITING] += 1.0
         return DONE
     per_d = 1.0 / (work[PER_GAIN] + square)  # eq. (27)
     for j in range(L):
-        w = work[at[9] + j * M : at[9] + j * M + M]
+        w = work[at.W + j * M : at.W + j * M + M]
         step = per_d * (y[j] - _dot(row, w))
         for i in range(M):
             w[i] += step * row[i]  # eq. (28)
@@ -399,23 +475,23 @@ def _activations(layer, x):
     """
     n, M = int(layer[N_INPUTS]), int(layer[N_UNITS])
     at = _layer_places(n, M)
-    h = layer[at[6] : at[7]]
-    last, row = layer[at[4] : at[5]], layer[at[5] : at[6]]
+    h = layer[at.h : at.end]
+    last, row = layer[at.x : at.row], layer[at.row : at.h]
     same = layer[HAS_INPUT] > 0
     for i in range(n):
         same = same and last[i] == x[i]
     if same:
-        return at[6]
+        return at.h
     for i in range(n):
         last[i] = row[i] = x[i]
     layer[HAS_INPUT] = 1.0 if _dot(row, row) < inf else 0.0
     if layer[HAS_INPUT] == 0:
         return -1
     if layer[HAS_UNIT] > 0:
-        centre, unit = layer[at[0] : at[1]], layer[at[1] : at[2]]
+        centre, unit = layer[at.centre : at.unit], layer[at.unit : at.bias]
         for i in range(n):
             row[i] = (row[i] - centre[i]) / unit[i]
-    bias, weights = layer[at[2] : at[3]], layer[at[3] : at[4]]
+    bias, weights = layer[at.bias : at.weights], layer[at.weights : at.x]
     for j in range(M):
         h[j] = bias[j]
     for i in range(n):
@@ -440,7 +516,7 @@ def _activations(layer, x):
     elif kind == HARD_LIMIT:
         for j in range(M):
             h[j] = 1.0 if h[j] >= 0.0 else 0.0
-    return at[6]
+    return at.h
 
 
 # What is called from Python: rows may have any strides, and may be read-only.
@@ -450,11 +526,11 @@ def predict_one(work, h):
     """The first output for one row, or NaN where it must be found elsewhere."""
     M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
     at = _places(M, L, int(work[ROOM]))
-    if h.shape[0] != M or not _apply(work, M, L, at):
+    if h.shape[0] != M:
         return nan
-    x = work[at[6] : at[7]]
+    q = work[at.q : at.q + M]
     for i in range(M):
-        x[i] = h[i]
+        q[i] = h[i]
     return _predict(work, M, L, at)
 
 
@@ -470,7 +546,7 @@ def learn_one(work, h, y):
     row = work[place : place + M]
     for i in range(M):
         row[i] = h[i]
-    work[at[7]] = y
+    work[at.y] = y
     return _learn(work, place, M, L, at)
 
 
@@ -483,7 +559,7 @@ def learn_outputs(work, h, y):
     place = _place(work, M, L, at)
     if place < 0:
         return place
-    row, target = work[place : place + M], work[at[7] : at[8]]
+    row, target = work[place : place + M], work[at.y : at.f]
     for i in range(M):
         row[i] = h[i]
     for j in range(L):
@@ -495,14 +571,12 @@ def predict_input(work, layer, x):
     """The first output for one row of inputs, or NaN where it must be found elsewhere."""
     M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
     at = _places(M, L, int(work[ROOM]))
-    if x.shape[0] != int(layer[N_INPUTS]) or not _apply(work, M, L, at):
-        return nan
-    start = _activations(layer, x)
+    start = _activations(layer, x) if x.shape[0] == int(layer[N_INPUTS]) else -1
     if start < 0:
         return nan
-    h, row = layer[start:], work[at[6] : at[7]]
+    h, q = layer[start:], work[at.q : at.q + M]
     for i in range(M):
-        row[i] = h[i]
+        q[i] = h[i]
     return _predict(work, M, L, at)
 
 
@@ -519,7 +593,7 @@ def learn_input(work, layer, x, y):
     h, row = layer[start:], work[place : place + M]
     for i in range(M):
         row[i] = h[i]
-    work[at[7]] = y
+    work[at.y] = y
     return _learn(work, place, M, L, at)
 
 
@@ -533,7 +607,7 @@ def learn_input_outputs(work, layer, x, y):
     start = _activations(layer, x)
     if place < 0 or start < 0:
         return place if place < 0 else UNUSUAL
-    h, row, target = layer[start:], work[place : place + M], work[at[7] : at[8]]
+    h, row, target = layer[start:], work[place : place + M], work[at.y : at.f]
     for i in range(M):
         row[i] = h[i]
     for j in range(L):
@@ -541,36 +615,60 @@ def learn_input_outputs(work, layer, x, y):
     return _learn(work, place, M, L, at)
 
 
-def copy(work, into):
-    """Copy the numbers for which there is room, while no other thread can change any."""
-    for i in range(min(work.shape[0], into.shape[0])):
-        into[i] = work[i]
+def replace(work, by):
+    """Begin with the numbers of another work without rows, which no other thread sees half done."""
+    for i in range(by.shape[0]):
+        work[i] = by[i]
+    return DONE
+
+
+def snapshot(work, into):
+    """Copy all that is known, and the rows that are there, while no other thread can learn."""
+    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
+    at = _places(M, L, int(work[ROOM]))
+    n, kept = int(work[N_WAITING]), int(work[N_KEPT])
+    for start, stop in (
+        (0, at.H),
+        (at.H, at.H + n * M),
+        (at.Y, at.Y + n * L),
+        (at.kept, at.kept + kept * (M + L)),
+    ):
+        part, copy = work[start:stop], into[start:stop]
+        for i in range(part.shape[0]):
+            copy[i] = part[i]
     return DONE
 
 
 def record(work, H, Y, predicted):
-    """Predict each row and learn it; how many there were before one must be learned elsewhere."""
+    """Predict each row and learn it; how many there were before one must be learned elsewhere.
+
+    No row must be waiting, and none is at the end, unless one was too long.
+    """
     M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
     at = _places(M, L, int(work[ROOM]))
-    x, y, out = work[at[6] : at[7]], work[at[7] : at[8]], work[at[8] : at[9]]
+    q, out = work[at.q : at.q + M], work[at.out : at.W]
+    waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
+    n = 0
     for row in range(Y.shape[0] // L):
-        if not work[N_ROWS] < work[LIMIT] or not work[N_KEPT] < work[ROOM]:
-            return row
+        if work[N_ROWS] >= work[LIMIT] or work[N_KEPT] + work[N_WAITING] >= work[ROOM]:
+            break
         h, target = H[row * M : row * M + M], Y[row * L : row * L + L]
         for i in range(M):
-            x[i] = h[i]
-        first = _predict(work, M, L, at)
-        if isnan(first):
-            return row
+            q[i] = h[i]
+        if isnan(_predict(work, M, L, at)):
+            break
         for j in range(L):
             predicted[row * L + j] = out[j]
-            y[j] = target[j]
+            targets[j] = target[j]
         for i in range(M):
-            x[i] = h[i]
-        if not _apply_one(work, M, L, at):
-            return row
+            waiting[i] = h[i]
+        work[N_WAITING] = 1.0
         work[N_ROWS] += 1.0
-    return Y.shape[0] // L
+        n += 1
+    if work[N_WAITING] > 0 and _next_waiting(work, 0, M, L, at):
+        _rotate(work, M, L, at, sqrt(work[KEEP]))
+        work[N_WAITING] = 0.0
+    return n
 
 
 _WORK = types.float64[::1]
@@ -588,6 +686,7 @@ def signature(function: Any, dtype: str) -> Any:
         predict_input: types.float64(_WORK, _WORK, row),
         learn_input: types.int64(_WORK, _WORK, row, types.float64),
         learn_input_outputs: types.int64(_WORK, _WORK, row, row),
-        copy: types.int64(_WORK, _WORK),
+        replace: types.int64(_WORK, _WORK),
+        snapshot: types.int64(_WORK, _WORK),
         record: types.int64(_WORK, long_row, long_row, _WORK),
     }[function]

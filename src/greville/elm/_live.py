@@ -20,6 +20,9 @@ from .targets import NumericTargets
 # Numbers in the weights of a layer of which a copy is kept for the kernels.
 _MOST_WEIGHTS = 1 << 20
 
+# Rows after which it is asked whether parameters of `solver_` were set to others.
+_ROWS_BETWEEN_LOOKS = 128
+
 
 class LiveELM:
     """What was learned, in the arrays of the kernels.
@@ -64,7 +67,8 @@ class LiveELM:
         """Go on from a value; None where rows must be learned otherwise."""
         if fitted.warmup is not None:
             return None
-        live = Live.start(fitted.solver, single=fitted.targets.n_outputs == 1)
+        single = fitted.targets.n_outputs == 1
+        live = Live.start(fitted.solver, single=single, looks=_ROWS_BETWEEN_LOOKS)
         try:
             return None if live is None else cls(fitted, live, activations)
         except Unavailable:
@@ -148,14 +152,14 @@ def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:
         return None
     n, M = found.weights.shape
     at = layout.layer_places(n, M)
-    array = np.zeros(at[-1])
+    array = np.zeros(at.end)
     array[layout.N_INPUTS], array[layout.N_UNITS], array[layout.ACTIVATION] = n, M, activation
-    array[at[3] : at[4]] = found.weights.ravel()
+    array[at.weights : at.x] = found.weights.ravel()
     if found.bias is not None:
-        array[at[2] : at[3]] = found.bias
+        array[at.bias : at.weights] = found.bias
     if hidden.scaling.unit is not None:
         array[layout.HAS_UNIT] = 1.0
-        array[at[1] : at[2]] = hidden.scaling.unit
+        array[at.unit : at.bias] = hidden.scaling.unit
         if hidden.scaling.centre is not None:
-            array[at[0] : at[1]] = hidden.scaling.centre
+            array[at.centre : at.unit] = hidden.scaling.centre
     return array

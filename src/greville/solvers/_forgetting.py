@@ -87,8 +87,7 @@ class Fading(Value):
 
     def compact(self) -> Fading:
         """Without what can be computed from it."""
-        exact = self.exact
-        return replace(self, exact=exact.compact()) if isinstance(exact, Chosen) else self
+        return replace(self, exact=self.exact.compact())
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,7 @@ class ForgettingAlgorithm(Algorithm):
         More of them in large layers, where an addition costs as much as many rows.
         """
         half = log(2) / -log(self._keep)
-        return max(1, int(min(max(shape.n_hidden / 4, half), 10 * half)))
+        return max(1, int(min(max(shape.n_hidden / 2, half), 10 * half)))
 
     def _due(self, shape: Shape, seen: int) -> int:
         """The next row at which the floor is added, or ε chosen: that also at 1, 2, 4, ..."""

@@ -10,12 +10,15 @@ import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend
-from ._derived import replace
+from ._derived import replace, with_derived
 from ._mean import Chunk
 from ._state import State, largest_safe_row
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
 _LONGEST_STEP = 0.02
+
+# The name under which a state keeps a Gram matrix.
+_KEPT = "_gram"
 
 Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
@@ -50,7 +53,9 @@ def gram_of(state: State, precision: Any, decay: float = 1.0) -> GramSums:
         C = b.zeros((state.n_hidden, state.Z.shape[1]), precision)
         return GramSums(b.with_ridge(G, prior**2, consume=True), C, squares, prior)
     R, Z = b.asarray(state.R, precision), b.asarray(state.Z, precision)
-    G, C = b.gram_of_root(R), b.matmul(R.T, Z)
+    kept = kept_gram(state, precision)
+    G = b.gram_of_root(R) if kept is None else kept.copy(order="F")
+    C = b.matmul(R.T, Z)
     if decay != 1.0:
         G *= decay
         C = C * decay
@@ -74,10 +79,24 @@ def add_rows(
     return GramSums(G, C, squares, sums.prior)
 
 
+def kept_gram(state: State, precision: Any) -> Array | None:
+    """The Gram matrix that R is the Cholesky factor of, if it was kept."""
+    gram: Array | None = vars(state).get(_KEPT)
+    return gram if gram is not None and gram.dtype == precision else None
+
+
+def with_gram(state: State, gram: Array | None) -> State:
+    """The same with the Gram matrix that R is the Cholesky factor of."""
+    return state if gram is None else with_derived(state, **{_KEPT: gram})
+
+
 def learn_by_gram(
     state: State, chunk: Chunk, precision: np.dtype[Any], decay: float
-) -> State | None:
-    """The state after many rows, by a Cholesky factor; None where too many digits were lost."""
+) -> tuple[State, Array | None] | None:
+    """The state after many rows, by a Cholesky factor, and the Gram matrix if it is kept.
+
+    None where too many digits were lost.
+    """
     b, dtype = state.backend, state.dtype
     incomplete = state.basis is not None and chunk.n < state.n_hidden
     ridge = decay * state.prior**2 if state.basis is not None else 0.0
@@ -88,8 +107,13 @@ def learn_by_gram(
     sums = add_rows(
         b, gram_of(state, precision, decay), chunk, loses_the_prior if incomplete else None
     )
-    R = None if sums is None else b.cholesky(sums.G)
-    if sums is None or R is None:
+    if sums is None:
+        return None
+    kept = None
+    if state.basis is None and state.n_hidden <= b.tuning.kept_gram_units and precision == dtype:
+        kept = sums.G.copy(order="F")  # there will be more chunks
+    R = b.cholesky(sums.G)
+    if R is None:
         return None
     Z = b.solve(R, sums.C, transposed=True)
     if not linalg.gram_is_safe(b, R, dtype):
@@ -102,7 +126,7 @@ def learn_by_gram(
         largest = largest_safe_row(state.prior, dtype)
     elif state.basis is None:
         largest = state.largest_row
-    return replace(
+    new = replace(
         state,
         R=b.asarray(R, dtype),
         Z=b.asarray(Z, dtype),
@@ -111,6 +135,7 @@ def learn_by_gram(
         prior=sums.prior,
         largest_row=largest,
     )
+    return new, kept
 
 
 def _refinement(

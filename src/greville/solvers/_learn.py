@@ -14,7 +14,7 @@ from ..backend import Array
 from ._chosen import Chosen, append_to_chosen, choose, innovate_chosen, learn_chosen_by_gram
 from ._derived import is_derived
 from ._evidence import Choice
-from ._gram import learn_by_gram, precisions
+from ._gram import kept_gram, learn_by_gram, precisions, with_gram
 from ._mean import Chunk
 from ._qr import innovate_state, learn_by_qr
 from ._state import State
@@ -57,7 +57,8 @@ def learn(
                 else:
                     found = learn_by_gram(known, chunk, precision, decay)
                     if found is not None:
-                        return _noted(found, chunk, decay)
+                        state, gram = found
+                        return with_gram(_noted(state, chunk, decay), gram)
     if isinstance(known, State):
         return _noted(learn_by_qr(known.faded(decay), chunk), chunk, decay)
     # A root at ε that is there already follows, if that costs less than to make it again.
@@ -93,6 +94,8 @@ def _gram_pays(known: Exact, n_rows: int, choice: Choice | None) -> bool:
         return False
     # A Gram matrix that adds to an ill-conditioned R is ill-conditioned too, unless rows are many.
     if isinstance(known, Chosen) or fresh or n_rows > 2 * n_hidden:
+        return True
+    if kept_gram(known, known.dtype) is not None:  # which was safe when it was made
         return True
     return linalg.gram_is_safe(b, known.R, known.dtype)
 

@@ -21,10 +21,10 @@ from .fitted import Fitted
 from .protocol import Algorithm
 
 # Units up to which rotations, row after row, are faster than to collect rows.
-_MOST_UNITS = 640
+_MOST_UNITS = 1536
 
-# Rows after which parameters that were set meanwhile are looked at.
-_ROWS_BETWEEN_LOOKS = 128
+# More rows than there will be.
+_NEVER = 1 << 60
 
 # Fewer rows than these, until something else is due, are not worth the arrays.
 _FEWEST_ROWS = 8
@@ -41,12 +41,14 @@ class Live:
         Filled with its state.
     single : bool
         Whether predictions and targets are numbers, not arrays.
+    looks : int
+        After how many rows parameters that were set meanwhile are to be looked at.
     """
 
     # Rows that are learned otherwise after anything else was done: it may be done again.
     rows_between_changes = 128
 
-    def __init__(self, fitted: Fitted, work: Work, *, single: bool) -> None:
+    def __init__(self, fitted: Fitted, work: Work, *, single: bool, looks: int = _NEVER) -> None:
         kernels = load(fitted.dtype)
         assert kernels is not None
         self.work = work
@@ -55,20 +57,22 @@ class Live:
         self.outputs = work.outputs
         self._dtype = fitted.dtype
         self._single = single
+        self._looks = looks
         self.predict = partial(kernels.predict_one, work.array)
         self.learn = partial(kernels.learn_one if single else kernels.learn_outputs, work.array)
         self._lock = new_lock()
         self._begin(fitted)
 
     @classmethod
-    def start(cls, fitted: Fitted, *, single: bool) -> Live | None:
+    def start(cls, fitted: Fitted, *, single: bool, looks: int = _NEVER) -> Live | None:
         """Go on from a value; None where rows must be learned otherwise."""
         parts, kernels = _parts_of(fitted), load(fitted.dtype)
         if parts is None or kernels is None:
             return None
         shape = fitted.shape
         try:
-            return cls(fitted, Work(kernels, shape.n_hidden, shape.n_outputs, parts), single=single)
+            work = Work(kernels, shape.n_hidden, shape.n_outputs, parts)
+            return cls(fitted, work, single=single, looks=looks)
         except Unavailable:
             return None
 
@@ -84,7 +88,7 @@ class Live:
 
     def _begin(self, fitted: Fitted) -> None:
         self._start = self._last = fitted
-        self.work.allow(_ROWS_BETWEEN_LOOKS)
+        self.work.allow(self._looks)
 
     @property
     def n_outputs(self) -> int:
@@ -124,7 +128,7 @@ class Live:
             return False
         if work.is_full and not self.renew(self.fitted().flushed()):
             return False
-        work.allow(_ROWS_BETWEEN_LOOKS)
+        work.allow(self._looks)
         return True
 
     def fitted(self) -> Fitted:
@@ -145,7 +149,7 @@ class Live:
             self.work.allow(0)
             same = fitted is None or (self._last is fitted and fitted.n_seen == self._n_seen)
             if not same:
-                self.work.allow(_ROWS_BETWEEN_LOOKS)
+                self.work.allow(self._looks)
             return same
 
 

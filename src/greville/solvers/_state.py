@@ -129,6 +129,10 @@ class State(Value):
         """The root that answers reads: this one."""
         return self
 
+    def compact(self) -> State:
+        """Without what can be computed from it."""
+        return replace(self)
+
     @property
     def is_prior_alone(self) -> bool:
         """Whether it has not seen a row, and R would be the prior."""

@@ -91,9 +91,9 @@ class Work:
         self._room = 0 if parts.root is None else _ROOM
         self._size = n_hidden, n_outputs, parts.root is None, parts.keeps_rows
         self._at = at = layout.places(n_hidden, n_outputs, self._room)
-        self.array = np.zeros(at[-1] if parts.keeps_rows else at[-2])
-        self._next = np.zeros(at[10])  # without the rows
-        self.outputs = self.array[at[8] : at[9]]
+        self.array = _aligned(at.end if parts.keeps_rows else at.kept)
+        self._next: Array | None = None
+        self.outputs = self.array[at.out : at.out + n_outputs]
         self.fill(parts)
 
     def holds(self, n_hidden: int, n_outputs: int, parts: OneByOne) -> bool:
@@ -102,8 +102,11 @@ class Work:
 
     def fill(self, parts: OneByOne) -> None:
         """Begin with another state of the same size, all of it at once for other threads."""
-        layout, at, array, (M, L, *_) = self._layout, self._at, self._next, self._size
-        array[: at[3]] = 0.0
+        layout, at, (M, L, *_) = self._layout, self._at, self._size
+        array = self._next
+        if array is None:
+            array = self._next = np.zeros(at.H)  # all but the rows
+        array[: at.root] = 0.0
         array[layout.N_HIDDEN], array[layout.N_OUTPUTS] = M, L
         array[layout.LIMIT], array[layout.ROOM] = parts.limit, self._room
         array[layout.LARGEST_SQUARE] = largest_square(self._dtype)
@@ -112,22 +115,23 @@ class Work:
         array[layout.KEEPS_ROWS] = parts.keeps_rows
         root, W = parts.root, parts.W
         if W is not None:
-            array[at[9] : at[10]] = W.T.ravel()
+            array[at.W : at.W + M * L] = W.T.ravel()
             array[layout.WEIGHTS_KNOWN] = 1.0
         if root is not None:
             array[layout.LARGEST_ROW] = root.largest_row**2
             array[layout.COUNT] = root.count
             array[layout.COUNT_OF_SQUARES] = root.count_of_squares
-            array[at[0] : at[1]] = root.loss
-            array[at[3] : at[4]].reshape(M, M)[...] = root.R
-            array[at[4] : at[5]] = 1 / np.diagonal(root.R).astype(np.float64)
-            array[at[5] : at[6]].reshape(M, L)[...] = root.Z
+            array[at.loss : at.loss + L] = root.loss
+            array[at.root : at.inverse].reshape(M, -1)[:, :M] = np.triu(root.R)
+            array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
+            array[at.Z : at.Z + M * L] = root.Z.ravel()
             if root.mean is not None:
                 array[layout.HAS_MEAN], array[layout.MEAN_COUNT] = 1.0, root.mean.count
                 array[layout.ROUNDING] = ZERO * eps(self._dtype)
-                array[at[1] : at[2]], array[at[2] : at[3]] = root.mean.target, root.mean.row
+                array[at.target : at.target + L] = root.mean.target
+                array[at.mean : at.mean + M] = root.mean.row
         self.parts = parts
-        self._kernels.copy(array, self.array)
+        self._kernels.replace(self.array, array)
 
     # Counts
 
@@ -153,10 +157,10 @@ class Work:
         """The state, how many rows came so far, and those of them that are not in it yet."""
         layout, at, (M, L, *_) = self._layout, self._at, self._size
         array = np.empty_like(self.array)
-        self._kernels.copy(self.array, array)  # while no other thread can learn
+        self._kernels.snapshot(self.array, array)
         n, waiting = int(array[layout.N_ROWS]), int(array[layout.N_WAITING])
-        H = array[at[10] : at[10] + waiting * M].reshape(waiting, M).astype(self._dtype)
-        Y = array[at[11] : at[11] + waiting * L].reshape(waiting, L).astype(self._dtype)
+        H = array[at.H : at.H + waiting * M].reshape(waiting, M).astype(self._dtype)
+        Y = array[at.Y : at.Y + waiting * L].reshape(waiting, L).astype(self._dtype)
         return self._joined(array, n - waiting), n, H, Y
 
     def _joined(self, array: Array, n: int) -> Any:
@@ -164,11 +168,12 @@ class Work:
         layout, at, parts, (M, L, *_) = self._layout, self._at, self.parts, self._size
         root, W = parts.root, parts.W
         if n > 0 and root is None:
-            W = np.ascontiguousarray(array[at[9] : at[10]].reshape(L, M).T, dtype=self._dtype)
+            W = array[at.W : at.W + M * L].reshape(L, M).T
+            W = np.ascontiguousarray(W, dtype=self._dtype)
         elif n > 0:
             root = self._root(array, n)
         kept = int(array[layout.N_KEPT])
-        rows = array[at[12] : at[12] + kept * (M + L)].reshape(kept, M + L).astype(self._dtype)
+        rows = array[at.kept : at.kept + kept * (M + L)].reshape(kept, M + L).astype(self._dtype)
         energy, excited = float(array[layout.ENERGY]), float(array[layout.EXCITED])
         return parts.join(Learned(n, root, W, rows[:, :M], rows[:, M:], energy, excited))
 
@@ -178,14 +183,15 @@ class Work:
         assert before is not None
         mean = before.mean
         if mean is not None:
-            row, target = array[at[2] : at[3]].copy(), array[at[1] : at[2]].copy()
+            row, target = array[at.mean :][:M].copy(), array[at.target :][:L].copy()
             mean = Mean(float(array[layout.MEAN_COUNT]), row, target)
-        R, Z = array[at[3] : at[4]].reshape(M, M), array[at[5] : at[6]].reshape(M, L)
+        R = array[at.root : at.inverse].reshape(M, -1)[:, :M]
+        Z = array[at.Z : at.Z + M * L].reshape(M, L)
         return replace(
             before,
             R=np.asfortranarray(R, dtype=self._dtype),
             Z=np.asfortranarray(Z, dtype=self._dtype),
-            loss=array[at[0] : at[1]].copy(),
+            loss=array[at.loss : at.loss + L].copy(),
             count=float(array[layout.COUNT]),
             count_of_squares=float(array[layout.COUNT_OF_SQUARES]),
             mean=mean,
@@ -203,3 +209,10 @@ class Work:
         predicted = np.empty(len(Y))
         n = self._kernels.record(self.array, H, Y, predicted)
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self._dtype)
+
+
+def _aligned(n: int) -> Array:
+    """n zeros that begin with a line of the cache."""
+    array = np.zeros(n + 8)
+    start = -(array.ctypes.data // 8) % 8
+    return array[start : start + n]

@@ -72,7 +72,7 @@ class DynamicOpium(ChoosingSolver):
     With ``alpha="auto"``, `theta_`, `psi_` and `loss_` are those of the memory trusted most.
 
     Cost as for `Opium`, and with a floor (2/3)M³ operations more once per half-life, h = log(2) /
-    -log(2 - alpha) rows, or once in M/4 rows where that is longer, up to 10·h. Time is counted in
+    -log(2 - alpha) rows, or once in M/2 rows where that is longer, up to 10·h. Time is counted in
     rows: a sample weight multiplies the squared error of its row and does not make time pass
     faster; a row of weight zero is a step of time in which nothing is learned.
 

@@ -234,7 +234,10 @@ class Algorithm(ABC):
                 else:
                     work.fill(parts)
                 blocks.append(work.record(*rows.make(start, min(rows.n, start + _KERNEL_ROWS))))
-                state, n = work.state()[:2]
+                state, n, H, Y = work.state()
+                if len(H):  # a row that was predicted and is too long for the kernels
+                    last = Rows.of(H, Y)
+                    state = self.learn(shape, state, last, seen + start + n - last.n)
             if n == 0:  # something is due with the next row, or it does not suit the kernels
                 first = rows.part(start, min(rows.n, start + self.record_rows(shape, seen + start)))
                 state, predicted = self._record_in_blocks(shape, state, first, seen + start)
