@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from greville import ELMClassifier, ELMRegressor, Opium, RandomLayer
+from greville.compiled import use as use_kernels
 
 from .measure import Array, mnist, seconds
 
@@ -54,11 +55,32 @@ class Single:
         return np.array([np.ravel(self.predict(row))[0] for row in self.rows[-100:]])
 
 
-def greville_single(M: int, length: int, rounds: int, solver: Any) -> Single:
+def greville_single(
+    M: int, length: int, rounds: int, solver: Any, compiled: bool = True, ask: bool = True
+) -> Single:
     runner = Single(M, length, rounds)
+    _kernels(runner, compiled)
     model = solver.learn_one(np.zeros(M), 0.0)  # a row of zeros changes nothing
     runner.predict, runner.learn = model.predict_one, model.learn_one
+    if not ask:
+        runner.answer = lambda: model.predict(runner.H[-100:])  # type: ignore[method-assign]
+        runner.predict = lambda row: None
     return runner
+
+
+def estimator_single(M: int, length: int, rounds: int, compiled: bool = True) -> Single:
+    """The default estimator on 10 inputs, after its warm-up."""
+    runner = Single(10, length, rounds)
+    _kernels(runner, compiled)
+    model = ELMRegressor(M, random_state=0).fit(*activations(10, 1100))
+    runner.predict, runner.learn = model.predict_one, model.learn_one
+    return runner
+
+
+def _kernels(runner: Any, on: bool) -> None:
+    """Have this process use compiled kernels from the first row on, or not at all."""
+    runner.kernels = use_kernels(on)
+    runner.kernels.__enter__()
 
 
 def printed_single(M: int, length: int, rounds: int, forgetting: float = 1.0) -> Single:
@@ -362,20 +384,23 @@ class Record:
         return self.last[:500]
 
 
-def prequential_record(M: int, n: int) -> Record:
+def prequential_record(M: int, n: int, compiled: bool = True) -> Record:
     runner = Record(M, n)
+    _kernels(runner, compiled)
     runner.record = lambda: Opium(1e-3).prequential(runner.H, runner.y)
     return runner
 
 
 def chosen_record(M: int, n: int) -> Record:
     runner = Record(M, n)
+    _kernels(runner, True)
     runner.record = lambda: Opium("auto", intercept=True).prequential(runner.H, runner.y)
     return runner
 
 
 def loop_record(M: int, n: int) -> Record:
     runner = Record(M, n)
+    _kernels(runner, True)
 
     def record() -> Array:
         model = Opium(1e-3).learn_one(np.zeros(M), 0.0)

@@ -9,6 +9,7 @@ from .comparison import OURS, Candidate, Comparison, compare
 from .machine import Machine
 
 FORGETTING = 0.997
+WITHOUT = "greville, without numba"
 
 
 def bulk(machine: Machine, *, full: bool = False) -> list[Comparison]:
@@ -84,6 +85,12 @@ def single(machine: Machine, *, full: bool = False) -> list[Comparison]:
         args = (M, length, rounds)
         candidates = [
             Candidate(OURS, runners.greville_single, (*args, Opium(1e-3))),
+            Candidate(WITHOUT, runners.greville_single, (*args, Opium(1e-3), False)),
+            Candidate(
+                "greville, never predicted",
+                runners.greville_single,
+                (*args, Opium(1e-3), True, False),
+            ),
             Candidate("the recursion as printed", runners.printed_single, args),
             Candidate("reservoirpy RLS", runners.reservoirpy_single, (*args, "RLS")),
         ]
@@ -97,6 +104,13 @@ def single(machine: Machine, *, full: bool = False) -> list[Comparison]:
             ]
         limit = 1e6 * machine.reading(M**2 / 2)
         comparisons.append(compare("single", f"M = {M}", "µs/row", candidates, rounds, limit))
+    args = (100, 2000, 9)
+    candidates = [
+        Candidate("ELMRegressor", runners.estimator_single, args),
+        Candidate("ELMRegressor, without numba", runners.estimator_single, (*args, False)),
+    ]
+    job = "the defaults, 10 inputs, M = 100"
+    comparisons.append(compare("single", job, "µs/row", candidates, 9))
     return comparisons
 
 
@@ -107,6 +121,7 @@ def light(machine: Machine, *, full: bool = False) -> list[Comparison]:
         args = (M, length, rounds)
         candidates = [
             Candidate(OURS, runners.greville_single, (*args, OpiumLight(1.0))),
+            Candidate(WITHOUT, runners.greville_single, (*args, OpiumLight(1.0), False)),
             Candidate("eqs. (27)-(28) in NumPy", runners.light_single, args),
             Candidate("padasip NLMS", runners.padasip_single, (*args, "NLMS")),
             Candidate("reservoirpy LMS", runners.reservoirpy_single, (*args, "LMS"), None, plain),
@@ -125,6 +140,7 @@ def dynamic(machine: Machine, *, full: bool = False) -> list[Comparison]:
         forgets = DynamicOpium(2 - FORGETTING, 1e-3)
         candidates = [
             Candidate(OURS, runners.greville_single, (*args, forgets)),
+            Candidate(WITHOUT, runners.greville_single, (*args, forgets, False)),
             Candidate("eqs. (31)-(33) as printed", runners.printed_single, (*args, FORGETTING)),
             Candidate("reservoirpy RLS", runners.reservoirpy_single, (*args, "RLS", FORGETTING)),
         ]
@@ -141,10 +157,11 @@ def dynamic(machine: Machine, *, full: bool = False) -> list[Comparison]:
 def record(machine: Machine, *, full: bool = False) -> list[Comparison]:
     """The prediction of each of 10,000 rows before it is learned."""
     comparisons = []
-    for M, rows in ((500, 1000), (1000, 500)):
+    for M, rows in ((50, 5000), (100, 3000), (500, 1000), (1000, 500)):
         n = 10_000
         candidates = [
             Candidate(OURS, runners.prequential_record, (M, n)),
+            Candidate(WITHOUT, runners.prequential_record, (M, n, False)),
             Candidate(
                 "greville, epsilon chosen", runners.chosen_record, (M, n), None, "another ridge"
             ),
