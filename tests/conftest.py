@@ -9,11 +9,9 @@ from greville import backend, compiled
 
 
 def pytest_configure(config):
-    """Without compiled kernels, but where a test wants them; with GREVILLE_KERNELS=1 in all.
-
-    Otherwise it would depend on the tests before it whether a test has them.
-    """
-    kernels = compiled.use(os.environ.get("GREVILLE_KERNELS") == "1")
+    """Without compiled kernels, but where a test wants them; with GREVILLE_COMPILED=1 in all."""
+    os.environ.setdefault("GREVILLE_COMPILED", "0")  # also for processes that tests start
+    kernels = compiled.use(os.environ["GREVILLE_COMPILED"] == "1")
     kernels.__enter__()
     config.add_cleanup(lambda: kernels.__exit__(None, None, None))
 

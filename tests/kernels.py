@@ -7,13 +7,15 @@ from unittest.mock import patch
 import pytest
 
 from greville import backend, compiled
-from greville.solvers import Live
+from greville.solvers import Live, protocol
 
 
 @contextmanager
 def kernels(on):
     """Have single rows go through kernels whenever that is possible, or never."""
-    with compiled.use(on), patch.object(Live, "rows_between_changes", 0):
+    changes = patch.object(Live, "rows_between_changes", 0)
+    records = patch.object(protocol, "_FEWEST_BY_KERNELS", 0)
+    with compiled.use(on), changes, records:
         b = backend.default()
         if not on or not hasattr(b, "tuning"):
             yield

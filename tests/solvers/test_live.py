@@ -1,8 +1,8 @@
 """Single rows by compiled kernels: what other ways give, mixed with anything, refused alike."""
 
 import copy
+import os
 import pickle
-import subprocess
 import sys
 import threading
 
@@ -23,7 +23,7 @@ from greville import (
 )
 from greville.compiled import loading
 
-from .. import oracles
+from .. import children, oracles
 from ..kernels import kernels
 from ..oracles import relative_error
 from ..problems import problem
@@ -366,18 +366,28 @@ def test_one_learns_while_others_read(rng, kind):
 # Loading
 
 
-def test_nothing_is_loaded_before_it_is_worth_it():
+@pytest.mark.parametrize("switch", ["1", "0", None])
+def test_nothing_is_loaded_before_it_is_worth_it(switch):
     code = """
 import sys, numpy as np, greville
-model = greville.ELMRegressor(10, random_state=0).fit(np.eye(20)[:, :3], np.arange(20.0))
-for x in np.eye(3):
-    model.predict_one(x)
+H = np.random.default_rng(0).normal(size=(300, 3))
+model = greville.ELMRegressor(10, random_state=0).fit(H, H[:, 0])
+for h in H[:5]:
+    model.predict_one(h)
+solver = greville.Opium()
+for h in H[:50]:
+    solver.learn_one(h, 1.0)
 assert "numba" not in sys.modules
-for _ in range(300):
-    model.predict_one(x)
-assert "numba" in sys.modules
+for h in H:
+    model.predict_one(h)
+    solver.learn_one(h, 1.0)
+print("numba" in sys.modules)
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    environ = {k: v for k, v in os.environ.items() if k != "GREVILLE_COMPILED"}
+    if switch is not None:
+        environ["GREVILLE_COMPILED"] = switch
+    ended = children.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+    assert ended.stdout.strip() == str(switch != "0")
 
 
 @pytest.mark.parametrize("error", [ImportError("needs another NumPy"), OSError("no memory")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,8 +14,7 @@ import numpy as np
 
 from ..threads import new_lock
 
-# How often it is asked before it is worth a quarter of a second to load the kernels: as many calls
-# that only predict, and in streams a few thousand rows.
+# Predictions of single rows after which it is worth a quarter of a second to load the kernels.
 _WORTH_LOADING = 32
 
 _lock = new_lock()
@@ -66,21 +66,30 @@ def _compile(layout: Any, function: Any, dtype: np.dtype[Any]) -> Callable[..., 
         return layout.njit(signature, **layout.OPTIONS)(function)
 
 
-def wanted(n: int = 1) -> bool:
-    """Whether rows should go through kernels; asked when no row is pending.
+def usable() -> bool:
+    """Whether there are kernels: numba is installed, and GREVILLE_COMPILED is not 0."""
+    if _Process.usable is None:
+        has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()  # which kernels rely on
+        wanted = os.environ.get("GREVILLE_COMPILED", "1") != "0"
+        _Process.usable = wanted and has_lock and find_spec("numba") is not None
+    return _Process.usable
 
-    Not for the first few of a process, for which they are not worth loading. To ask about thousands
-    of rows at once counts as `n` questions.
+
+def worth_loading() -> bool:
+    """Whether there are kernels, and predictions of single rows are so many that they pay.
+
+    Asked once for every prediction. Rows that are learned do not ask: when their kernels are
+    loaded must not depend on what else this process has done.
     """
     if _Process.n_asked < _WORTH_LOADING:
-        _Process.n_asked += n
+        _Process.n_asked += 1
         return False
-    return _is_usable()
+    return usable()
 
 
 def load(dtype: np.dtype[Any]) -> Kernels | None:
     """The kernels for rows of a dtype; None where there are none."""
-    if not _is_usable():
+    if not usable():
         return None
     kernels = _Process.loaded.get(dtype.name)
     if kernels is None:
@@ -89,13 +98,6 @@ def load(dtype: np.dtype[Any]) -> Kernels | None:
         except (ImportError, OSError) as error:  # OSError where llvmlite has no memory
             _give_up(error)
     return kernels
-
-
-def _is_usable() -> bool:
-    if _Process.usable is None:
-        has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()  # which kernels rely on
-        _Process.usable = has_lock and find_spec("numba") is not None
-    return _Process.usable
 
 
 def _give_up(error: Exception) -> None:
@@ -110,10 +112,13 @@ def _give_up(error: Exception) -> None:
 
 @contextmanager
 def use(kernels: bool) -> Iterator[None]:
-    """Use kernels from the first row on, if they can be, or not at all; for tests."""
+    """Use kernels from the first row on, if numba is installed, or not at all.
+
+    Models that have begun with kernels go on with them.
+    """
     before = _Process.n_asked, _Process.usable
     _Process.n_asked = _WORTH_LOADING
-    _Process.usable = None if kernels else False
+    _Process.usable = kernels and find_spec("numba") is not None
     try:
         yield
     finally:

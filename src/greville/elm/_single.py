@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..compiled import wanted
+from ..compiled import usable, worth_loading
 from ..solvers import Live
 from ..validation import FLOATS, check_one
 from ._live import LiveELM
@@ -103,7 +103,7 @@ class SingleRows:
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError
-        if not fitted.solver.pending.n and self._goes_live(fitted):
+        if not fitted.solver.pending.n and worth_loading() and self._goes_live(fitted):
             return self.predict_one(x)
         output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
         if fitted.solver.is_flushed:
@@ -112,7 +112,7 @@ class SingleRows:
 
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if fitted.solver.n_seen < self._live_from or not wanted():
+        if fitted.solver.n_seen < self._live_from or not usable():
             return False
         live = LiveELM.start(fitted, self._activations_one)
         with publish_lock:

@@ -280,6 +280,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
         if self._started:
             fitted = self.fitted_
             self._exchange(fitted, fitted.compact())
+            self.__dict__.pop("_live_from", None)  # a loaded one goes on with the same bits
 
     # Predicting
 

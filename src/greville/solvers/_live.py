@@ -66,7 +66,8 @@ class Live:
     @classmethod
     def start(cls, fitted: Fitted, *, single: bool, looks: int = _NEVER) -> Live | None:
         """Go on from a value; None where rows must be learned otherwise."""
-        parts, kernels = _parts_of(fitted), load(fitted.dtype)
+        parts = _parts_of(fitted)
+        kernels = None if parts is None else load(fitted.dtype)
         if parts is None or kernels is None:
             return None
         shape = fitted.shape

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import backend
 from ..backend import Array
 from ..backend.scipy import DOT
-from ..compiled import wanted
+from ..compiled import usable, worth_loading
 from ..threads import new_lock
 from ..validation import (
     FLOATS,
@@ -121,7 +121,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             h = self._checked_one(h)
         with self._lock:
             fitted = self._fitted
-        if not fitted.pending.n and self._goes_live(fitted):  # type: ignore[union-attr,arg-type]
+        if not fitted.pending.n and worth_loading() and self._goes_live(fitted):  # type: ignore[union-attr,arg-type]
             return self.predict_one(h)
         predicted = fitted.predict_one(h)  # type: ignore[union-attr]
         if fitted._flushed is not None:  # type: ignore[union-attr]
@@ -216,7 +216,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _goes_live(self, fitted: Fitted) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if fitted.n_seen < self._live_from or not wanted():
+        if fitted.n_seen < self._live_from or not usable():
             return False
         live = Live.start(fitted, single=self._flat)
         with self._lock:

@@ -88,6 +88,7 @@ def _compacted(solver: Solver) -> Fitted | None:
     fitted = solver.fitted_
     compacted = fitted.with_algorithm(solver.algorithm()).compact()
     solver.exchange(fitted, compacted)
+    solver.__dict__.pop("_live_from", None)  # so that a loaded one goes on with the same bits
     return compacted
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backend import Array, Backend, Kernels
 from ..compiled import Kernels as Compiled
-from ..compiled import Unavailable, load, wanted
+from ..compiled import Unavailable, load
 from ._correction import Correction
 from ._pending import Pending
 from ._rows import Rows, block_length
@@ -33,8 +33,8 @@ _RECORD_ROWS = 128
 # Rows that kernels record in one call, during which no other thread runs.
 _KERNEL_ROWS = 1024
 
-# Rows to record that are as good a reason to load the kernels as one single row.
-_ROWS_TO_ASK = 2048
+# Rows to record from which on it is worth to load the kernels.
+_FEWEST_BY_KERNELS = 4096
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Algorithm(ABC):
         self, shape: Shape, state: Any, rows: Rows, seen: int
     ) -> tuple[Any, Array] | None:
         """The same by compiled kernels; None where there are none, or rows have weights."""
-        if rows.weight is not None or shape.kernels is None or not wanted(rows.n // _ROWS_TO_ASK):
+        if rows.weight is not None or shape.kernels is None or rows.n < _FEWEST_BY_KERNELS:
             return None
         kernels = load(shape.dtype)
         try:
