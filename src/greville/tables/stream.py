@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from math import isfinite, isinf
+from math import inf, isfinite
 from typing import Any, Self
 
 from ..fields import compact, count, each, flag, known, nothing, stored, text
@@ -177,11 +177,11 @@ class Stream:
             if set(row) <= {self.id, self.model.target}:
                 return "wrong", f"no row with the {self.id} {key!r} waits for its target"
         model = self._blocks.newest
-        if model.has_schema and not any(name in row for name in model.schema.names):
+        if model.has_schema and row.keys().isdisjoint(model.schema.names):
             return "wrong", f"it has none of the columns {listed(model.schema.names)}"
-        for name, value in row.items():
-            if isinstance(value, float) and isinf(value):
-                return "wrong", f"column {name!r} is infinite; only finite numbers can be used"
+        if inf in (values := row.values()) or -inf in values:
+            name = next(name for name, value in row.items() if value in (inf, -inf))
+            return "wrong", f"column {name!r} is infinite; only finite numbers can be used"
         if has_target and self._is_infinite(row[self.model.target]):
             return "wrong", f"the target {self.model.target!r} is infinite; it cannot be learned"
         return "learn" if has_target else "predict", ""
@@ -192,8 +192,9 @@ class Stream:
 
     def _is_infinite(self, target: Any) -> bool:
         """Whether text is an infinite number, where it is not a label."""
-        labels = CLASSIFICATION in (self.model.settings["task"], self.model.task)
-        return isinstance(target, str) and not labels and _INFINITE.fullmatch(target) is not None
+        if not isinstance(target, str) or _INFINITE.fullmatch(target) is None:
+            return False
+        return CLASSIFICATION not in (self.model.settings["task"], self.model.task)
 
     def _may_be_late(self, row: Row | str | None) -> bool:
         """Whether a line may bring the target of an earlier one."""

@@ -38,6 +38,7 @@ _FEW_NAMES = 32
 
 TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
 
+_decode = json.JSONDecoder().decode
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 
@@ -179,7 +180,7 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
     if trouble is not None:
         return trouble
     try:
-        row = json.loads(line)
+        row = _loaded(line)
     except (ValueError, RecursionError) as error:
         return f"it is not JSON ({error})"
     if not isinstance(row, dict):
@@ -188,6 +189,14 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
         if not (name.isascii() or is_text(name)):
             return f"the name {name!r} has half of a character in it"
     return row
+
+
+def _loaded(line: bytes) -> Any:
+    """`json.loads`, without its search for an encoding where the line is JSON in UTF-8."""
+    try:
+        return _decode(line.decode())
+    except ValueError:
+        return json.loads(line)
 
 
 def _is_utf8(content: bytes) -> bool:
