@@ -403,16 +403,33 @@ def test_a_numba_that_does_not_work(rng, monkeypatch, error):
     assert model.n_samples_seen_ == 102
 
 
-def test_a_compiler_that_does_not_work(rng, monkeypatch):
+@pytest.mark.parametrize("only", [None, "predict_one", "learn_one", "learn_outputs"])
+def test_a_compiler_that_does_not_work(rng, monkeypatch, only):
     monkeypatch.setattr(loading._Process, "loaded", {})
-    monkeypatch.setattr(loading, "_compile", _raising(MemoryError("too little")))
+    compiles = loading._compile
+
+    def fails(layout, function, dtype):
+        if only in (None, function.__name__):
+            raise MemoryError("too little")
+        return compiles(layout, function, dtype)
+
+    monkeypatch.setattr(loading, "_compile", fails)
     H, Y = problem(rng, 3000, 4)
     model = Opium().fit(H[:50], Y[:50])
+    flat = Opium().fit(H[:50], Y[:50, 0])
+
+    def both():
+        for h, y in zip(H[50:90], Y[50:90], strict=True):
+            model.predict_one(h)
+            model.learn_one(h, y)
+            flat.learn_one(h, y[0])
+
     with pytest.warns(RuntimeWarning, match="does not work"):
-        model.learn_one(H[50], Y[50])
-    assert not is_live(model)
+        both()
+    assert relative_error(model.coef_, Opium().fit(H[:90], Y[:90]).coef_) < 1e-10
+    assert relative_error(flat.coef_, model.coef_[0]) < 1e-10
     model.prequential(H, Y)
-    assert model.n_samples_seen_ == 3051
+    assert model.n_samples_seen_ == 3090
 
 
 def _raising(error):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
+from numba.extending import register_jitable
 
 # The header of the work
 N_HIDDEN = 0
@@ -132,6 +133,7 @@ class LayerPlaces(NamedTuple):
     end: int
 
 
+@register_jitable  # it stays a function of Python too
 def up(n: int) -> int:
     """The next multiple of 8: so many numbers are a line of the cache."""
     return (n + 7) // 8 * 8
@@ -178,12 +180,12 @@ OPTIONS: dict[str, Any] = {
     "_nrt": False,
 }
 _compiled = njit(**OPTIONS)
-up = _compiled(up)
-_places = _compiled(places)
-_layer_places = _compiled(layer_places)
+_part = njit(inline="always", **OPTIONS)  # of another kernel; on its own it would be compiled twice
+_places = _part(places)
+_layer_places = _part(layer_places)
 
 
-@_compiled
+@_part
 def _dot(a, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -191,7 +193,7 @@ def _dot(a, b):
     return total
 
 
-@_compiled
+@_part
 def _rotation(a, b):
     """c, s, r and 1/r with c·a + s·b = r and c·b - s·a = 0."""
     square = a * a + b * b
@@ -206,7 +208,7 @@ def _rotation(a, b):
     return a * inverse, b * inverse, r, inverse
 
 
-@_compiled
+@_part
 def _two_rotations(a, b, u, v, d):
     """The rotation of (a, b), and that of d and what the first, applied to (u, v), leaves of v.
 
@@ -280,7 +282,7 @@ def _rotate(work, M, L, at, fade):
         loss[j] = work[KEEP] * loss[j] + y[j] * y[j]
 
 
-@_compiled
+@_part
 def _centre(x, mean, rounding):
     """x ← x - mean; zero where that is no more than rounding."""
     for i in range(x.shape[0]):
@@ -326,7 +328,7 @@ def _prepare(work, M, L, at):
     return True
 
 
-@_compiled
+@_part
 def _next_waiting(work, row, M, L, at):
     """Make x and y of a row that waits; False if it is too long, and it is the first that waits."""
     H, Y = work[at.H : at.Y], work[at.Y : at.kept]
@@ -346,7 +348,7 @@ def _next_waiting(work, row, M, L, at):
     return False
 
 
-@_compiled
+@_part
 def _find_outputs(work, M, L, at):
     """The first output for the row f, after all rows are learned; NaN if they are not finite."""
     f, out, Z = work[at.f : at.f + M], work[at.out : at.W], work[at.Z : at.x]
@@ -362,7 +364,7 @@ def _find_outputs(work, M, L, at):
     return _finished(work, L, at)
 
 
-@_compiled
+@_part
 def _finished(work, L, at):
     """The first output, around the mean target no more; NaN if one is not finite."""
     finite, target, out = True, work[at.target : at.mean], work[at.out : at.W]
@@ -390,7 +392,7 @@ def _predict_by_weights(work, f, M, L, at):
     return _finished(work, L, at)
 
 
-@_compiled
+@_part
 def _predict(work, M, L, at):
     """The first output for the row q after all others; NaN if it cannot be found here."""
     q, f, mean = work[at.q : at.q + M], work[at.f : at.f + M], work[at.mean : at.root]
@@ -415,7 +417,7 @@ def _predict(work, M, L, at):
     return _find_outputs(work, M, L, at)
 
 
-@_compiled
+@_part
 def _place(work, M, L, at):
     """Where one more row is to be written, or why there is no place."""
     n, room = int(work[N_WAITING]), int(work[ROOM])
@@ -424,7 +426,7 @@ def _place(work, M, L, at):
     return at.H + n * M if room > 0 else at.x
 
 
-@_compiled
+@_part
 def _learn(work, place, M, L, at):
     """Learn the row at its place with the targets y: let it wait or, in OPIUM light, at once."""
     row, y = work[place : place + M], work[at.y : at.y + L]
@@ -447,7 +449,7 @@ def _learn(work, place, M, L, at):
     return DONE
 
 
-@_compiled
+@_part
 def _tanh(h):
     """h ← tanh(h), to within three units in the last place.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -28,8 +29,11 @@ class _Process:
     usable: bool | None = None  # unknown before it is asked for
 
 
-class Unavailable(Exception):
-    """Kernels cannot be compiled here; a warning has said why."""
+class Unavailable(TypeError):
+    """Kernels cannot be compiled here; a warning has said why.
+
+    What calls a kernel expects a TypeError for rows that it is not compiled for.
+    """
 
 
 class Kernels:
@@ -39,7 +43,8 @@ class Kernels:
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        from . import _kernels
+        with _uncollected():
+            from . import _kernels
 
         self.dtype = dtype
         self.layout = _kernels
@@ -60,10 +65,23 @@ class Kernels:
 
 def _compile(layout: Any, function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
     signature = layout.signature(function, dtype.name)
+    with _uncollected():
+        try:
+            return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
+        except RuntimeError:  # no folder in which it can be kept
+            return layout.njit(signature, **layout.OPTIONS)(function)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collections, a third of the time: numba makes very many objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
     try:
-        return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
-    except RuntimeError:  # no folder in which it can be kept
-        return layout.njit(signature, **layout.OPTIONS)(function)
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def usable() -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 from math import isnan
 from typing import Any
 
-from ..compiled import Unavailable, load
+from ..compiled import Unavailable, load, usable
 from ..threads import new_lock
 from ._pending import Pending
 from ._rows import Rows
@@ -58,10 +58,20 @@ class Live:
         self._dtype = fitted.dtype
         self._single = single
         self._looks = looks
-        self.predict = partial(kernels.predict_one, work.array)
-        self.learn = partial(kernels.learn_one if single else kernels.learn_outputs, work.array)
         self._lock = new_lock()
         self._begin(fitted)
+
+    def __getattr__(self, name: str) -> Any:
+        """The kernels for activations, compiled when they are first wanted."""
+        kernels, single = vars(self)["kernels"], vars(self)["_single"]
+        if name == "predict":
+            kernel = kernels.predict_one
+        elif name == "learn":
+            kernel = kernels.learn_one if single else kernels.learn_outputs
+        else:
+            raise AttributeError(name)
+        bound = vars(self)[name] = partial(kernel, self.work.array)
+        return bound
 
     @classmethod
     def start(cls, fitted: Fitted, *, single: bool, looks: int = _NEVER) -> Live | None:
@@ -79,7 +89,7 @@ class Live:
 
     def renew(self, fitted: Fitted) -> bool:
         """Go on from another value; False, and nothing changes, if that is not possible here."""
-        parts, shape = _parts_of(fitted), fitted.shape
+        parts, shape = _parts_of(fitted) if usable() else None, fitted.shape
         if parts is None or not self.work.holds(shape.n_hidden, shape.n_outputs, parts):
             return False
         with self._lock:
