@@ -38,10 +38,10 @@ HAS_MEAN = 13  # whether rows are taken around their mean, and how much counts i
 MEAN_COUNT = 14
 ROUNDING = 15  # the part of a mean up to which a difference is rounding
 KEEPS_ROWS = 16  # whether rows are kept, as they were learned, for sums that follow later
-N_KEPT = 20
-WEIGHTS_KNOWN = 17  # whether W is that of all rows
+N_KEPT = 17
+WEIGHTS_KNOWN = 18  # whether W is that of all rows
 PER_GAIN = 19  # 1/gain, for OPIUM light
-HEADER = 32
+HEADER = 24
 
 # The header of a layer
 N_INPUTS = 0

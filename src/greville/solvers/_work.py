@@ -20,6 +20,10 @@ from ._state import State
 _ROOM = 512
 
 
+# Longer than any row that is learned; its square is a number.
+_LONGEST = 1e150
+
+
 class Learned(NamedTuple):
     """What n single rows have made of a `OneByOne`.
 
@@ -118,12 +122,13 @@ class Work:
             array[at.W : at.W + M * L] = W.T.ravel()
             array[layout.WEIGHTS_KNOWN] = 1.0
         if root is not None:
-            array[layout.LARGEST_ROW] = root.largest_row**2
+            array[layout.LARGEST_ROW] = min(root.largest_row, _LONGEST) ** 2
             array[layout.COUNT] = root.count
             array[layout.COUNT_OF_SQUARES] = root.count_of_squares
             array[at.loss : at.loss + L] = root.loss
             array[at.root : at.inverse].reshape(M, -1)[:, :M] = np.triu(root.R)
-            array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
+            with np.errstate(over="ignore"):  # of the smallest numbers
+                array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
             array[at.Z : at.Z + M * L] = root.Z.ravel()
             if root.mean is not None:
                 array[layout.HAS_MEAN], array[layout.MEAN_COUNT] = 1.0, root.mean.count
