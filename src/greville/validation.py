@@ -34,8 +34,8 @@ def unchanged_on_error(*objects: Any) -> Iterator[None]:
     their values in place.
     """
     for o in objects:
-        if hasattr(o, "settle"):  # a model that learns in place otherwise
-            o.settle()
+        if hasattr(o, "leave_live"):  # a model that learns in place otherwise
+            o.leave_live()
     before = [dict(vars(o)) for o in objects]
     try:
         yield

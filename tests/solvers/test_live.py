@@ -5,6 +5,7 @@ import os
 import pickle
 import sys
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from greville import (
     compiled,
 )
 from greville.compiled import loading
+from greville.solvers import Live
 
 from .. import children, oracles
 from ..kernels import kernels
@@ -39,7 +41,6 @@ SOLVERS = [
     OpiumLight(0.7),
     DynamicOpium(1.01),
     DynamicOpium(1.01, "auto"),
-    DynamicOpium(1.001, floor=None),
     Greville(),
 ]
 
@@ -403,7 +404,7 @@ def test_a_numba_that_does_not_work(rng, monkeypatch, error):
     assert model.n_samples_seen_ == 102
 
 
-@pytest.mark.parametrize("only", [None, "predict_one", "learn_one", "learn_outputs"])
+@pytest.mark.parametrize("only", [None, "predict_outputs", "learn_one", "learn_outputs"])
 def test_a_compiler_that_does_not_work(rng, monkeypatch, only):
     monkeypatch.setattr(loading._Process, "loaded", {})
     compiles = loading._compile
@@ -452,3 +453,267 @@ def test_no_folder_to_keep_what_was_compiled(monkeypatch):
     monkeypatch.setattr(layout, "njit", njit)
     assert loading._compile(layout, layout.replace, np.dtype(np.float64)) is layout.replace
     assert calls == [True, False]
+
+
+# What a live model must not do
+
+
+@pytest.mark.parametrize("ask", [False, True])
+def test_labels_that_come_late_or_are_none(rng, ask):
+    X, y = rng.normal(size=(1400, 4)), np.array(["a", "b"])[rng.integers(2, size=1400)]
+    model = ELMClassifier(10, random_state=0).fit(X[:1200], y[:1200])
+    for x, label in zip(X[1200:1300], y[1200:1300], strict=True):
+        model.predict_one(x)
+        model.learn_one(x, label)
+    if ask:
+        model.predict_one(X[0])
+    assert is_live(model)
+    model.learn_one(X[0], "new")
+    assert list(model.classes_) == ["a", "b", "new"]
+    model.learn_one(X[1], "a")
+    for bad in (None, np.nan):
+        with pytest.raises(ValueError, match="y"):
+            model.learn_one(X[0], bad)
+    assert model.n_samples_seen_ == 1302
+
+
+@pytest.mark.parametrize("kind", ["exact", "events", "chosen", "estimator"])
+def test_no_row_is_lost_while_another_thread_saves(rng, kind, tmp_path):
+    H, Y = problem(rng, 9000, 8)
+    Y = Y[:, 0]
+    model = {
+        "exact": Opium(0.1),
+        "events": DynamicOpium(1.03, 0.1),
+        "chosen": Opium("auto"),
+        "estimator": ELMRegressor(10, random_state=0),
+    }[kind].fit(H[:1200], Y[:1200])
+    done, wrong = [], []
+
+    def save():
+        while not done:
+            before = model.n_samples_seen_
+            greville.save(model, tmp_path / "m")
+            after = model.n_samples_seen_
+            if not before <= greville.load(tmp_path / "m").n_samples_seen_ <= after:
+                wrong.append((before, after))
+
+    thread = threading.Thread(target=save)
+    thread.start()
+    try:
+        learn(model, H[1200:], Y[1200:])
+    finally:
+        done.append(True)
+        thread.join()
+    assert model.n_samples_seen_ == 9000
+    assert not wrong
+    if kind == "exact":
+        W = oracles.pseudoinverse_weights(H, Y[:, None], 0.1)[:, 0]
+        assert relative_error(model.coef_, W) < 1e-10
+
+
+@pytest.mark.parametrize("kind", ["solver", "classifier"])
+def test_threads_get_their_own_predictions(rng, kind):
+    X = rng.normal(size=(1300, 5))
+    y = (X[:, 0] > 0) * 1 + (X[:, 1] > 0)
+    if kind == "solver":
+        model = Opium(0.1).fit(X, np.eye(3)[y])
+    else:
+        model = ELMClassifier(10, random_state=0).fit(X, y)
+    want = model.predict(X[:2])
+    want[1] = model.predict(X[:2])[1]
+    wrong = []
+
+    def ask(k):
+        for _ in range(20_000):
+            if not np.allclose(model.predict_one(X[k]), want[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in (0, 1)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert is_live(model)
+    assert not wrong
+
+
+@pytest.mark.parametrize("ask", [False, True])
+@pytest.mark.parametrize(
+    ("solver", "change"),
+    [
+        (OpiumLight(0.5), {"gain": 2.0}),
+        (DynamicOpium(1.003, 0.1), {"alpha": 1.2}),
+        (DynamicOpium(1.003, 0.1), {"floor": 0.5}),
+    ],
+    ids=str,
+)
+def test_parameters_count_from_the_next_row_on(rng, solver, change, ask):
+    """For a solver, and for that of an estimator, whether rows wait or were predicted."""
+    H, Y = problem(rng, 2000, 5)
+    Y = Y[:, 0]
+    exact, model = clone(solver).fit(H[:1100], Y[:1100]), clone(solver).fit(H[:1100], Y[:1100])
+    estimator = ELMRegressor(RandomLayer(5, activation="identity"), clone(solver), random_state=0)
+    estimator.set_params(standardize=False).fit(H[:1100], Y[:1100])
+    plain = copy.deepcopy(estimator)
+    for k in range(1100, 2000):
+        if k == 1240:
+            model.set_params(**change)
+            estimator.solver_.set_params(**change)
+        for m in (model, estimator):
+            if ask:
+                m.predict_one(H[k])
+            m.learn_one(H[k], Y[k])
+    with kernels(False):
+        for m, each in ((exact, exact), (plain, plain.solver_)):
+            m.prequential(H[1100:1240], Y[1100:1240])
+            each.set_params(**change)
+            m.prequential(H[1240:], Y[1240:])
+    assert relative_error(model.coef_, exact.coef_) < 1e-9
+    assert relative_error(estimator.predict(H[:50]), plain.predict(H[:50])) < 1e-9
+    name, value = next(iter(change.items()))
+    assert getattr(model.fitted_.algorithm, name) == value
+    assert getattr(estimator.fitted_.solver.algorithm, name) == value
+    bad = clone(solver).fit(H, Y).set_params(**{name: -1.0})
+    bad.predict_one(H[0])
+    with pytest.raises(ValueError, match=name):
+        bad.learn_one(H[0], Y[0])
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.5])
+def test_roots_without_a_floor_are_watched(rng, alpha):
+    H, Y = problem(rng, 3000, 5)
+    H[100:, 3] = 0
+    found = []
+    for on in (False, True):
+        with kernels(on):
+            model, errors = DynamicOpium(alpha, floor=None).partial_fit(H[:100], Y[:100]), []
+
+            def record(model=model, errors=errors):
+                try:
+                    model.prequential(H[100:], Y[100:])
+                except FloatingPointError as error:
+                    errors.append(str(error))
+
+            with pytest.warns(RuntimeWarning, match="Without a floor") as warned:
+                record()
+            found.append((errors, [str(w.message) for w in warned]))
+    assert found[0] == found[1]
+
+
+def test_the_smallest_numbers(rng):
+    H, Y = 1e-310 * rng.normal(size=(200, 3)), rng.normal(size=200)
+    model, other = Opium(1e-3).fit(H[:50], Y[:50]), Opium(1e-3)
+    learn(model, H[50:], Y[50:])
+    with kernels(False):
+        other.fit(H, Y)
+    assert np.abs(model.predict(H) - other.predict(H)).max() < 1e-300
+
+
+def test_reading_after_every_row_ends_it(rng):
+    """To make a value costs as much as hundreds of rows of a large layer."""
+    H, Y = problem(rng, 400, 130)
+    model = Opium(0.1).fit(H[:200], Y[:200])
+    with mock.patch.object(Live, "rows_to_rest", 50):
+        for k in range(200, 260):
+            model.learn_one(H[k], Y[k])
+            model.predict(H[:1])
+        assert not is_live(model)
+        learn(model, H[260:], Y[260:])
+    assert is_live(model)
+    assert relative_error(model.coef_, Opium(0.1).fit(H, Y).coef_) < 1e-9
+
+
+def test_a_model_that_is_fitted_again(rng):
+    H, Y = problem(rng, 3000, 5)
+    model = Opium(0.1).fit(H, Y)
+    with mock.patch.object(Live, "rows_between_changes", 128):
+        learn(model, H[:500], Y[:500])
+        assert is_live(model)
+        model.fit(H[:100], Y[:100])
+        learn(model, H[:10], Y[:10])
+        assert is_live(model)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int32, int, np.float64])
+def test_targets_of_any_type_with_units(rng, kind):
+    X = rng.normal(size=(3000, 4))
+    y = (
+        (1000 * X[:, 0]).astype(kind)
+        if kind is np.float16
+        else (1e3 * X[:, 0] + 1.2e9).astype(kind)
+    )
+    models = []
+    for on in (False, True):
+        with kernels(on):
+            model = ELMRegressor(10, Opium(0.1), random_state=0).fit(
+                X[:1500], y[:1500].astype(float)
+            )
+            learn(model, X[1500:], list(y[1500:]))
+            models.append(model)
+    assert is_live(models[1])
+    first, second = (m.predict(X[:500]) for m in models)
+    assert np.abs(first - second).max() < 1e-9 * np.abs(first).max()
+    for bad in (1.5e148, [], set(), "3"):
+        with pytest.raises((ValueError, TypeError)):
+            models[1].learn_one(X[0], bad)
+    for bad in ([], [[]], set()):
+        with pytest.raises((ValueError, TypeError), match="x|set"):
+            models[1].predict_one(bad)
+
+
+def test_a_row_too_long_for_the_prior(rng):
+    H, Y = problem(rng, 500, 20)
+    model, other = (Opium(1e-3).fit(H[:18], Y[:18]) for _ in range(2))
+    rows = [*H[:100], 1e6 * H[100], *H[101:200]]
+    for h, y in zip(rows, Y, strict=False):
+        model.predict_one(h)
+        model.learn_one(h, y)
+    assert is_live(model)
+    assert model._live.work.array[model._live.kernels.layout.N_WAITING] <= 1
+    with kernels(False):
+        other.partial_fit(rows, Y[:200])
+    assert relative_error(model.coef_, other.coef_) < 1e-6
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_an_interrupt_while_it_is_filled(rng, where):
+    H, Y = problem(rng, 3000, 5)
+    model = DynamicOpium(1.01, 0.1).fit(H[:1000], Y[:1000])
+    learn(model, H[1000:1010], Y[1000:1010])
+    kernels_in_use = model._live.kernels
+    real, calls = kernels_in_use.replace, []
+
+    def interrupted(*args):
+        calls.append(1)
+        if where == "after":
+            real(*args)
+        raise KeyboardInterrupt
+
+    k = 1010
+    with mock.patch.object(kernels_in_use, "replace", interrupted):
+        while not calls:
+            try:
+                model.learn_one(H[k], Y[k])
+                k += 1
+            except KeyboardInterrupt:
+                k += where == "after"
+    assert model.n_samples_seen_ == k
+    learn(model, H[k:], Y[k:])
+    with kernels(False):
+        other = DynamicOpium(1.01, 0.1).fit(H[:1000], Y[:1000]).partial_fit(H[1000:], Y[1000:])
+    assert model.n_samples_seen_ == 3000
+    assert relative_error(model.coef_, other.coef_) < 1e-9
+
+
+def test_another_solver_is_asked_for(rng):
+    X, y = rng.normal(size=(1200, 3)), rng.normal(size=1200)
+    model = ELMRegressor(10, "opium", random_state=0).fit(X, y)
+    model.learn_one(X[0], y[0])
+    assert is_live(model)
+    model.set_params(solver="batch")
+    assert not hasattr(model, "learn_one")

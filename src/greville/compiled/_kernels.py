@@ -41,6 +41,7 @@ KEEPS_ROWS = 16  # whether rows are kept, as they were learned, for sums that fo
 N_KEPT = 17
 WEIGHTS_KNOWN = 18  # whether W is that of all rows
 PER_GAIN = 19  # 1/gain, for OPIUM light
+FILLED = 20  # how often the work was filled
 HEADER = 24
 
 # The header of a layer
@@ -536,6 +537,22 @@ def predict_one(work, h):
     return _predict(work, M, L, at)
 
 
+def predict_outputs(work, h, out):
+    """Write the outputs for one row; not DONE where they must be found elsewhere."""
+    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
+    at = _places(M, L, int(work[ROOM]))
+    if h.shape[0] != M:
+        return UNUSUAL
+    q = work[at.q : at.q + M]
+    for i in range(M):
+        q[i] = h[i]
+    if isnan(_predict(work, M, L, at)):
+        return UNUSUAL
+    for j in range(L):
+        out[j] = work[at.out + j]
+    return DONE
+
+
 def learn_one(work, h, y):
     """Learn one row with its target, a number."""
     M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
@@ -582,6 +599,23 @@ def predict_input(work, layer, x):
     return _predict(work, M, L, at)
 
 
+def predict_input_outputs(work, layer, x, out):
+    """Write the outputs for one row of inputs; not DONE where they must be found elsewhere."""
+    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
+    at = _places(M, L, int(work[ROOM]))
+    start = _activations(layer, x) if x.shape[0] == int(layer[N_INPUTS]) else -1
+    if start < 0:
+        return UNUSUAL
+    h, q = layer[start:], work[at.q : at.q + M]
+    for i in range(M):
+        q[i] = h[i]
+    if isnan(_predict(work, M, L, at)):
+        return UNUSUAL
+    for j in range(L):
+        out[j] = work[at.out + j]
+    return DONE
+
+
 def learn_input(work, layer, x, y):
     """Learn one row of inputs with its target, a number."""
     M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
@@ -615,6 +649,18 @@ def learn_input_outputs(work, layer, x, y):
     for j in range(L):
         target[j] = y[j]
     return _learn(work, place, M, L, at)
+
+
+def apply(work):
+    """Learn the rows that wait; not DONE if one is too long, which then is the first of them."""
+    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
+    at = _places(M, L, int(work[ROOM]))
+    for row in range(int(work[N_WAITING])):
+        if not _next_waiting(work, row, M, L, at):
+            return UNUSUAL
+        _rotate(work, M, L, at, sqrt(work[KEEP]))
+    work[N_WAITING] = 0.0
+    return DONE
 
 
 def replace(work, by):
@@ -685,9 +731,12 @@ def signature(function: Any, dtype: str) -> Any:
         predict_one: types.float64(_WORK, row),
         learn_one: types.int64(_WORK, row, types.float64),
         learn_outputs: types.int64(_WORK, row, row),
+        predict_outputs: types.int64(_WORK, row, _WORK),
         predict_input: types.float64(_WORK, _WORK, row),
+        predict_input_outputs: types.int64(_WORK, _WORK, row, _WORK),
         learn_input: types.int64(_WORK, _WORK, row, types.float64),
         learn_input_outputs: types.int64(_WORK, _WORK, row, row),
+        apply: types.int64(_WORK),
         replace: types.int64(_WORK, _WORK),
         snapshot: types.int64(_WORK, _WORK),
         record: types.int64(_WORK, long_row, long_row, _WORK),

@@ -68,7 +68,7 @@ def _compile(layout: Any, function: Any, dtype: np.dtype[Any]) -> Callable[..., 
     with _uncollected():
         try:
             return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
-        except RuntimeError:  # no folder in which it can be kept
+        except (RuntimeError, OSError):  # no folder, or no room, in which it can be kept
             return layout.njit(signature, **layout.OPTIONS)(function)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from math import isnan, nan
 from typing import Any
@@ -13,6 +12,7 @@ from ..backend import Array
 from ..compiled import Kernels, Unavailable
 from ..layers import matrix_of
 from ..solvers import Algorithm, Live
+from ..validation import NUMBERS, largest_square
 from .fitted import FittedELM
 from .hidden import HiddenMap
 from .targets import NumericTargets
@@ -20,8 +20,8 @@ from .targets import NumericTargets
 # Numbers in the weights of a layer of which a copy is kept for the kernels.
 _MOST_WEIGHTS = 1 << 20
 
-# Rows after which it is asked whether parameters of `solver_` were set to others.
-_ROWS_BETWEEN_LOOKS = 128
+# Of targets as they are passed, which are float64.
+_LARGEST_SQUARE = largest_square(np.float64)
 
 
 class LiveELM:
@@ -33,113 +33,143 @@ class LiveELM:
         After the warm-up, without pending rows.
     live : Live
         What its solver has learned.
-    activations : function
-        The activations of one row of inputs, or a ValueError, for rows that are no arrays of the
-        right kind and layers that kernels do not know.
+    model : ELM
+        Its `_activations_one` gives the activations of one row of inputs, or a ValueError, where a
+        row is no array of the right kind, and for layers that kernels do not know.
     """
 
-    def __init__(
-        self, fitted: FittedELM, live: Live, activations: Callable[[HiddenMap, Any], Array]
-    ) -> None:
-        self._fitted = self._last = fitted
+    def __init__(self, fitted: FittedELM, live: Live, model: Any) -> None:
+        self.start_value = self._last = fitted
+        self.hidden = fitted.hidden
+        self.targets = targets = fitted.targets
+        self.solver = model.solver  # the parameter
         self._live = live
-        self._activations = activations
-        targets, kernels = fitted.targets, live.kernels
-        single, work = targets.n_outputs == 1, live.work.array
+        self._activations = model._activations_one
+        self._single = live.single
+        kernels, work = live.kernels, live.work.array
         layer = _layer_of(kernels, fitted.hidden)
-        self._predict = self._learn = None
-        if layer is not None:
-            learn = kernels.learn_input if single else kernels.learn_input_outputs
+        self._predict: Any = None
+        self._learn: Any = None
+        if layer is not None and live.single:
             self._predict = partial(kernels.predict_input, work, layer)
-            self._learn = partial(learn, work, layer)
-        self._number = live.number if isinstance(targets, NumericTargets) and targets.flat else None
+            self._learn = partial(kernels.learn_input, work, layer)
+        elif layer is not None:
+            self._predict = partial(kernels.predict_input_outputs, work, layer)
+            self._learn = partial(kernels.learn_input_outputs, work, layer)
+        flat = isinstance(targets, NumericTargets) and targets.flat
+        self._number = live.number if flat else None
         self._unit, self._centre = 1.0, 0.0
         scaling = targets.scaling
-        self._has_unit = self._number is not None and scaling.unit is not None
+        self._has_unit = flat and scaling.unit is not None
         if self._has_unit:
             self._unit = float(scaling.unit[0])  # type: ignore[index]
             self._centre = float(scaling.centre[0])  # type: ignore[index]
 
     @classmethod
-    def start(
-        cls, fitted: FittedELM, activations: Callable[[HiddenMap, Any], Array]
-    ) -> LiveELM | None:
+    def start(cls, fitted: FittedELM, model: Any) -> LiveELM | None:
         """Go on from a value; None where rows must be learned otherwise."""
         if fitted.warmup is not None:
             return None
         single = fitted.targets.n_outputs == 1
-        live = Live.start(fitted.solver, single=single, looks=_ROWS_BETWEEN_LOOKS)
+        looks = {} if model._shown_solver is None else {"looks": 1}  # its parameters may be set
+        live = Live.start(fitted.solver, single=single, **looks)
         try:
-            return None if live is None else cls(fitted, live, activations)
+            return None if live is None else cls(fitted, live, model)
         except Unavailable:
             return None
+
+    # For the thread that learns, under the lock of the model
 
     def renew(self, fitted: FittedELM) -> bool:
         """Go on from another value with the same layer and targets; False if that is not possible.
 
         Nothing has changed then.
         """
-        mine = self._fitted
-        same = mine.hidden is fitted.hidden and mine.targets is fitted.targets
+        same = self.hidden is fitted.hidden and self.targets is fitted.targets
         if not same or not self._live.renew(fitted.solver):
             return False
-        self._fitted = fitted
+        self.start_value = fitted
         return True
-
-    def predicted(self, x: Any) -> Any:
-        """The prediction for one row; None where it must be found otherwise."""
-        try:
-            value = nan if self._predict is None else self._predict(x)
-        except TypeError:  # not an array of this dtype
-            value = nan
-        if isnan(value):
-            value = self._live.predict(self._activations(self._fitted.hidden, x))
-            if isnan(value):
-                return None
-        if self._number is None:
-            return self._fitted.targets.decode_one(self._live.outputs)
-        return self._number(value * self._unit + self._centre if self._has_unit else value)
-
-    def learned(self, x: Any, y: Any) -> bool:
-        """Learn one row; False where it must be learned otherwise."""
-        if self._learn is not None:
-            target = y
-            if self._number is None:
-                target = self._fitted.targets.encode_one(y)
-                if target is None:  # a new label
-                    return False
-            try:
-                if self._has_unit:
-                    target = (y - self._centre) / self._unit
-                status = self._learn(x, target)
-            except (TypeError, OverflowError):  # not an array of this dtype, or not a number
-                status = None
-            if status == 0:
-                return True
-        target = self._fitted.targets.encode_one(y)
-        if target is None:
-            return False
-        return self._live.learned(self._activations(self._fitted.hidden, x), target)
 
     def goes_on(self, algorithm: Algorithm) -> bool:
         """Whether more rows can be learned here, with the parameters as they are now."""
         return self._live.goes_on(algorithm)
+
+    def close(self, fitted: FittedELM | None = None) -> bool:
+        """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
+        return self._live.close(None if fitted is None else fitted.solver)
+
+    # For any thread
 
     @property
     def n_seen(self) -> int:
         """How many rows were seen."""
         return self._live.n_seen
 
+    @property
+    def rest(self) -> int:
+        """Rows to be learned otherwise before this may go on."""
+        return self._live.rest
+
+    def stop(self) -> None:
+        """Have the rows that wait learned otherwise, with the next one."""
+        self._live.stop()
+
+    def predicted(self, x: Any) -> Any:
+        """The prediction for one row; None where it must be found otherwise."""
+        if not self._single:
+            return self._predicted_outputs(x)
+        try:
+            value = nan if self._predict is None else self._predict(x)
+        except Exception:  # not an array of this dtype; numba has several errors for it
+            value = nan
+        if isnan(value):
+            value = self._live.predicted(self._activations(self.hidden, x))
+            if value is None:
+                return None
+        if self._number is None:
+            return self.targets.decode_one(np.array([value]))
+        return self._number(value * self._unit + self._centre if self._has_unit else value)
+
+    def _predicted_outputs(self, x: Any) -> Any:
+        out: Any = np.empty(self.targets.n_outputs)
+        try:
+            found = self._predict is not None and self._predict(x, out) == 0
+        except Exception:  # as above
+            found = False
+        if not found:
+            out = self._live.predicted(self._activations(self.hidden, x))
+        return None if out is None else self.targets.decode_one(out)
+
+    def learned(self, x: Any, y: Any) -> bool:
+        """Learn one row; False where it must be learned otherwise."""
+        if self._learn is None:
+            return False
+        target = y
+        if self._number is None:
+            target = self.targets.encode_one(y)
+        elif self._has_unit:
+            if not isinstance(y, NUMBERS):
+                return False
+            number = float(y)
+            if not number * number < _LARGEST_SQUARE:
+                return False
+            target = (number - self._centre) / self._unit
+        try:
+            return self._learn(x, target) == 0
+        except Exception:  # as above, or not a number
+            return False
+
+    def learned_activations(self, h: Array, target: Any) -> bool:
+        """Learn one row whose activations and encoded target are known."""
+        return self._live.learned(h, target)
+
     def fitted(self) -> FittedELM:
         """What was learned, as an immutable value."""
         solver, last = self._live.fitted(), self._last
         if solver is not last.solver:
-            self._last = last = self._fitted._replace(solver=solver)
+            self._last = last = self.start_value._replace(solver=solver)
         return last
-
-    def close(self, fitted: FittedELM | None = None) -> bool:
-        """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
-        return self._live.close(None if fitted is None else fitted.solver)
 
 
 def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:

@@ -25,6 +25,7 @@ class SingleRows:
     partial_fit: Any
     _fitted: FittedELM | None
     _current: Any
+    _current_of: Any
     _algorithm: Any
     _measure: Any
     _publish: Any
@@ -32,7 +33,7 @@ class SingleRows:
 
     # What was learned since `_fitted`, while rows come one at a time.
     _live: LiveELM | None = None
-    _live_from = 0  # from how many rows on this may be
+    _live_after = _live_from = 0  # between which numbers of rows this is not done
 
     # The last x that was seen, as bytes, what it went through, and its activations.
     _last_one: tuple[bytes, HiddenMap, Array] | None = None
@@ -64,23 +65,27 @@ class SingleRows:
         """
         live = self._live
         if live is not None:
-            return self if live.learned(x, y) else self._learn_beside(live, x, y)
+            return self if live.learned(x, y) else self._learn_otherwise(live, x, y)
         with publish_lock:
             fitted = self._fitted
         if fitted is not None and not fitted.solver.pending.n and self._goes_live(fitted):
             return self.learn_one(x, y)
         target = None if fitted is None else fitted.targets.encode_one(y)
-        if fitted is None or target is None:  # the first row, or a new label
-            row = check_one(x, "x", None if fitted is None else fitted.hidden.n_inputs, FLOATS)
-            with warnings.catch_warnings():  # one row has no column names
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
-                learned: Self = self.partial_fit(row[None], [y])
-                return learned
+        if fitted is None or target is None:
+            return self._learn_as_table(x, y, None if fitted is None else fitted.hidden.n_inputs)
         h = self._activations_one(fitted.hidden, x)
         if fitted.solver.is_due:
             fitted = self._current()
         self._publish(fitted.learn_one(x, y, h, target, self._measure))
         return self
+
+    def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
+        """Learn the first row, or one with a new label."""
+        row = check_one(x, "x", n_inputs, FLOATS)
+        with warnings.catch_warnings():  # one row has no column names
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            learned: Self = self.partial_fit(row[None], [y])
+            return learned
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one row.
@@ -97,7 +102,7 @@ class SingleRows:
         live = self._live
         if live is not None:
             predicted = live.predicted(x)
-            return self._predicted_beside(live, x) if predicted is None else predicted
+            return self._predicted_otherwise(live, x) if predicted is None else predicted
         with publish_lock:
             fitted = self._fitted
         if fitted is None:
@@ -112,44 +117,69 @@ class SingleRows:
 
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if fitted.solver.n_seen < self._live_from or not usable():
+        resting = self._live_after <= fitted.solver.n_seen < self._live_from
+        if resting or not usable() or not self._has_parameters_of(fitted):
             return False
-        live = LiveELM.start(fitted, self._activations_one)
+        live = LiveELM.start(fitted, self)
         with publish_lock:
             if self._fitted is fitted and self._live is None:  # else another thread was faster
                 self._live = live
             return self._live is not None
 
-    def settle(self) -> None:
-        """Have all that was learned in one immutable value, which can be kept and put back."""
-        live = self._live
-        if live is not None:
-            self._live_from = live.n_seen + Live.rows_between_changes
-            self._publish(self.fitted_)
+    def _has_parameters_of(self, fitted: FittedELM) -> bool:
+        """Whether no parameter of `solver_` was set to another value since."""
+        try:
+            return bool(self._algorithm(fitted) == fitted.solver.algorithm)
+        except ValueError:  # which the next row will raise
+            return False
 
-    def _predicted_beside(self, live: LiveELM, x: Any) -> Any:
-        """A prediction that the kernels cannot make."""
+    def leave_live(self) -> None:
+        """Have all that was learned in one immutable value, which can be kept and put back."""
+        with publish_lock:
+            live = self._live
+            if live is not None:
+                live.close()
+                fitted = live.fitted()
+                flushed = fitted._replace(solver=fitted.solver.flushed())
+                self._rest(flushed, Live.rows_between_changes)
+                self._fitted, self._live = flushed, None
+
+    def _rest(self, fitted: FittedELM, n: int) -> None:
+        """Learn the next n rows without kernels."""
+        seen = fitted.solver.n_seen
+        self._live_after, self._live_from = seen, seen + n
+
+    def _predicted_otherwise(self, live: LiveELM, x: Any) -> Any:
+        """A prediction that the kernels have not made."""
+        live.stop()
         fitted = live.fitted()
         output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
         return fitted.targets.decode_one(output)
 
-    def _learn_beside(self, live: LiveELM, x: Any, y: Any) -> Self:
+    def _learn_otherwise(self, live: LiveELM, x: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
+        targets, hidden = live.targets, live.hidden
+        target = targets.encode_one(y)
+        if target is None:  # a new label, or none
+            self.leave_live()
+            return self._learn_as_table(x, y, hidden.n_inputs)
+        h = self._activations_one(hidden, x)
+        algorithm = self._algorithm(live.start_value)
         with publish_lock:
-            stopped = self._live is not live
-        if stopped:  # by another thread
+            current = self._live is live
+            goes_on = current and live.goes_on(algorithm)
+        if not current:  # another thread has published the same in another form
             return self.learn_one(x, y)
-        if live.goes_on(self._algorithm()) and live.learned(x, y):
+        if goes_on and live.learned_activations(h, target):
             return self
-        fitted = self._current()
-        target = fitted.targets.encode_one(y)
-        if target is None:  # a new label
-            self._publish(fitted)
-            return self.learn_one(x, y)
-        h = self._activations_one(fitted.hidden, x)
+        with publish_lock:
+            live.close()
+        fitted = self._current_of(live.fitted())
         learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
-        if not live.renew(learned):
-            self._publish(learned)
+        with publish_lock:
+            if self._live is not live or not live.renew(learned):
+                self._rest(learned, live.rest)
+                self._fitted, self._live = learned, None
         return self
 
     def _activations_one(self, hidden: HiddenMap, x: Any) -> Array:

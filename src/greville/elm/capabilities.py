@@ -58,9 +58,11 @@ class online:
         update_wrapper(self, method)  # type: ignore[arg-type]
 
     def __get__(self, estimator: Any, owner: Any = None) -> Any:
-        if estimator is None or estimator._live is None:
-            return self._usual.__get__(estimator, owner)
-        return MethodType(self._method, estimator)
+        if estimator is not None:
+            live = estimator._live
+            if live is not None and live.solver is estimator.solver:
+                return MethodType(self._method, estimator)
+        return self._usual.__get__(estimator, owner)
 
 
 _NO_SUM = "is not a sum over rows; use the solver Opium to unlearn and merge."

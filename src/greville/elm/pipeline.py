@@ -224,7 +224,10 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     def _current(self) -> FittedELM:
         """What was learned so far, with the parameters that `solver_` has now."""
-        fitted, algorithm = self.fitted_, self._algorithm()
+        return self._current_of(self.fitted_)
+
+    def _current_of(self, fitted: FittedELM) -> FittedELM:
+        algorithm = self._algorithm(fitted)
         if algorithm == fitted.solver.algorithm:
             return fitted
         assert self._shown_solver is not None
@@ -233,10 +236,9 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
         self._shown_solver = template, shown
         return fitted._replace(solver=solver, template=template)
 
-    def _algorithm(self) -> Any:
+    def _algorithm(self, fitted: FittedELM) -> Any:
         """How the solver learns, with the parameters that `solver_` has now."""
-        fitted, shown = self._fitted, self._shown_solver
-        assert fitted is not None
+        shown = self._shown_solver
         if shown is None or shown[0] is not fitted.template:
             return fitted.solver.algorithm
         return shown[1].algorithm()
@@ -278,9 +280,11 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     def _compact(self) -> None:
         if self._started:
+            self.leave_live()
             fitted = self.fitted_
             self._exchange(fitted, fitted.compact())
-            self.__dict__.pop("_live_from", None)  # a loaded one goes on with the same bits
+            for name in ("_live_after", "_live_from"):  # a loaded one goes on with the same bits
+                self.__dict__.pop(name, None)
 
     # Predicting
 
@@ -324,6 +328,8 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     @property
     def solver_(self) -> Any:
         """The fitted solver, as it is now; parameters set on it count for the next rows."""
+        if self._shown_solver is None:
+            self.leave_live()  # a live model does not look at parameters
         fitted, shown = self.fitted_, self._shown_solver
         if shown is None or shown[0] is not fitted.template:
             self._shown_solver = shown = fitted.template, clone(fitted.template)
@@ -361,7 +367,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
 
 # Attributes that are found again when they are wanted.
-CACHES = ("_last_one", "_live", "_live_from", "_shown_solver")
+CACHES = ("_last_one", "_live", "_live_after", "_live_from", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")

@@ -37,9 +37,6 @@ _LEAK = 0.1
 # The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
 _LARGEST_FACTOR = 1e3
 
-# Rows after which a root without a floor is looked at.
-_ROWS_UNWATCHED = 127
-
 # The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 3,300 to 33
 # rows.
 MEMORIES = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
@@ -162,10 +159,10 @@ class ForgettingAlgorithm(Algorithm):
             longest = min(longest, self._due(shape, seen) - seen)
         return max(1, longest)
 
-    def one_by_one(self, shape: Shape, state: Fading, seen: int) -> OneByOne:
-        limit = _ROWS_UNWATCHED
-        if self._has_floor:
-            limit = self._due(shape, seen) - seen - 1
+    def one_by_one(self, shape: Shape, state: Fading, seen: int) -> OneByOne | None:
+        if self._keep < 1 and not self._has_floor:  # it has to be watched
+            return None
+        limit = self._due(shape, seen) - seen - 1 if self._has_floor else 1 << 30
         fading = {"keep": self._keep, "energy": state.energy, "excited": state.excited}
         parts = one_by_one(state.exact, limit, **fading)
 

@@ -120,7 +120,7 @@ def learn_by_gram(
         step = _refinement(state, R, Z, chunk, decay, ridge)
         if step is None:
             return None
-        Z = Z + step
+        Z, kept = Z + step, None
     largest = np.inf
     if incomplete and decay == 1.0:
         largest = largest_safe_row(state.prior, dtype)

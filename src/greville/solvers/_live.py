@@ -12,6 +12,8 @@ from functools import partial
 from math import isnan
 from typing import Any
 
+import numpy as np
+
 from ..compiled import Unavailable, load, usable
 from ..threads import new_lock
 from ._pending import Pending
@@ -25,6 +27,12 @@ _MOST_UNITS = 1536
 
 # More rows than there will be.
 _NEVER = 1 << 60
+
+# Fewer rows than this between two reads of a layer with so many units are too few, if it happens
+# so often one after the other.
+_ROWS_BETWEEN_READS = 16
+_LARGE = 128
+_MOST_READS = 8
 
 # Fewer rows than these, until something else is due, are not worth the arrays.
 _FEWEST_ROWS = 8
@@ -48,24 +56,30 @@ class Live:
     # Rows that are learned otherwise after anything else was done: it may be done again.
     rows_between_changes = 128
 
+    # Rows that are learned otherwise after it was read too often.
+    rows_to_rest = 1024
+
     def __init__(self, fitted: Fitted, work: Work, *, single: bool, looks: int = _NEVER) -> None:
         kernels = load(fitted.dtype)
         assert kernels is not None
         self.work = work
         self.kernels = kernels
         self.number = fitted.dtype.type
-        self.outputs = work.outputs
-        self._dtype = fitted.dtype
-        self._single = single
+        self.single = single
+        self.rest = 0  # rows to be learned otherwise
+        self._stopped = False
         self._looks = looks
         self._lock = new_lock()
-        self._begin(fitted)
+        self._starts = {work.times_filled: fitted}
+        self._last = fitted
+        self._reads = 0
+        work.allow(looks)
 
     def __getattr__(self, name: str) -> Any:
         """The kernels for activations, compiled when they are first wanted."""
-        kernels, single = vars(self)["kernels"], vars(self)["_single"]
+        kernels, single = vars(self)["kernels"], vars(self)["single"]
         if name == "predict":
-            kernel = kernels.predict_one
+            kernel = kernels.predict_one if single else kernels.predict_outputs
         elif name == "learn":
             kernel = kernels.learn_one if single else kernels.learn_outputs
         else:
@@ -87,19 +101,42 @@ class Live:
         except Unavailable:
             return None
 
+    # For the thread that learns, under the lock of the model
+
     def renew(self, fitted: Fitted) -> bool:
         """Go on from another value; False, and nothing changes, if that is not possible here."""
-        parts, shape = _parts_of(fitted) if usable() else None, fitted.shape
-        if parts is None or not self.work.holds(shape.n_hidden, shape.n_outputs, parts):
+        parts = _parts_of(fitted) if usable() and not self.rest else None
+        size, work = (fitted.shape.n_hidden, fitted.shape.n_outputs), self.work
+        if parts is None or not work.holds(*size, parts):
             return False
         with self._lock:
-            self.work.fill(parts)
-            self._begin(fitted)
+            self._starts = {**self._starts, work.times_filled + 1: fitted}
+            work.fill(parts)
+            self._starts = {work.times_filled: fitted}
+            self._last, self._stopped = fitted, False
+            work.allow(self._looks)
         return True
 
-    def _begin(self, fitted: Fitted) -> None:
-        self._start = self._last = fitted
-        self.work.allow(self._looks)
+    def goes_on(self, algorithm: Algorithm) -> bool:
+        """Whether more rows can be learned here, with the parameters as they are now."""
+        work = self.work
+        if self._stopped or algorithm != self._start.algorithm or work.n_rows >= work.parts.limit:
+            return False
+        if work.is_full and not self.renew(self.fitted().flushed()):
+            return False
+        work.allow(self._looks)
+        return True
+
+    def close(self, fitted: Fitted | None = None) -> bool:
+        """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
+        with self._lock:
+            self.work.allow(0)
+            same = fitted is None or (self._last is fitted and fitted.n_seen == self._n_seen)
+            if not same:
+                self.work.allow(self._looks)
+            return same
+
+    # For any thread
 
     @property
     def n_outputs(self) -> int:
@@ -112,56 +149,55 @@ class Live:
             return self._n_seen
 
     @property
+    def _start(self) -> Fitted:
+        """The value that the work was filled with."""
+        return self._starts[self.work.times_filled]
+
+    @property
     def _n_seen(self) -> int:
         return self._start.n_seen + self.work.n_rows
 
     def predicted(self, h: Any) -> Any:
         """The prediction for one row; None where it must be found otherwise."""
         try:
-            value = self.predict(h)
-        except TypeError:  # not an array of this dtype
+            if self.single:
+                value = self.predict(h)
+                return None if isnan(value) else self.number(value)
+            out = np.empty(self.n_outputs)
+            return out.astype(self.number) if self.predict(h, out) == 0 else None
+        except Exception:  # not an array of this dtype; numba has several errors for it
             return None
-        if isnan(value):
-            return None
-        return self.number(value) if self._single else self.outputs.astype(self._dtype)
 
     def learned(self, h: Any, y: Any) -> bool:
         """Learn one row; False where it must be checked first, or learned otherwise."""
         try:
             return self.learn(h, y) == 0
-        except (TypeError, OverflowError):
+        except Exception:  # as above, or not a number
             return False
 
-    def goes_on(self, algorithm: Algorithm) -> bool:
-        """Whether more rows can be learned here, with the parameters as they are now."""
-        work = self.work
-        if algorithm != self._start.algorithm or work.n_rows >= work.parts.limit:
-            return False
-        if work.is_full and not self.renew(self.fitted().flushed()):
-            return False
-        work.allow(self._looks)
-        return True
+    def stop(self) -> None:
+        """Have the rows that wait learned otherwise, with the next one; one may be too long."""
+        self._stopped = True
+        self.work.allow(0)
 
     def fitted(self) -> Fitted:
         """What was learned, as an immutable value."""
         with self._lock:
-            start, last = self._start, self._last
-            if last.n_seen == self._n_seen:
+            last, start = self._last, self._start
+            rows = self._n_seen - last.n_seen
+            if rows == 0:
                 return last
+            # To read it costs M² numbers. Where that is done all the time, it is not worth it.
+            often = rows < _ROWS_BETWEEN_READS and start.shape.n_hidden >= _LARGE
+            self._reads = self._reads + 1 if often else 0
+            if self._reads > _MOST_READS:
+                self.rest = self.rows_to_rest
+                self.stop()
             state, n, H, Y = self.work.state()
             pending = Pending().with_rows(Rows.of(H, Y)) if len(H) else None
             new = Fitted(start.algorithm, start.shape, state, start.n_seen + n, pending)
             self._last = new
             return new
-
-    def close(self, fitted: Fitted | None = None) -> bool:
-        """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
-        with self._lock:
-            self.work.allow(0)
-            same = fitted is None or (self._last is fitted and fitted.n_seen == self._n_seen)
-            if not same:
-                self.work.allow(self._looks)
-            return same
 
 
 def _parts_of(fitted: Fitted) -> OneByOne | None:

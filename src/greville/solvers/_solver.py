@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from math import isnan
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +31,7 @@ from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
 
 # Attributes that are found again when they are wanted.
-_NOT_PICKLED = ("_lock", "_dot", "_live", "_live_from")
+_NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from")
 
 
 class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
@@ -48,7 +47,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     n_features_in_: int
     _fitted: Fitted | None = None
     _live: Live | None = None  # what was learned since, while rows come one at a time
-    _live_from = 0  # from how many rows on this may be
+    _live_after = _live_from = 0  # between which numbers of rows this is not done
     _lock: Any = new_lock()  # until a model starts and has one of its own
     _row_shape: tuple[int] | None = None
     _flat = False
@@ -108,25 +107,22 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         """
         live = self._live
         if live is not None:
-            try:
-                predicted = live.predict(h)
-            except TypeError:  # not an array of this dtype
-                return self._predicted_beside(live, h)
-            if isnan(predicted):
-                return self._predicted_beside(live, h)
-            return live.number(predicted) if self._flat else live.outputs.astype(self._dtype)
+            predicted = live.predicted(h)
+            return self._predicted_otherwise(live, h) if predicted is None else predicted
         # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if not usual or not self._dot(h, h) < self._limit:
             h = self._checked_one(h)
         with self._lock:
             fitted = self._fitted
-        if not fitted.pending.n and worth_loading() and self._goes_live(fitted):  # type: ignore[union-attr,arg-type]
+        assert fitted is not None
+        asks = not fitted.pending.n and worth_loading() and self._has_parameters_of(fitted)
+        if asks and self._goes_live(fitted):
             return self.predict_one(h)
-        predicted = fitted.predict_one(h)  # type: ignore[union-attr]
-        if fitted._flushed is not None:  # type: ignore[union-attr]
-            self._keep_flushed(fitted)  # type: ignore[arg-type]
-        return self._shaped_one(predicted, fitted)  # type: ignore[arg-type]
+        predicted = fitted.predict_one(h)
+        if fitted._flushed is not None:
+            self._keep_flushed(fitted)
+        return self._shaped_one(predicted, fitted)
 
     def _shaped_one(self, predicted: Any, fitted: Fitted) -> Any:
         """One prediction in the shape of a target."""
@@ -216,7 +212,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _goes_live(self, fitted: Fitted) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if fitted.n_seen < self._live_from or not usable():
+        if self._live_after <= fitted.n_seen < self._live_from or not usable():
             return False
         live = Live.start(fitted, single=self._flat)
         with self._lock:
@@ -224,23 +220,39 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
                 self._live = live
             return self._live is not None
 
-    def settle(self) -> None:
+    def leave_live(self) -> None:
         """Have all that was learned in one immutable value, which can be kept and put back."""
-        if self._live is not None:
-            self._live_from = self.n_samples_seen_ + Live.rows_between_changes
-            self.update(self.fitted_)
+        with self._lock:
+            live = self._live
+            if live is not None:
+                live.close()
+                flushed = live.fitted().flushed()
+                self._rest(flushed, Live.rows_between_changes)
+                self._fitted, self._live = flushed, None
+
+    def _rest(self, fitted: Fitted, n: int) -> None:
+        """Learn the next n rows without kernels."""
+        self._live_after, self._live_from = fitted.n_seen, fitted.n_seen + n
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._live is not None and not name.startswith("_"):
-            self.settle()  # the parameter counts from the next row on
+            self.leave_live()  # the parameter counts from the next row on
         super().__setattr__(name, value)
 
-    def _predicted_beside(self, live: Live, h: Any) -> Any:
-        """A prediction that the kernels do not make at once."""
+    def _has_parameters_of(self, fitted: Fitted) -> bool:
+        """Whether no parameter was set to another value since."""
+        try:
+            return self.algorithm() == fitted.algorithm
+        except ValueError:  # which the next row will raise
+            return False
+
+    def _predicted_otherwise(self, live: Live, h: Any) -> Any:
+        """A prediction that the kernels have not made."""
         h = self._checked_one(h)
         predicted = live.predicted(h)
         if predicted is not None:
             return predicted
+        live.stop()
         fitted = live.fitted()
         return self._shaped_one(fitted.predict_one(h), fitted)
 
@@ -378,12 +390,7 @@ class OnlineSolver(Solver):
         """
         live = self._live
         if live is not None:
-            try:
-                if live.learn(h, y) == 0:
-                    return self
-            except (TypeError, OverflowError):  # not an array of this dtype, or not a number
-                pass
-            return self._learn_beside(live, h, y)
+            return self if live.learned(h, y) else self._learn_otherwise(live, h, y)
         with self._lock:
             fitted = self._fitted
         if fitted is None:
@@ -408,27 +415,31 @@ class OnlineSolver(Solver):
                 y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
             learned = fitted.learn_one(h, y)
         with self._lock:
-            self._fitted = learned
+            if self._live is not None:  # that of another thread, which has only predicted
+                self._live.close()
+            self._fitted, self._live = learned, None
         return self
 
-    def _learn_beside(self, live: Live, h: Any, y: Any) -> Self:
-        """Learn a row that the kernels have not learned at once."""
-        with self._lock:
-            stopped = self._live is not live
-        if stopped:  # by another thread
-            return self.learn_one(h, y)
+    def _learn_otherwise(self, live: Live, h: Any, y: Any) -> Self:
+        """Learn a row that the kernels have not learned."""
         algorithm = self.algorithm()
-        goes_on = live.goes_on(algorithm)
-        if goes_on and live.learned(h, y):
-            return self
         if not self._is_usual(h):
             h = self._checked_one(h)
         y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
+        with self._lock:
+            current = self._live is live
+            goes_on = current and live.goes_on(algorithm)
+        if not current:  # another thread has published the same in another form
+            return self.learn_one(h, y)
         if goes_on and live.learned(h, y):
             return self
+        with self._lock:
+            live.close()
         learned = live.fitted().with_algorithm(algorithm).learn_one_now(h, y)
-        if not live.renew(learned):
-            self.update(learned)
+        with self._lock:
+            if self._live is not live or not live.renew(learned):
+                self._rest(learned, live.rest)
+                self._fitted, self._live = learned, None
         return self
 
     def _with_parameters(self, fitted: Fitted) -> Fitted:

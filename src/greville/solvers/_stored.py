@@ -37,6 +37,7 @@ _MAX_WEIGHT = {"d": 1e300, "f": 1e37}
 _NOT_STORED = (
     "_fitted",
     "_live",
+    "_live_after",
     "_live_from",
     "_lock",
     "_dtype",
@@ -88,7 +89,8 @@ def _compacted(solver: Solver) -> Fitted | None:
     fitted = solver.fitted_
     compacted = fitted.with_algorithm(solver.algorithm()).compact()
     solver.exchange(fitted, compacted)
-    solver.__dict__.pop("_live_from", None)  # so that a loaded one goes on with the same bits
+    for name in ("_live_after", "_live_from"):  # so that a loaded one goes on with the same bits
+        solver.__dict__.pop(name, None)
     return compacted
 
 

@@ -75,7 +75,10 @@ class OneByOne:
         root = self.root
         if root is None:
             return True
-        return root.basis is None and bool(np.diagonal(root.R).all())
+        if root.basis is not None:
+            return False
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(1 / np.diagonal(root.R).astype(np.float64)).all())
 
 
 class Work:
@@ -97,7 +100,9 @@ class Work:
         self._at = at = layout.places(n_hidden, n_outputs, self._room)
         self.array = _aligned(at.end if parts.keeps_rows else at.kept)
         self._next: Array | None = None
-        self.outputs = self.array[at.out : at.out + n_outputs]
+        self._filled: dict[int, OneByOne] = {}
+        for name in ("apply", "snapshot", "replace"):  # all that reading needs, or nothing
+            getattr(kernels, name)
         self.fill(parts)
 
     def holds(self, n_hidden: int, n_outputs: int, parts: OneByOne) -> bool:
@@ -105,8 +110,13 @@ class Work:
         return self._size == (n_hidden, n_outputs, parts.root is None, parts.keeps_rows)
 
     def fill(self, parts: OneByOne) -> None:
-        """Begin with another state of the same size, all of it at once for other threads."""
+        """Begin with another state of the same size.
+
+        All of it at once, for other threads and for an interrupt: which state it is, is a number in
+        the array too.
+        """
         layout, at, (M, L, *_) = self._layout, self._at, self._size
+        times = self.times_filled + 1
         array = self._next
         if array is None:
             array = self._next = np.zeros(at.H)  # all but the rows
@@ -127,18 +137,29 @@ class Work:
             array[layout.COUNT_OF_SQUARES] = root.count_of_squares
             array[at.loss : at.loss + L] = root.loss
             array[at.root : at.inverse].reshape(M, -1)[:, :M] = np.triu(root.R)
-            with np.errstate(over="ignore"):  # of the smallest numbers
-                array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
+            array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
             array[at.Z : at.Z + M * L] = root.Z.ravel()
             if root.mean is not None:
                 array[layout.HAS_MEAN], array[layout.MEAN_COUNT] = 1.0, root.mean.count
                 array[layout.ROUNDING] = ZERO * eps(self._dtype)
                 array[at.target : at.target + L] = root.mean.target
                 array[at.mean : at.mean + M] = root.mean.row
-        self.parts = parts
+        array[layout.FILLED] = times
+        self._filled = {**self._filled, times: parts}
         self._kernels.replace(self.array, array)
+        self._filled = {times: parts}
 
     # Counts
+
+    @property
+    def times_filled(self) -> int:
+        """How often it was filled."""
+        return int(self.array[self._layout.FILLED])
+
+    @property
+    def parts(self) -> OneByOne:
+        """The state that it was filled with."""
+        return self._filled[self.times_filled]
 
     @property
     def n_rows(self) -> int:
@@ -162,6 +183,8 @@ class Work:
         """The state, how many rows came so far, and those of them that are not in it yet."""
         layout, at, (M, L, *_) = self._layout, self._at, self._size
         array = np.empty_like(self.array)
+        if self._room:
+            self._kernels.apply(self.array)
         self._kernels.snapshot(self.array, array)
         n, waiting = int(array[layout.N_ROWS]), int(array[layout.N_WAITING])
         H = array[at.H : at.H + waiting * M].reshape(waiting, M).astype(self._dtype)
