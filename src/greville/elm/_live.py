@@ -95,6 +95,11 @@ class LiveELM:
         """Whether more rows can be learned here, with the parameters as they are now."""
         return self._live.goes_on(algorithm)
 
+    def after_due(self, h: Array, target: Any, algorithm: Algorithm) -> FittedELM | None:
+        """What is learned after one more row and what is due with it; None as for the solver."""
+        solver = self._live.after_due(h, target, algorithm)
+        return None if solver is None else self.start_value._replace(solver=solver)
+
     def close(self, fitted: FittedELM | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
         return self._live.close(None if fitted is None else fitted.solver)

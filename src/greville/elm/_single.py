@@ -174,8 +174,10 @@ class SingleRows:
             return self
         with publish_lock:
             live.close()
-        fitted = self._current_of(live.fitted())
-        learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
+        learned = live.after_due(h, target, algorithm)
+        if learned is None:
+            fitted = self._current_of(live.fitted())
+            learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
         with publish_lock:
             if self._live is not live or not live.renew(learned):
                 self._rest(learned, live.rest)

@@ -87,6 +87,11 @@ class ExactAlgorithm(Algorithm):
     def one_by_one(self, shape: Shape, state: Exact, seen: int) -> OneByOne | None:
         return one_by_one(state, self.rows_until_next_event(shape, seen) - 1)
 
+    def with_due(self, shape: Shape, state: Exact, seen: int) -> Exact:
+        if not isinstance(state, Chosen) or last_choice(seen, shape.n_hidden) != seen:
+            return state
+        return choose(state, choice_in_stream(shape.backend, seen))
+
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         usual = super().rows_until_next_event(shape, seen)
         return usual if self.epsilon is not None else next_choice(seen, shape.n_hidden) - seen

@@ -172,6 +172,9 @@ class ForgettingAlgorithm(Algorithm):
 
         return replace(parts, join=join)
 
+    def with_due(self, shape: Shape, state: Fading, seen: int) -> Fading:
+        return self._bounded(shape, state, seen)
+
     def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
         return replace(state, exact=state.exact.with_outputs(n_outputs, old))
 

@@ -122,10 +122,25 @@ class Live:
         work = self.work
         if self._stopped or algorithm != self._start.algorithm or work.n_rows >= work.parts.limit:
             return False
-        if work.is_full and not self.renew(self.fitted().flushed()):
+        if work.is_full and not self.renew(self._value(apply=False).flushed()):
             return False
         work.allow(self._looks)
         return True
+
+    def after_due(self, h: Any, y: Any, algorithm: Algorithm) -> Fitted | None:
+        """What is learned after one more row, and what is due with it.
+
+        None if nothing is due, or the row must be learned otherwise.
+        """
+        start, work = self._start, self.work
+        if self._stopped or algorithm != start.algorithm or work.n_rows != work.parts.limit:
+            return None
+        found = work.state_after(h, y)
+        if found is None:
+            return None
+        state, n = found[0], start.n_seen + found[1]
+        state = algorithm.with_due(start.shape, state, n)
+        return Fitted(algorithm, start.shape, state, n)
 
     def close(self, fitted: Fitted | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
@@ -193,11 +208,15 @@ class Live:
             if self._reads > _MOST_READS:
                 self.rest = self.rows_to_rest
                 self.stop()
-            state, n, H, Y = self.work.state()
-            pending = Pending().with_rows(Rows.of(H, Y)) if len(H) else None
-            new = Fitted(start.algorithm, start.shape, state, start.n_seen + n, pending)
-            self._last = new
+            self._last = new = self._value()
             return new
+
+    def _value(self, *, apply: bool = True) -> Fitted:
+        """What was learned; without `apply`, with the rows that wait pending."""
+        start = self._start
+        state, n, H, Y = self.work.state(apply=apply)
+        pending = Pending().with_rows(Rows.of(H, Y)) if len(H) else None
+        return Fitted(start.algorithm, start.shape, state, start.n_seen + n, pending)
 
 
 def _parts_of(fitted: Fitted) -> OneByOne | None:

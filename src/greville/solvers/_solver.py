@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -107,8 +108,16 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         """
         live = self._live
         if live is not None:
-            predicted = live.predicted(h)
-            return self._predicted_otherwise(live, h) if predicted is None else predicted
+            if not self._flat:
+                predicted = live.predicted(h)
+                return self._predicted_otherwise(live, h) if predicted is None else predicted
+            try:  # written out, as below
+                predicted = live.predict(h)
+            except Exception:  # not an array of this dtype; numba has several errors for it
+                predicted = nan
+            if predicted == predicted:  # noqa: PLR0124 - not NaN
+                return live.number(predicted)
+            return self._predicted_otherwise(live, h)
         # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if not usual or not self._dot(h, h) < self._limit:
@@ -390,7 +399,12 @@ class OnlineSolver(Solver):
         """
         live = self._live
         if live is not None:
-            return self if live.learned(h, y) else self._learn_otherwise(live, h, y)
+            try:
+                if live.learn(h, y) == 0:
+                    return self
+            except Exception:  # as above, or not a number
+                pass
+            return self._learn_otherwise(live, h, y)
         with self._lock:
             fitted = self._fitted
         if fitted is None:
@@ -435,7 +449,9 @@ class OnlineSolver(Solver):
             return self
         with self._lock:
             live.close()
-        learned = live.fitted().with_algorithm(algorithm).learn_one_now(h, y)
+        learned = live.after_due(h, y, algorithm)
+        if learned is None:
+            learned = live.fitted().with_algorithm(algorithm).learn_one_now(h, y)
         with self._lock:
             if self._live is not live or not live.renew(learned):
                 self._rest(learned, live.rest)

@@ -179,13 +179,38 @@ class Work:
 
     # What was learned
 
-    def state(self) -> tuple[Any, int, Array, Array]:
-        """The state, how many rows came so far, and those of them that are not in it yet."""
-        layout, at, (M, L, *_) = self._layout, self._at, self._size
-        array = np.empty_like(self.array)
-        if self._room:
+    def state(self, *, apply: bool = True) -> tuple[Any, int, Array, Array]:
+        """The state, how many rows came so far, and those of them that are not in it yet.
+
+        With `apply` these are learned first, one after the other, unless one is too long.
+        """
+        if apply and self._room:
             self._kernels.apply(self.array)
+        return self._state_of(self._copy())
+
+    def state_after(self, h: Array, y: Any) -> tuple[Any, int] | None:
+        """The state after one more row than there may be, and how many came then.
+
+        None if a row is too long. The row is learned into a copy: it may have to be learned
+        together with what is due after it.
+        """
+        self._kernels.apply(self.array)
+        copy, kernels, layout = self._copy(), self._kernels, self._layout
+        copy[layout.LIMIT] = np.inf
+        single = np.ndim(y) == 0
+        target = float(y) if single else np.ascontiguousarray(y, self._dtype)
+        status = (kernels.learn_one if single else kernels.learn_outputs)(copy, h, target)
+        if status != layout.DONE or kernels.apply(copy) != layout.DONE:
+            return None
+        return self._state_of(copy)[:2]
+
+    def _copy(self) -> Array:
+        array = np.empty_like(self.array)
         self._kernels.snapshot(self.array, array)
+        return array
+
+    def _state_of(self, array: Array) -> tuple[Any, int, Array, Array]:
+        layout, at, (M, L, *_) = self._layout, self._at, self._size
         n, waiting = int(array[layout.N_ROWS]), int(array[layout.N_WAITING])
         H = array[at.H : at.H + waiting * M].reshape(waiting, M).astype(self._dtype)
         Y = array[at.Y : at.Y + waiting * L].reshape(waiting, L).astype(self._dtype)
