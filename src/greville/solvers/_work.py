@@ -16,8 +16,8 @@ from ._mean import ZERO, Mean
 from ._state import State
 
 # Rows for which there is room until a prediction needs them. So many at once are better learned by
-# other means.
-_ROOM = 512
+# other means; of small layers so many that a Gram matrix is.
+_ROOM, _ROOM_OF_SMALL, _SMALL = 512, 1024, 256
 
 
 # Longer than any row that is learned; its square is a number.
@@ -95,7 +95,8 @@ class Work:
         self._layout = layout = kernels.layout
         self._kernels = kernels
         self._dtype = kernels.dtype
-        self._room = 0 if parts.root is None else _ROOM
+        room = _ROOM_OF_SMALL if n_hidden <= _SMALL else _ROOM
+        self._room = 0 if parts.root is None else room
         self._size = n_hidden, n_outputs, parts.root is None, parts.keeps_rows
         self._at = at = layout.places(n_hidden, n_outputs, self._room)
         self.array = _aligned(at.end if parts.keeps_rows else at.kept)
