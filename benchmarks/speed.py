@@ -106,8 +106,8 @@ def single(machine: Machine, *, full: bool = False) -> list[Comparison]:
         comparisons.append(compare("single", f"M = {M}", "µs/row", candidates, rounds, limit))
     args = (100, 2000, 9)
     candidates = [
-        Candidate("ELMRegressor", runners.estimator_single, args),
-        Candidate("ELMRegressor, without numba", runners.estimator_single, (*args, False)),
+        Candidate("greville, ELMRegressor", runners.estimator_single, args),
+        Candidate("greville, ELMRegressor without numba", runners.estimator_single, (*args, False)),
     ]
     job = "the defaults, 10 inputs, M = 100"
     comparisons.append(compare("single", job, "µs/row", candidates, 9))

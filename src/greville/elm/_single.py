@@ -34,6 +34,7 @@ class SingleRows:
     # What was learned since `_fitted`, while rows come one at a time.
     _live: LiveELM | None = None
     _live_after = _live_from = 0  # between which numbers of rows this is not done
+    _not_live: FittedELM | None = None  # a value for which it cannot be done
 
     # The last x that was seen, as bytes, what it went through, and its activations.
     _last_one: tuple[bytes, HiddenMap, Array] | None = None
@@ -108,7 +109,8 @@ class SingleRows:
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError
-        if not fitted.solver.pending.n and worth_loading() and self._goes_live(fitted):
+        asks = fitted is not self._not_live and not fitted.solver.pending.n and worth_loading()
+        if asks and self._goes_live(fitted):
             return self.predict_one(x)
         output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
         if fitted.solver.is_flushed:
@@ -121,6 +123,8 @@ class SingleRows:
         if resting or not usable() or not self._has_parameters_of(fitted):
             return False
         live = LiveELM.start(fitted, self)
+        if live is None:
+            self._not_live = fitted
         with publish_lock:
             if self._fitted is fitted and self._live is None:  # else another thread was faster
                 self._live = live

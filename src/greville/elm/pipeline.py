@@ -367,7 +367,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
 
 
 # Attributes that are found again when they are wanted.
-CACHES = ("_last_one", "_live", "_live_after", "_live_from", "_shown_solver")
+CACHES = ("_last_one", "_live", "_live_after", "_live_from", "_not_live", "_shown_solver")
 
 # What scikit-learn's checks remember about X.
 _COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")

@@ -22,7 +22,7 @@ from ._work import OneByOne, Work
 from .fitted import Fitted
 from .protocol import Algorithm
 
-# Units up to which rotations, row after row, are faster than to collect rows.
+# Units up to which rotations, row after row, are faster than to collect rows. OPIUM light has none.
 _MOST_UNITS = 1536
 
 # More rows than there will be.
@@ -122,7 +122,7 @@ class Live:
         work = self.work
         if self._stopped or algorithm != self._start.algorithm or work.n_rows >= work.parts.limit:
             return False
-        if work.is_full and not self.renew(self._value(apply=False).flushed()):
+        if work.is_full and not self.renew(self._with_waiting()):
             return False
         work.allow(self._looks)
         return True
@@ -208,21 +208,28 @@ class Live:
             if self._reads > _MOST_READS:
                 self.rest = self.rows_to_rest
                 self.stop()
-            self._last = new = self._value()
+            state, n, H, Y = self.work.state()
+            pending = Pending().with_rows(Rows.of(H, Y)) if len(H) else None
+            new = Fitted(start.algorithm, start.shape, state, start.n_seen + n, pending)
+            self._last = new
             return new
 
-    def _value(self, *, apply: bool = True) -> Fitted:
-        """What was learned; without `apply`, with the rows that wait pending."""
+    def _with_waiting(self) -> Fitted:
+        """What was learned, and the rows that wait, all of them at once."""
         start = self._start
-        state, n, H, Y = self.work.state(apply=apply)
-        pending = Pending().with_rows(Rows.of(H, Y)) if len(H) else None
-        return Fitted(start.algorithm, start.shape, state, start.n_seen + n, pending)
+        state, n, H, Y = self.work.state(apply=False)
+        base = Fitted(start.algorithm, start.shape, state, start.n_seen + n - len(H))
+        return base.learn_now(Rows.of(H, Y)) if len(H) else base
 
 
 def _parts_of(fitted: Fitted) -> OneByOne | None:
     """What kernels need of a value; None where rows must be learned otherwise."""
     shape = fitted.shape
-    if fitted.pending.n or shape.n_hidden > _MOST_UNITS or shape.kernels is None:
+    if fitted.pending.n or shape.kernels is None:
         return None
     parts = fitted.algorithm.one_by_one(shape, fitted.state, fitted.n_seen)
-    return parts if parts is not None and parts.limit >= _FEWEST_ROWS and parts.fits() else None
+    if parts is None or parts.limit < _FEWEST_ROWS:
+        return None
+    if parts.root is not None and shape.n_hidden > _MOST_UNITS:
+        return None
+    return parts if parts.fits() else None

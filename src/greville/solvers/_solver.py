@@ -32,7 +32,7 @@ from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
 
 # Attributes that are found again when they are wanted.
-_NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from")
+_NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
 
 class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
@@ -49,6 +49,7 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     _fitted: Fitted | None = None
     _live: Live | None = None  # what was learned since, while rows come one at a time
     _live_after = _live_from = 0  # between which numbers of rows this is not done
+    _not_live: Fitted | None = None  # a value for which it cannot be done
     _lock: Any = new_lock()  # until a model starts and has one of its own
     _row_shape: tuple[int] | None = None
     _flat = False
@@ -125,8 +126,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         with self._lock:
             fitted = self._fitted
         assert fitted is not None
-        asks = not fitted.pending.n and worth_loading() and self._has_parameters_of(fitted)
-        if asks and self._goes_live(fitted):
+        asks = fitted is not self._not_live and not fitted.pending.n and worth_loading()
+        if asks and self._has_parameters_of(fitted) and self._goes_live(fitted):
             return self.predict_one(h)
         predicted = fitted.predict_one(h)
         if fitted._flushed is not None:
@@ -224,6 +225,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         if self._live_after <= fitted.n_seen < self._live_from or not usable():
             return False
         live = Live.start(fitted, single=self._flat)
+        if live is None:
+            self._not_live = fitted
         with self._lock:
             if self._fitted is fitted and self._live is None:  # else another thread was faster
                 self._live = live

@@ -39,6 +39,7 @@ _NOT_STORED = (
     "_live",
     "_live_after",
     "_live_from",
+    "_not_live",
     "_lock",
     "_dtype",
     "_dot",

@@ -213,8 +213,8 @@ class Work:
     def _state_of(self, array: Array) -> tuple[Any, int, Array, Array]:
         layout, at, (M, L, *_) = self._layout, self._at, self._size
         n, waiting = int(array[layout.N_ROWS]), int(array[layout.N_WAITING])
-        H = array[at.H : at.H + waiting * M].reshape(waiting, M).astype(self._dtype)
-        Y = array[at.Y : at.Y + waiting * L].reshape(waiting, L).astype(self._dtype)
+        H = array[at.H : at.H + waiting * M].reshape(waiting, M).astype(self._dtype, copy=False)
+        Y = array[at.Y : at.Y + waiting * L].reshape(waiting, L).astype(self._dtype, copy=False)
         return self._joined(array, n - waiting), n, H, Y
 
     def _joined(self, array: Array, n: int) -> Any:
@@ -227,7 +227,11 @@ class Work:
         elif n > 0:
             root = self._root(array, n)
         kept = int(array[layout.N_KEPT])
-        rows = array[at.kept : at.kept + kept * (M + L)].reshape(kept, M + L).astype(self._dtype)
+        rows = (
+            array[at.kept : at.kept + kept * (M + L)]
+            .reshape(kept, M + L)
+            .astype(self._dtype, copy=False)
+        )
         energy, excited = float(array[layout.ENERGY]), float(array[layout.EXCITED])
         return parts.join(Learned(n, root, W, rows[:, :M], rows[:, M:], energy, excited))
 
