@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cython_blas, cython_lapack
 
+from ..threads import one_thread
+
 Array = NDArray[Any]
 
 # Columns of a root solved at a time. Measured for M = 4000 on two cores: 512 take 2.8 ms, 768 and
@@ -75,6 +77,29 @@ def root_in_place(G: Array) -> bool:
     n, info = c_int(len(G)), c_int(0)
     _routine("dpotrf", 5)(byref(_UPPER), byref(n), G.ctypes.data, byref(n), byref(info))
     return info.value == 0
+
+
+def root_by_blocks(G: Array, n_blocks: int) -> bool:
+    """`root_in_place` in a few large steps, which use all cores; the roots of blocks use one."""
+    n, info = len(G), c_int(0)
+    stride, matrix, length = c_int(n), G.ctypes.data, -(-n // n_blocks)
+    for j in range(0, n, length):
+        k, rest = c_int(min(length, n - j)), c_int(max(0, n - j - length))
+        pivot, right = matrix + 8 * j * (n + 1), matrix + 8 * (j + (j + length) * n)
+        with one_thread:
+            _routine("dpotrf", 5)(byref(_UPPER), byref(k), pivot, byref(stride), byref(info))
+        if info.value:
+            return False
+        if rest.value:
+            _routine("dtrsm", 11)(
+                byref(_LEFT), byref(_UPPER), byref(_YES), byref(_NO), byref(k), byref(rest),
+                byref(_ONE), pivot, byref(stride), right, byref(stride),
+            )  # fmt: skip
+            _routine("dsyrk", 10)(
+                byref(_UPPER), byref(_YES), byref(rest), byref(k), byref(_MINUS_ONE), right,
+                byref(stride), byref(_ONE), matrix + 8 * (j + length) * (n + 1), byref(stride),
+            )  # fmt: skip
+    return True
 
 
 def solve_transposed_in_place(R: Array, B: Array) -> None:

@@ -42,6 +42,11 @@ _ONE_THREAD = 1e9
 # it.)
 _THREADED_ROOT = 4096
 
+# Units with which a Cholesky factor is made in so many blocks: few large steps, which are worth two
+# threads. M = 2000: 67 ms on one thread, 38 on two by LAPACK, 46 in blocks.
+_IN_BLOCKS = range(1024, _THREADED_ROOT)
+_N_BLOCKS = 4
+
 # Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
 # (A triangular solve with one vector always runs on one.)
 _SHARED = 9216
@@ -151,6 +156,12 @@ class ScipyBackend:
         return product[::-1, ::-1].copy(order="F")
 
     def cholesky(self, G: Array) -> Array | None:
+        if len(G) in _IN_BLOCKS and G.dtype == np.float64 and self.parallel is not None:
+            G = np.asfortranarray(G)
+            found = _unlocked.root_by_blocks(G, _N_BLOCKS)
+            for j in range(len(G) - 1):
+                G[j + 1 :, j] = 0.0
+            return G if found and np.isfinite(np.diagonal(G)).all() else None
         with _threads_for_root(G):
             R, info = _routine(_lapack, "potrf", G)(G, lower=0, clean=1, overwrite_a=1)
         return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
