@@ -110,8 +110,8 @@ def learn_by_gram(
     if sums is None:
         return None
     kept = None
-    if state.basis is None and state.n_hidden <= b.tuning.kept_gram_units and precision == dtype:
-        kept = sums.G.copy(order="F")  # there will be more chunks
+    if state.n_hidden <= b.tuning.kept_gram_units and precision == dtype:
+        kept = sums.G.copy(order="F")  # there may be more chunks
     R = b.cholesky(sums.G)
     if R is None:
         return None
