@@ -55,9 +55,9 @@ def chunks(machine: Machine, *, full: bool = False) -> list[Comparison]:
     comparisons = []
     for M in (500, 2000):
         for length in (1, 10, 100, 1000):
-            rounds = {1: 60, 10: 20, 100: 8, 1000: 4}[length]
+            rounds = {1: 60, 10: 20, 100: 8, 1000: 9}[length]
             args = (M, length, rounds)
-            few = 3 if M == 2000 else 6
+            few = 9 if length == 1000 else 3 if M == 2000 else 6
             candidates = [
                 Candidate(OURS, runners.greville_chunks, (*args, Opium(1e-3))),
                 Candidate(
