@@ -195,6 +195,12 @@ def _dot(a, b):
 
 
 @_part
+def _copy(numbers, into, n):
+    for i in range(n):
+        into[i] = numbers[i]
+
+
+@_part
 def _rotation(a, b):
     """c, s, r and 1/r with c·a + s·b = r and c·b - s·a = 0."""
     square = a * a + b * b
@@ -318,10 +324,8 @@ def _prepare(work, M, L, at):
         work[EXCITED] = keep * work[EXCITED] + 1.0
     if work[KEEPS_ROWS] > 0:
         kept = work[at.kept + int(work[N_KEPT]) * (M + L) :]
-        for i in range(M):
-            kept[i] = x[i]
-        for j in range(L):
-            kept[M + j] = y[j]
+        _copy(x, kept, M)
+        _copy(y, kept[M:], L)
         work[N_KEPT] += 1.0
     work[COUNT] = keep * work[COUNT] + 1.0
     work[COUNT_OF_SQUARES] = keep * keep * work[COUNT_OF_SQUARES] + 1.0
@@ -334,17 +338,13 @@ def _next_waiting(work, row, M, L, at):
     """Make x and y of a row that waits; False if it is too long, and it is the first that waits."""
     H, Y = work[at.H : at.Y], work[at.Y : at.kept]
     x, y = work[at.x : at.y], work[at.y : at.f]
-    for i in range(M):
-        x[i] = H[row * M + i]
-    for j in range(L):
-        y[j] = Y[row * L + j]
+    _copy(H[row * M :], x, M)
+    _copy(Y[row * L :], y, L)
     if _prepare(work, M, L, at):
         return True
     n = int(work[N_WAITING])
-    for i in range((n - row) * M):
-        H[i] = H[row * M + i]
-    for i in range((n - row) * L):
-        Y[i] = Y[row * L + i]
+    _copy(H[row * M :], H, (n - row) * M)
+    _copy(Y[row * L :], Y, (n - row) * L)
     work[N_WAITING] = n - row
     return False
 
@@ -406,8 +406,7 @@ def _predict(work, M, L, at):
         if n > 0 and not _next_waiting(work, row, M, L, at):
             return nan
         if row >= n - 1:
-            for i in range(M):
-                f[i] = q[i]
+            _copy(q, f, M)
             if work[HAS_MEAN] > 0:
                 _centre(f, mean, work[ROUNDING])
         if n > 0:
@@ -437,8 +436,7 @@ def _learn(work, place, M, L, at):
     work[N_ROWS] += 1.0
     if work[ROOM] > 0:
         waiting = work[at.Y + int(work[N_WAITING]) * L :]
-        for j in range(L):
-            waiting[j] = y[j]
+        _copy(y, waiting, L)
         work[N_WAITING] += 1.0
         return DONE
     per_d = 1.0 / (work[PER_GAIN] + square)  # eq. (27)
@@ -474,9 +472,11 @@ def _tanh(h):
 def _activations(layer, x):
     """Where the activations of one row of inputs are, eqs. (1)-(2); those of the last are kept.
 
-    Negative if there is a number that is not finite.
+    Negative if the row has another length, or a number that is not finite.
     """
     n, M = int(layer[N_INPUTS]), int(layer[N_UNITS])
+    if x.shape[0] != n:
+        return -1
     at = _layer_places(n, M)
     h = layer[at.h : at.end]
     last, row = layer[at.x : at.row], layer[at.row : at.h]
@@ -522,139 +522,118 @@ def _activations(layer, x):
     return at.h
 
 
+@_part
+def _sizes(work):
+    """The numbers of hidden units and outputs, and where the parts of the work are."""
+    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
+    return M, L, _places(M, L, int(work[ROOM]))
+
+
+@_part
+def _predict_into(work, out, M, L, at):
+    """Write the outputs for the row q; not DONE where they must be found elsewhere."""
+    if isnan(_predict(work, M, L, at)):
+        return UNUSUAL
+    _copy(work[at.out : at.W], out, L)
+    return DONE
+
+
 # What is called from Python: rows may have any strides, and may be read-only.
 
 
 def predict_one(work, h):
     """The first output for one row, or NaN where it must be found elsewhere."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
+    M, L, at = _sizes(work)
     if h.shape[0] != M:
         return nan
-    q = work[at.q : at.q + M]
-    for i in range(M):
-        q[i] = h[i]
+    _copy(h, work[at.q : at.out], M)
     return _predict(work, M, L, at)
 
 
 def predict_outputs(work, h, out):
     """Write the outputs for one row; not DONE where they must be found elsewhere."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
+    M, L, at = _sizes(work)
     if h.shape[0] != M:
         return UNUSUAL
-    q = work[at.q : at.q + M]
-    for i in range(M):
-        q[i] = h[i]
-    if isnan(_predict(work, M, L, at)):
-        return UNUSUAL
-    for j in range(L):
-        out[j] = work[at.out + j]
-    return DONE
+    _copy(h, work[at.q : at.out], M)
+    return _predict_into(work, out, M, L, at)
 
 
 def learn_one(work, h, y):
     """Learn one row with its target, a number."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
+    M, L, at = _sizes(work)
     if h.shape[0] != M or L != 1:
         return UNUSUAL
     place = _place(work, M, L, at)
     if place < 0:
         return place
-    row = work[place : place + M]
-    for i in range(M):
-        row[i] = h[i]
+    _copy(h, work[place : place + M], M)
     work[at.y] = y
     return _learn(work, place, M, L, at)
 
 
 def learn_outputs(work, h, y):
     """Learn one row with its targets."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
+    M, L, at = _sizes(work)
     if h.shape[0] != M or y.shape[0] != L:
         return UNUSUAL
     place = _place(work, M, L, at)
     if place < 0:
         return place
-    row, target = work[place : place + M], work[at.y : at.f]
-    for i in range(M):
-        row[i] = h[i]
-    for j in range(L):
-        target[j] = y[j]
+    _copy(h, work[place : place + M], M)
+    _copy(y, work[at.y : at.f], L)
     return _learn(work, place, M, L, at)
 
 
 def predict_input(work, layer, x):
     """The first output for one row of inputs, or NaN where it must be found elsewhere."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
-    start = _activations(layer, x) if x.shape[0] == int(layer[N_INPUTS]) else -1
+    M, L, at = _sizes(work)
+    start = _activations(layer, x)
     if start < 0:
         return nan
-    h, q = layer[start:], work[at.q : at.q + M]
-    for i in range(M):
-        q[i] = h[i]
+    _copy(layer[start:], work[at.q : at.out], M)
     return _predict(work, M, L, at)
 
 
 def predict_input_outputs(work, layer, x, out):
     """Write the outputs for one row of inputs; not DONE where they must be found elsewhere."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
-    start = _activations(layer, x) if x.shape[0] == int(layer[N_INPUTS]) else -1
+    M, L, at = _sizes(work)
+    start = _activations(layer, x)
     if start < 0:
         return UNUSUAL
-    h, q = layer[start:], work[at.q : at.q + M]
-    for i in range(M):
-        q[i] = h[i]
-    if isnan(_predict(work, M, L, at)):
-        return UNUSUAL
-    for j in range(L):
-        out[j] = work[at.out + j]
-    return DONE
+    _copy(layer[start:], work[at.q : at.out], M)
+    return _predict_into(work, out, M, L, at)
 
 
 def learn_input(work, layer, x, y):
     """Learn one row of inputs with its target, a number."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
-    if x.shape[0] != int(layer[N_INPUTS]) or L != 1:
+    M, L, at = _sizes(work)
+    place, start = _place(work, M, L, at), _activations(layer, x)
+    if place < 0:
+        return place
+    if start < 0 or L != 1:
         return UNUSUAL
-    place = _place(work, M, L, at)
-    start = _activations(layer, x)
-    if place < 0 or start < 0:
-        return place if place < 0 else UNUSUAL
-    h, row = layer[start:], work[place : place + M]
-    for i in range(M):
-        row[i] = h[i]
+    _copy(layer[start:], work[place : place + M], M)
     work[at.y] = y
     return _learn(work, place, M, L, at)
 
 
 def learn_input_outputs(work, layer, x, y):
     """Learn one row of inputs with its targets."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
-    if x.shape[0] != int(layer[N_INPUTS]) or y.shape[0] != L:
+    M, L, at = _sizes(work)
+    place, start = _place(work, M, L, at), _activations(layer, x)
+    if place < 0:
+        return place
+    if start < 0 or y.shape[0] != L:
         return UNUSUAL
-    place = _place(work, M, L, at)
-    start = _activations(layer, x)
-    if place < 0 or start < 0:
-        return place if place < 0 else UNUSUAL
-    h, row, target = layer[start:], work[place : place + M], work[at.y : at.f]
-    for i in range(M):
-        row[i] = h[i]
-    for j in range(L):
-        target[j] = y[j]
+    _copy(layer[start:], work[place : place + M], M)
+    _copy(y, work[at.y : at.f], L)
     return _learn(work, place, M, L, at)
 
 
 def apply(work):
     """Learn the rows that wait; not DONE if one is too long, which then is the first of them."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
+    M, L, at = _sizes(work)
     for row in range(int(work[N_WAITING])):
         if not _next_waiting(work, row, M, L, at):
             return UNUSUAL
@@ -665,15 +644,13 @@ def apply(work):
 
 def replace(work, by):
     """Begin with the numbers of another work without rows, which no other thread sees half done."""
-    for i in range(by.shape[0]):
-        work[i] = by[i]
+    _copy(by, work, by.shape[0])
     return DONE
 
 
 def snapshot(work, into):
     """Copy all that is known, and the rows that are there, while no other thread can learn."""
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
+    M, L, at = _sizes(work)
     n, kept = int(work[N_WAITING]), int(work[N_KEPT])
     for start, stop in (
         (0, at.H),
@@ -681,9 +658,7 @@ def snapshot(work, into):
         (at.Y, at.Y + n * L),
         (at.kept, at.kept + kept * (M + L)),
     ):
-        part, copy = work[start:stop], into[start:stop]
-        for i in range(part.shape[0]):
-            copy[i] = part[i]
+        _copy(work[start:stop], into[start:stop], stop - start)
     return DONE
 
 
@@ -692,24 +667,19 @@ def record(work, H, Y, predicted):
 
     No row must be waiting, and none is at the end, unless one was too long.
     """
-    M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    at = _places(M, L, int(work[ROOM]))
-    q, out = work[at.q : at.q + M], work[at.out : at.W]
+    M, L, at = _sizes(work)
+    q = work[at.q : at.q + M]
     waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
     n = 0
     for row in range(Y.shape[0] // L):
         if work[N_ROWS] >= work[LIMIT] or work[N_KEPT] + work[N_WAITING] >= work[ROOM]:
             break
         h, target = H[row * M : row * M + M], Y[row * L : row * L + L]
-        for i in range(M):
-            q[i] = h[i]
-        if isnan(_predict(work, M, L, at)):
+        _copy(h, q, M)
+        if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
             break
-        for j in range(L):
-            predicted[row * L + j] = out[j]
-            targets[j] = target[j]
-        for i in range(M):
-            waiting[i] = h[i]
+        _copy(h, waiting, M)
+        _copy(target, targets, L)
         work[N_WAITING] = 1.0
         work[N_ROWS] += 1.0
         n += 1

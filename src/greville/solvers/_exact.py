@@ -96,7 +96,7 @@ class ExactAlgorithm(Algorithm):
         usual = super().rows_until_next_event(shape, seen)
         return usual if self.epsilon is not None else next_choice(seen, shape.n_hidden) - seen
 
-    def record(
+    def _record_by_products(
         self,
         shape: Shape,
         state: Exact,
@@ -104,10 +104,6 @@ class ExactAlgorithm(Algorithm):
         seen: int,
         look: Callable[..., None] | None = None,
     ) -> tuple[Exact, Array]:
-        if look is None and shape.n_hidden <= self.record_by_kernels_units:
-            found_by_kernels = self._recorded_by_kernels(shape, state, rows, seen)
-            if found_by_kernels is not None:
-                return found_by_kernels
         choices = None
         if self.epsilon is None:
 
@@ -126,7 +122,8 @@ class ExactAlgorithm(Algorithm):
                     stops = []
             if found is None:
                 stop = stops.pop(0) if stops else rows.n
-                found = super().record(shape, state, rows.part(start, stop), seen + start, look)
+                part = rows.part(start, stop)
+                found = super()._record_by_products(shape, state, part, seen + start, look)
             state, predicted = found
             parts.append(predicted)
             start = stop

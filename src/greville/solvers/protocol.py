@@ -211,7 +211,7 @@ class Algorithm(ABC):
             found = self._recorded_by_kernels(shape, state, rows, seen)
             if found is not None:
                 return found
-        return self._record_in_blocks(shape, state, rows, seen, look)
+        return self._record_by_products(shape, state, rows, seen, look)
 
     def _recorded_by_kernels(
         self, shape: Shape, state: Any, rows: Rows, seen: int
@@ -244,13 +244,13 @@ class Algorithm(ABC):
                     state = self.learn(shape, state, last, seen + start + n - last.n)
             if n == 0:  # something is due with the next row, or it does not suit the kernels
                 first = rows.part(start, min(rows.n, start + self.record_rows(shape, seen + start)))
-                state, predicted = self._record_in_blocks(shape, state, first, seen + start)
+                state, predicted = self._record_by_products(shape, state, first, seen + start)
                 blocks.append(predicted)
                 n = first.n
             start += n
         return state, np.concatenate(blocks)
 
-    def _record_in_blocks(
+    def _record_by_products(
         self,
         shape: Shape,
         state: Any,
@@ -258,6 +258,7 @@ class Algorithm(ABC):
         seen: int,
         look: Callable[..., None] | None = None,
     ) -> tuple[Any, Array]:
+        """`record` without kernels."""
         b, weight, blocks, start = shape.backend, rows.weights, [], 0
         while start < rows.n:
             stop = min(rows.n, start + max(1, self.record_rows(shape, seen + start)))
