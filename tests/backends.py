@@ -1,22 +1,36 @@
-"""The backends that tests run on: the tuned one, and the plain one on a strict array API."""
+"""The backends that tests run on: the tuned one, the plain one on a strict array API, and torch.
 
-import array_api_strict
+With GREVILLE_DEVICE=cuda they run on that device alone.
+"""
+
+import os
+
 import pytest
 
 from greville import backend as backends
 from greville.backend.plain import PlainBackend
 
-# It refuses whatever the standard does not promise.
-backends.register("strict", lambda: PlainBackend(array_api_strict, "strict"))
 
-NAMES = ["scipy", "strict"]
+
+def _strict():
+    """It refuses whatever the standard does not promise."""
+    import array_api_strict
+
+    return PlainBackend(array_api_strict, "strict")
+
+
+backends.register("strict", _strict)
+
+DEVICE = os.environ.get("GREVILLE_DEVICE")
+NAMES = [f"torch:{DEVICE}"] if DEVICE else ["scipy", "strict", "torch:cpu"]
 
 
 def pytest_generate_tests(metafunc):
-    """Run a test on both, unless it is marked as one of the tuned backend."""
+    """Run a test on all of them, unless it is marked as one of the tuned backend."""
     if "backend" in metafunc.fixturenames:
         tuned = metafunc.definition.get_closest_marker("tuned")
-        metafunc.parametrize("backend", ["scipy"] if tuned else NAMES, indirect=True)
+        chosen = ([] if DEVICE else ["scipy"]) if tuned else NAMES
+        metafunc.parametrize("backend", chosen, indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -109,6 +109,38 @@ def check_rows(
             raise _with_our_advice(error, name, estimator) from error
 
 
+def check_tensor_rows(estimator: Any, X: Any, name: str, *, reset: bool) -> Any:
+    """A tensor on a device as a 2-d one of floats with as many columns as the estimator knows.
+
+    Its numbers are not looked at: that would make the program wait for the device.
+    """
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name}: expected a 2-d tensor, (n_samples, n_features), got shape {tuple(X.shape)}; "
+            f"for one row pass {name}[None]."
+        )
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(f"{name}: got shape {tuple(X.shape)}; pass at least one row and column.")
+    n = X.shape[1]
+    if not reset and n != estimator.n_features_in_:
+        raise ValueError(
+            f"{name} has {n} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    if reset:
+        estimator.n_features_in_ = n
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    return X if X.is_floating_point() else X.double() if X.device.type != "mps" else X.float()
+
+
+def check_tensor_targets(Y: Any, name: str, n_rows: int) -> None:
+    """Raise a ValueError unless a tensor has one row of targets for each of n rows."""
+    if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
+        raise ValueError(f"{name}: expected shape (n,) or (n, n_outputs), got {tuple(Y.shape)}.")
+    check_length(name, Y.shape[0], n_rows)
+
+
 def _with_our_advice(error: ValueError, argument: str, estimator: Any) -> ValueError:
     """The error for a gap with what greville does about gaps, not with models of others."""
     problem = str(error).partition("\n")[0]
@@ -270,6 +302,13 @@ def check_magnitude(
             f"{name}: got numbers from {low:.3g} to {high:.3g}; beyond {limit:.1g}{weighted} their "
             f"squares overflow in {values.dtype}. Pass them in other units."
         )
+
+
+def check_size(name: str, size: float, dtype: Any, weight: Array | None) -> None:
+    """`check_magnitude` for numbers of which the largest absolute value is known."""
+    if size == np.inf:
+        raise ValueError(f"{name}: contains infinity; leave such rows out, or clip them.")
+    check_magnitude(name, np.array([size], dtype), weight)
 
 
 def check_representable(name: str, values: Array, dtype: Any) -> None:

@@ -200,7 +200,7 @@ def test_sums(rng, b):
 
 def test_backends_are_values(b):
     assert pickle.loads(pickle.dumps(b)) is b
-    assert b.name in backends.names()
+    assert b.name in backends.names() or b.name.startswith("torch:")
     with pytest.raises(ValueError, match="backend='abacus'"):
         backends.get("abacus")
 

@@ -18,7 +18,7 @@ from .floors import observed
 
 def tune(monkeypatch, backend, **numbers):
     """Let routes change at other sizes."""
-    monkeypatch.setattr(type(backend), "tuning", replace(backend.tuning, **numbers))
+    monkeypatch.setattr(backend, "tuning", replace(backend.tuning, **numbers))
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])

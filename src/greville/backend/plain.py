@@ -26,7 +26,7 @@ class PlainBackend:
         Where arrays are made; the namespace's default without it.
     """
 
-    tuning = Tuning(kept_gram_units=0)  # it takes a copy that arrays of the standard do not have
+    tuning = Tuning(kept_gram_units=0)
     parallel = None
 
     def __init__(self, xp: Any, name: str = "plain", device: Any = None) -> None:
@@ -56,6 +56,9 @@ class PlainBackend:
     def to_numpy(self, A: Array) -> Array:
         return np.asarray(A)
 
+    def copy(self, A: Array) -> Array:
+        return self.xp.asarray(A, copy=True)
+
     def dtype_of(self, A: Array) -> np.dtype[Any]:
         return np.dtype(np.float32 if A.dtype == self.xp.float32 else np.float64)
 
@@ -74,10 +77,13 @@ class PlainBackend:
         return self.xp.matmul(A, B)
 
     def column_squares(self, A: Array) -> Array:
-        return np.asarray(self.xp.sum(A * A, axis=0, dtype=self.xp.float64))
+        return self.to_numpy(self.xp.sum(A * A, axis=0, dtype=self.xp.float64))
 
     def row_squares(self, A: Array) -> Array:
-        return np.asarray(self.xp.sum(A * A, axis=1, dtype=self.xp.float64))
+        return self.to_numpy(self.xp.sum(A * A, axis=1, dtype=self.xp.float64))
+
+    def largest(self, A: Array) -> Any:
+        return self.xp.max(self.xp.abs(A))
 
     def running_sums(self, A: Array) -> Array:
         return self.xp.cumulative_sum(A, axis=0, include_initial=True)
@@ -163,7 +169,7 @@ class PlainBackend:
             scaled = R / lengths
             if not bool(self.xp.all(self.xp.isfinite(scaled))):
                 return float("nan")
-            s = np.asarray(self.xp.linalg.svdvals(scaled), dtype=float)
+            s = self.to_numpy(self.xp.linalg.svdvals(scaled)).astype(float)
             return float(s[0] / s[-1])
 
     def smallest_singular_value(self, R: Array) -> float:

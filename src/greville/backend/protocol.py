@@ -34,6 +34,8 @@ class Tuning:
     basis_rows : rows tested for new directions together
     qr_rows : rows that a QR factorisation takes at a time
     gram_operations : operations from which a Gram matrix may be faster than a QR factorisation
+    gram_rows : rows from which it is, as a part of the units: for the first rows of all, for
+        others in layers that are wide, and in others
     wide : units from which a QR factorisation is slow next to matrix products
     block_bytes : least and most bytes in one block of activations
     svd_units, svd_units_in_stream : up to how many units ε is chosen by singular values, when it
@@ -48,6 +50,7 @@ class Tuning:
     basis_rows: int = 64
     qr_rows: int = 256
     gram_operations: float = 1e7
+    gram_rows: tuple[float, float, float] = (1 / 8, 1 / 4, 1.0)
     wide: int = 1024
     block_bytes: tuple[int, int] = (1 << 25, 1 << 27)
     svd_units: int = 400
@@ -93,6 +96,9 @@ class Backend(Protocol):
     def to_numpy(self, A: Array) -> Array:
         """The same numbers as a NumPy array; no copy where possible."""
 
+    def copy(self, A: Array) -> Array:
+        """The same numbers in memory of their own, laid out as by `zeros`."""
+
     def dtype_of(self, A: Array) -> np.dtype[Any]:
         """NumPy's name for the dtype of an array."""
 
@@ -110,6 +116,9 @@ class Backend(Protocol):
 
     def row_squares(self, A: Array) -> Array:
         """The sums of squares of the rows, as a NumPy array of float64."""
+
+    def largest(self, A: Array) -> Any:
+        """The largest absolute value, as an array without dimensions; nan where there is one."""
 
     def running_sums(self, A: Array) -> Array:
         """The sums of the rows before the first, the second, ... row, and of all."""

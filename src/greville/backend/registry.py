@@ -15,6 +15,10 @@ _factories: dict[str, Callable[[], Backend]] = {
 _made: dict[str, Backend] = {}
 _default = ["scipy"]
 
+# "torch:cuda:0" is the backend for that device, and "torch:cuda:0:tf32" one with faster and less
+# exact products.
+_TORCH = "torch:"
+
 
 def register(name: str, factory: Callable[[], Backend]) -> None:
     """Add a backend, which is made when it is first used."""
@@ -36,6 +40,9 @@ def get(name: str) -> Backend:
     """
     made = _made.get(name)
     if made is None:
+        if name.startswith(_TORCH):
+            made = _made[name] = _on_torch(name.removeprefix(_TORCH))
+            return made
         if name not in _factories:
             known = ", ".join(map(repr, _factories))
             raise ValueError(f"backend={name!r}: choose one of {known}.")
@@ -57,3 +64,10 @@ def use(name: str) -> Iterator[Backend]:
         yield chosen
     finally:
         _default[0] = before
+
+
+def _on_torch(device: str) -> Backend:
+    made: Backend = import_module("greville.backend.torch").TorchBackend(
+        device.removesuffix(":tf32"), tf32=device.endswith(":tf32")
+    )
+    return made

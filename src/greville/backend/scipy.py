@@ -90,6 +90,9 @@ class ScipyBackend:
     def to_numpy(self, A: Array) -> Array:
         return A
 
+    def copy(self, A: Array) -> Array:
+        return A.copy(order="F")
+
     def dtype_of(self, A: Array) -> np.dtype[Any]:
         return A.dtype
 
@@ -118,6 +121,9 @@ class ScipyBackend:
 
     def row_squares(self, A: Array) -> Array:
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
+
+    def largest(self, A: Array) -> Any:
+        return np.maximum(A.max(initial=0.0), -A.min(initial=0.0))
 
     def running_sums(self, A: Array) -> Array:
         sums = np.zeros((len(A) + 1, A.shape[1]), A.dtype)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..compiled import usable, worth_loading
+from ..devices import is_on_device, is_tensor, on_host, received
 from ..solvers import Live
 from ..validation import FLOATS, check_one
 from ._live import LiveELM
@@ -23,6 +25,7 @@ class SingleRows:
     # What `ELM` has
     fitted_: FittedELM
     partial_fit: Any
+    predict: Any
     _fitted: FittedELM | None
     _current: Any
     _current_of: Any
@@ -71,7 +74,9 @@ class SingleRows:
             fitted = self._fitted
         if fitted is not None and not fitted.solver.pending.n and self._goes_live(fitted):
             return self.learn_one(x, y)
-        target = None if fitted is None else fitted.targets.encode_one(y)
+        target = None
+        if fitted is not None and fitted.solver.shape.kernels is not None and not is_tensor(x):
+            target = fitted.targets.encode_one(y)
         if fitted is None or target is None:
             return self._learn_as_table(x, y, None if fitted is None else fitted.hidden.n_inputs)
         h = self._activations_one(fitted.hidden, x)
@@ -82,10 +87,11 @@ class SingleRows:
 
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
         """Learn the first row, or one with a new label."""
-        row = check_one(x, "x", n_inputs, FLOATS)
+        row = x if is_on_device(x) else check_one(received(x, "x"), "x", n_inputs, FLOATS)
+        y = on_host(y).item() if is_tensor(y) and y.ndim == 0 else y
         with warnings.catch_warnings():  # one row has no column names
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            learned: Self = self.partial_fit(row[None], [y])
+            learned: Self = self.partial_fit(row[None], y[None] if is_tensor(y) else [y])
             return learned
 
     def predict_one(self, x: Any) -> Any:
@@ -101,6 +107,8 @@ class SingleRows:
             What ``predict([x])[0]`` gives, to rounding.
         """
         live = self._live
+        if type(x) is not np.ndarray and is_tensor(x):
+            return self.predict(x[None])[0]
         if live is not None:
             predicted = live.predicted(x)
             return self._predicted_otherwise(live, x) if predicted is None else predicted
@@ -109,6 +117,8 @@ class SingleRows:
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError
+        if fitted.solver.shape.kernels is None:
+            return self.predict(check_one(x, "x", fitted.hidden.n_inputs, FLOATS)[None])[0]
         asks = fitted is not self._not_live and not fitted.solver.pending.n and worth_loading()
         if asks and self._goes_live(fitted):
             return self.predict_one(x)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..backend import Backend
+from ..devices import backend_for, fits_on_device, is_on_device, origin_of
 from ..layers import UNITS_PER_INPUT, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number
@@ -30,6 +32,7 @@ class Starting:
     solver: Any
     random_state: Any
     standardize: Any
+    device: Any
 
     def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
         """A transformer as `hidden` describes it, not yet fitted."""
@@ -69,26 +72,40 @@ class Starting:
             size = hidden_size(n_inputs, most=most_units(dtype))
         check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
 
-    def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> FittedELM:
+    def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> tuple[FittedELM, Chunk]:
         """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
 
-        A transformer that was passed is fitted once, to the first rows; so are the units then.
+        A transformer that was passed is fitted once, to the first rows; so are the units then. With
+        the rows, which may be on a device now.
         """
         n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
         self._check_size(solver, n_inputs, dtype)
-        none, scaling = chunk.part(slice(0)), Scaling()
+        layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
+        b = self._backend_for(solver, layer, chunk)
+        none, scaling = chunk.part(slice(0)).on_host(), Scaling()
+        if fits_on_device(b, chunk.X):
+            chunk = chunk._replace(X=b.asarray(chunk.X))
         if whole or self._has_own_layer:
             scaling, targets = self._measure(chunk, targets)
         seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
-        layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
-        layer.fit(scaling.apply(seen, dtype), chunk.y)
-        warms_up = not whole and not self._has_own_layer and self._standardizes()
-        return FittedELM.start(
-            HiddenMap(scaling, layer, n_inputs, dtype),
-            targets,
-            solver,
-            Warmup(none, 0, WARMUP_ROWS) if warms_up else None,
+        seen = (
+            scaling.apply_on(b, seen, dtype) if is_on_device(seen) else scaling.apply(seen, dtype)
         )
+        layer.fit(seen, chunk.y)
+        warms_up = not whole and not self._has_own_layer and self._standardizes()
+        hidden = HiddenMap(scaling, layer, n_inputs, dtype)
+        warmup = Warmup(none, 0, WARMUP_ROWS) if warms_up else None
+        return FittedELM.start(hidden, targets, solver, warmup, b), chunk
+
+    def _backend_for(self, solver: Any, layer: Any, chunk: Chunk) -> Backend:
+        """Where a new model learns."""
+        device = self.device if self.device is not None else getattr(solver, "device", None)
+        if self.device is not None and "device" in solver.get_params():
+            solver.set_params(device=self.device)
+        units = getattr(layer, "n_hidden", "auto")
+        n_units = UNITS_PER_INPUT * chunk.X.shape[1] if isinstance(units, str) else int(units)
+        precision = getattr(solver, "precision", None)
+        return backend_for(device, origin_of(chunk.X), n_units, precision)
 
     def _measure(self, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
         """The units of inputs and targets, from these rows."""

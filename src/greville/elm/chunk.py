@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..backend import Array
+from ..devices import is_on_device, on_host
 from ..fields import array, matrix, nothing, require, stored, words
 
 LABELS = array(1, "biuf") | words
@@ -31,10 +32,13 @@ def _check_fields(chunk: Chunk) -> None:
     from_fields=lambda cls, fields: cls(**fields),
 )
 class Chunk(NamedTuple):
-    """Checked rows: inputs, dense or sparse, targets or labels, and weights where there are any."""
+    """Checked rows: inputs, dense or sparse, targets or labels, and weights where there are any.
+
+    Inputs and numeric targets may be tensors on a device.
+    """
 
     X: Any
-    y: Array
+    y: Any
     weight: Array | None = None
 
     @property
@@ -44,6 +48,11 @@ class Chunk(NamedTuple):
     def part(self, rows: slice) -> Chunk:
         return Chunk(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
+    def on_host(self) -> Chunk:
+        """The same in NumPy's memory."""
+        X, y = (on_host(A) if is_on_device(A) else A for A in (self.X, self.y))
+        return self if X is self.X and y is self.y else self._replace(X=X, y=y)
+
     def with_columns(self, n: int, old: Array) -> Chunk:
         """With n columns, the present ones at the indices `old`, and zeros in the others."""
         shape = len(old), n
@@ -51,7 +60,8 @@ class Chunk(NamedTuple):
         return self._replace(X=self.X @ sparse.csr_array(places, shape))
 
     def joined(self, more: Chunk) -> Chunk:
-        """These rows and then more; sparse if any of them are."""
+        """These rows and then more, in NumPy's memory; sparse if any of them are."""
+        more = more.on_host()
         blocks = [block for block in (self.X, more.X) if block.shape[0]]
         if any(map(sparse.issparse, blocks)):
             X: Any = sparse.vstack([sparse.csr_array(block) for block in blocks]).tocsr()

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
+from ..devices import Scoring, is_tensor, on_host, origin_of, received_on_host
 from ..validation import check_length, check_weights
 from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
@@ -25,7 +26,7 @@ from .pipeline import ELM
 
 
 @stored_estimator(ClassTargets)
-class ELMClassifier(ClassifierMixin, ELM):
+class ELMClassifier(Scoring, ClassifierMixin, ELM):
     """Classification with a random hidden layer and exact, online output weights.
 
     One output per class learns 1 for rows of that class and 0 for the others; the largest wins.
@@ -154,7 +155,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         unknown = first >= np.arange(len(labels))[:, None]
         unknown &= ~unknown.all(axis=1, keepdims=True)
         scores[unknown] = -np.inf
-        return _answers(targets, scores, method)
+        return origin_of(X).answer(_answers(targets, scores, method))
 
     @available_if(solver_leaves_out)
     def loo_predict(
@@ -180,7 +181,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         """
         _check_method(method)
         targets, outputs = self._left_out(X, y, sample_weight)
-        return _answers(targets, outputs, method)
+        return origin_of(X).answer(_answers(targets, outputs, method))
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -194,7 +195,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         y : ndarray of shape (n_samples,)
         """
         targets, (scores,) = self._predicted(X)
-        decided: Array = targets.decide(scores)
+        decided: Array = origin_of(X).answer(targets.decide(scores))
         return decided
 
     def decision_function(self, X: Any) -> Array:
@@ -210,7 +211,8 @@ class ELMClassifier(ClassifierMixin, ELM):
             For two classes the difference: positive means ``classes_[1]``.
         """
         _, (scores,) = self._predicted(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        decision = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return origin_of(X).answer(decision)
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities nearest to the outputs.
@@ -228,7 +230,7 @@ class ELMClassifier(ClassifierMixin, ELM):
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         _, (scores,) = self._predicted(X)
-        return nearest_probabilities(scores)
+        return origin_of(X).answer(nearest_probabilities(scores))
 
     @property
     def classes_(self) -> Array:
@@ -241,16 +243,17 @@ class ELMClassifier(ClassifierMixin, ELM):
         known = self.classes_ if self._started else None
         if classes is None:
             return known
+        classes = on_host(classes) if is_tensor(classes) else classes
         return merged_classes(known, checked_labels(classes, "classes"), "classes")
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Chunk, ClassTargets]:
         X = self._checked_rows(X, reset=reset)
-        y = checked_labels(y, "y")
+        y = checked_labels(on_host(y) if is_tensor(y) else y, "y")
         check_length("y", len(y), X.shape[0])
         dtype = self._dtype_for(X, reset=reset)
-        weight = check_weights(sample_weight, X.shape[0], dtype)
+        weight = check_weights(received_on_host(sample_weight), X.shape[0], dtype)
         if reset and self._started:
             return Chunk(X, y, weight), ClassTargets(merged_classes(None, y, "y"), dtype)
         merged = merged_classes(self._with_labels(classes), y, "y")

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..backend import Array, threads_for_rows
+from ..backend import Array, Backend, threads_for_rows
+from ..devices import place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
-from ..solvers import Fitted, Rows, Solver, block_length, takes_memory_to_read
+from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
 from ..threads import new_lock
 from .chunk import Chunk
 from .hidden import HiddenMap
@@ -104,19 +105,33 @@ class FittedELM(NamedTuple):
         targets: Targets,
         template: Any,
         warmup: Warmup[Chunk] | None = None,
+        b: Backend | None = None,
     ) -> FittedELM:
         """Before any row."""
-        solver = clone(template).start(hidden.n_units(), targets.n_outputs, hidden.dtype)
+        size = hidden.n_units(), targets.n_outputs, hidden.dtype
+        solver = clone(template).start(*size, b=b)
         return cls(hidden, targets, solver.fitted_, template, warmup)
 
     def emptied(self) -> FittedELM:
         """The same layer, units and classes, and nothing learned."""
-        return self.start(self.hidden, self.targets, self.template)
+        b = self.solver.shape.backend
+        return self.start(self.hidden, self.targets, self.template, b=b)
+
+    def on(self, b: Backend) -> FittedELM:
+        """The same on another backend."""
+        return self._replace(solver=self.solver.on(b))
 
     def rows(self, chunk: Chunk) -> Rows:
         """What the solver learns, made a block at a time."""
         X, y, weight = chunk
-        encoded = self.targets.encode(y)
+        encoded, b = self.targets.encode(y), self.solver.shape.backend
+        if place_of(b) is not None:
+
+            def make_on_device(start: int, stop: int) -> tuple[Array, Array]:
+                return self.hidden.activations_on(b, X[start:stop]), encoded(slice(start, stop))
+
+            check = LateCheck(b, self.solver.dtype, ("X", "y"), weight)
+            return Rows(chunk.n, make_on_device, weight, check)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
             return self.hidden.activations(X[start:stop], weight), encoded(slice(start, stop))
@@ -154,6 +169,7 @@ class FittedELM(NamedTuple):
         for piece in pieces:
             part, units = chunk.part(piece), fitted.targets.scaling
             solver, predicted, *spreads = fitted.solver.record(fitted.rows(part), spread=spread)
+            predicted = fitted.solver.shape.backend.to_numpy(predicted)
             parts.append((units.undo(predicted), *map(units.undo_spread, spreads)))
             fitted, again = fitted._extend_warmup(part, measure)
             if again is not part:
@@ -172,8 +188,8 @@ class FittedELM(NamedTuple):
             measured = self.hidden.of_layer(rows.part(slice(warmup.n_measured)))
             scaling, targets = measure(measured, self.targets)
             if scaling != self.hidden.scaling or targets.scaling != self.targets.scaling:
-                hidden = self.hidden.in_units(scaling)
-                return self.start(hidden, targets, self.template, fitted.warmup), rows
+                hidden, b = self.hidden.in_units(scaling), self.solver.shape.backend
+                return self.start(hidden, targets, self.template, fitted.warmup, b), rows
         return fitted, chunk
 
     def with_targets(self, targets: Targets) -> FittedELM:
@@ -222,16 +238,28 @@ class FittedELM(NamedTuple):
 
     def predict(self, X: Any, *, spread: bool = False) -> list[Array]:
         """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations."""
-        solver = self.solver
-        parts: list[tuple[Array, ...]] = []
+        solver, b = self.solver, self.solver.shape.backend
+        on_device = place_of(b) is not None
+        outputs, spreads = [], []
         W = solver.weights()
-        length = block_length(solver.shape.backend, W.shape[0], solver.dtype)
+        length = block_length(b, W.shape[0], solver.dtype)
         for start in range(0, X.shape[0], length):
-            H = self.hidden.activations(X[start : start + length])
-            with threads_for_rows(solver.shape.backend, len(H)):
-                predicted = solver.predict(H, W)
-            parts.append((predicted, solver.spread(H)) if spread else (predicted,))
-        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+            block = X[start : start + length]
+            if on_device:
+                H = self.hidden.activations_on(b, block)
+            else:
+                H = self.hidden.activations(block)
+            with threads_for_rows(b, H.shape[0]):
+                outputs.append(solver.predict(H, W))
+            if spread:
+                spreads.append(solver.spread(H))
+        predicted = b.to_numpy(b.xp.concat(outputs))
+        if on_device and not np.isfinite(predicted).all():
+            raise ValueError(
+                "X: contains NaN, infinity, or numbers so large that predictions overflow; pass "
+                "finite numbers in the units of those that were learned."
+            )
+        return [predicted, np.concatenate(spreads)] if spread else [predicted]
 
     def flushed(self) -> FittedELM:
         """With no row pending, if the pending ones have been learned for a prediction."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import sparse
 
-from ..backend import Array
+from ..backend import Array, Backend
 from ..backend.scipy import DOT
 from ..fields import Kind, count, floating, known, require, require_finite, storable, stored
-from ..layers import takes_checked_rows
+from ..layers import runs_on_device, takes_checked_rows
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
 from .chunk import Chunk
 from .units import Scaling
@@ -103,6 +103,34 @@ class HiddenMap:
                 f"{error} X, as it was passed, has numbers from {X.min():.3g} to {X.max():.3g}."
             ) from None
         return H
+
+    def activations_on(self, b: Backend, X: Any) -> Array:
+        """H on the device of a backend; rows with numbers that are not finite become nan."""
+        inner = X[:, : self.n_inputs - self.n_direct] if self.n_direct else X
+        if sparse.issparse(inner):
+            H = self._sparse_on(b, inner)
+        else:
+            inner = b.asarray(inner)
+            inner = inner + 0 * b.xp.sum(inner, axis=1)[:, None]
+            scaled = self.scaling.apply_on(b, inner, self.dtype)
+            if runs_on_device(self.layer):
+                H = self.layer.activations_on(b, scaled)
+            else:
+                H = b.asarray(self._transformed(b.to_numpy(scaled)), self.dtype)
+        if self.n_direct:
+            direct = X[:, inner.shape[1] :]
+            direct = direct.toarray() if sparse.issparse(direct) else direct
+            H = b.xp.concat([H, b.asarray(direct, self.dtype)], axis=1)
+        return b.asarray(H, self.dtype)
+
+    def _sparse_on(self, b: Backend, X: Any) -> Array:
+        """H of sparse rows, without filling their zeros where the layer can do without."""
+        if not runs_on_device(self.layer):
+            return b.asarray(self.activations(X), self.dtype)
+        scaling = self.scaling
+        dtype = np.float64 if scaling.centre is not None else self.dtype
+        X = scaling.divided(X, dtype) if scaling.unit is not None else X.astype(dtype)
+        return self.layer.activations_on(b, b.asarray(X, dtype), scaling.shift)
 
     def checked_one(self, x: Any) -> Array:
         """One row of inputs as an array; the usual one passes at once."""

@@ -12,9 +12,17 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..backend import Array
+from ..backend import Array, Backend
+from ..devices import (
+    Movable,
+    check_place,
+    float_of,
+    is_on_device,
+    origin_of,
+    received,
+)
 from ..solvers import Solver
-from ..validation import Seed, check_rows, check_something_counts
+from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
@@ -30,7 +38,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
+class ELM(Movable, SingleRows, Merging, Starting, BaseEstimator, ABC):
     """Parameters, checks, learning and publishing of both estimators.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and
@@ -38,6 +46,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     threads see the model before or after the call. A method that predicts reads `fitted_` once.
     """
 
+    device: Any = None
     _fitted: FittedELM | None = None
 
     # The last `solver_`, and the template that it is a copy of.
@@ -50,15 +59,23 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
         random_state: Seed = None,
         *,
         standardize: bool | Literal["auto"] = "auto",
+        device: str | None = None,
     ) -> None:
         self.hidden = hidden
         self.solver = solver
         self.random_state = random_state
         self.standardize = standardize
+        self.device = device
 
     # Rows as they are passed
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        origin, X = origin_of(X), received(X, "X")
+        if not reset:
+            device = self.device or getattr(self.fitted_.template, "device", None)
+            check_place(self.fitted_.solver.shape.backend, device, origin, "X")
+        if is_on_device(X):
+            return check_tensor_rows(self, X, "X", reset=reset)
         # Integers stay integers: they become floats block by block, in the hidden layer.
         return check_rows(self, X, "X", reset=reset, dtype="numeric", accept_sparse="csr")
 
@@ -66,6 +83,8 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
         """float32 for float32, else float64; a model keeps that of its first rows."""
         if not reset:
             return self.fitted_.hidden.dtype
+        if is_on_device(X):
+            return float_of(X)
         return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
     @contextmanager
@@ -115,7 +134,8 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
         with self._columns_restored_on_error():
             chunk, targets = self._checked(X, y, sample_weight, reset=True)
             check_something_counts(chunk.weight)
-            self._publish(self._start(chunk, targets, whole=True).learn_all(chunk))
+            fitted, chunk = self._start(chunk, targets, whole=True)
+            self._publish(fitted.learn_all(chunk))
         return self
 
     def prepare(self, X: Any, y: Any) -> Self:
@@ -135,7 +155,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
         """
         with self._columns_restored_on_error():
             chunk, targets = self._checked(X, y, None, reset=True)
-            self._publish(self._start(chunk, targets, whole=True))
+            self._publish(self._start(chunk, targets, whole=True)[0])
         return self
 
     def set_direct_inputs(self, n: int, old: Any) -> Self:
@@ -219,7 +239,7 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
     def _ready(self, chunk: Chunk, targets: Targets) -> FittedELM:
         """What was learned so far of a stream, with an output for each target."""
         if not self._started:
-            return self._start(chunk, targets, whole=False)
+            return self._start(chunk, targets, whole=False)[0]
         return self._current().with_targets(targets)
 
     def _current(self) -> FittedELM:
@@ -285,6 +305,11 @@ class ELM(SingleRows, Merging, Starting, BaseEstimator, ABC):
             self._exchange(fitted, fitted.compact())
             for name in ("_live_after", "_live_from"):  # a loaded one goes on with the same bits
                 self.__dict__.pop(name, None)
+
+    def _move(self, b: Backend) -> None:
+        if self._started:
+            self.leave_live()
+            self._publish(self.fitted_.on(b))
 
     # Predicting
 

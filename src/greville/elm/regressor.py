@@ -9,7 +9,21 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
-from ..validation import check_magnitude, check_representable, check_targets, check_weights
+from ..devices import (
+    Scoring,
+    check_together,
+    is_on_device,
+    origin_of,
+    received,
+    received_on_host,
+)
+from ..validation import (
+    check_magnitude,
+    check_representable,
+    check_targets,
+    check_tensor_targets,
+    check_weights,
+)
 from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
 from .chunk import Chunk
@@ -18,7 +32,7 @@ from .targets import NumericTargets
 
 
 @stored_estimator(NumericTargets)
-class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
+class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     """Regression with a random hidden layer and exact, online output weights.
 
     Parameters
@@ -123,7 +137,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             `return_std`.
         """
         _, targets, parts = self._record(X, y, sample_weight, spread=return_std)
-        shaped = tuple(map(targets.shaped, parts))
+        shaped = origin_of(X).answer(tuple(map(targets.shaped, parts)))
         return shaped if return_std else shaped[0]
 
     @available_if(solver_leaves_out)
@@ -146,7 +160,7 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
         """
         targets, outputs = self._left_out(X, y, sample_weight)
         predicted: Array = targets.shaped(targets.scaling.undo(outputs))
-        return predicted
+        return origin_of(X).answer(predicted)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted targets and, if wanted, how far off they may be.
@@ -166,21 +180,26 @@ class ELMRegressor(MultiOutputMixin, RegressorMixin, ELM):
             within 1.64 of them, where the model is right. Only if `return_std`.
         """
         targets, (y, *std) = self._predicted(X, spread=return_std)
-        predicted = targets.shaped(targets.scaling.undo(y))
+        predicted, answer = targets.shaped(targets.scaling.undo(y)), origin_of(X).answer
         if not return_std:
-            return predicted
-        return predicted, targets.shaped(targets.scaling.undo_spread(std[0]))
+            return answer(predicted)
+        return answer((predicted, targets.shaped(targets.scaling.undo_spread(std[0]))))
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Chunk, NumericTargets]:
         """The rows, and what is known about their targets."""
+        check_together(y, "y", origin_of(X), "X")
         X = self._checked_rows(X, reset=reset)
         dtype = self._dtype_for(X, reset=reset)
-        y = check_targets(y, "y", X.shape[0], np.float64)
-        weight = check_weights(sample_weight, X.shape[0], dtype)
-        check_representable("y", y, dtype)
-        check_magnitude("y", y if self._standardizes() else y.astype(dtype), weight)
+        weight = check_weights(received_on_host(sample_weight), X.shape[0], dtype)
+        y = received(y, "y")
+        if is_on_device(y):
+            check_tensor_targets(y, "y", X.shape[0])
+        else:
+            y = check_targets(y, "y", X.shape[0], np.float64)
+            check_representable("y", y, dtype)
+            check_magnitude("y", y if self._standardizes() else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)
         if reset:
             return Chunk(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..backend import Array
+from ..devices import backend_for, is_on_device, on_host, origin_of
 from ..fields import count, flag, floating, known, require, stored
 from ..validation import (
     check_magnitude,
@@ -94,6 +95,10 @@ class NumericTargets(Targets):
         object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def encode(self, y: Array) -> Callable[[slice], Array]:
+        if is_on_device(y):  # where they are checked later
+            b = backend_for(None, origin_of(y), 0)
+            moved = self.scaling.apply_on(b, y, self.dtype)
+            return lambda rows: moved[rows, :]
         with np.errstate(over="ignore"):
             scaled = self.scaling.apply(y, self.dtype).astype(self.dtype, copy=False)
         check_magnitude("y", scaled, passed=y)
@@ -133,6 +138,7 @@ class NumericTargets(Targets):
         return Y[:, 0] if self.flat else Y
 
     def measured(self, y: Array, weight: Array | None) -> Self:
+        y = on_host(y) if is_on_device(y) else y
         return replace(self, scaling=Scaling.of_targets(y, weight))
 
     def unmeasured(self) -> Self:

@@ -8,12 +8,16 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import sparse
 
-from ..backend import Array
+from ..backend import Array, Backend
+from ..devices import backend_for, is_on_device, origin_of
 from ..fields import array, nothing, require, stored
 
 # The mean square length of a row after scaling. Weights uniform in ±0.5 then make sums with a
 # standard deviation of 0.7: units neither linear nor saturated.
 _SQUARE_LENGTH = 6.0
+
+# Rows of a tensor that are measured at a time.
+_ROWS = 1 << 16
 
 # With fewer rows than this, neither means nor the ranges of columns are judged.
 _LEAST_ROWS_TO_JUDGE = 16
@@ -89,6 +93,15 @@ class Scaling:
         X /= self.unit
         return X.astype(dtype, copy=False)
 
+    def apply_on(self, b: Backend, X: Array, dtype: Any) -> Array:
+        """X, which is on the device of a backend, in these units."""
+        if self.unit is None:
+            return b.asarray(X, dtype)
+        X = b.asarray(X, np.float64)
+        if self.centre is not None:
+            X = X - b.asarray(self.centre)
+        return b.asarray(X / b.asarray(self.unit), dtype)
+
     def divided(self, X: Any, dtype: Any) -> Any:
         """Sparse rows in these units, but not around the centre: `shift` is to be subtracted."""
         assert self.unit is not None
@@ -126,7 +139,8 @@ def _counting(X: Any, weight: Array | None) -> tuple[Any, Array]:
     if weight is None or not weight.any():
         return X, np.full(n, 1 / n)
     share = weight.astype(np.float64) / weight.sum(dtype=np.float64)
-    return (X, share) if weight.all() else (X[weight > 0], share[weight > 0])
+    counts = np.flatnonzero(weight)
+    return (X, share) if len(counts) == n else (X[counts], share[counts])
 
 
 def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
@@ -140,6 +154,8 @@ def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
         mean, unit = share @ X.astype(np.float64), np.where(half > 0, half, 1.0)
         size = share @ (X @ sparse.diags_array(1 / unit)).power(2)
         return half, mean, np.maximum(size - (mean / unit) ** 2, 0.0), size
+    if is_on_device(X):
+        return _columns_on_device(X, share)
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     half = high / 2 - low / 2
     unit = np.where(half > 0, half, 1.0)
@@ -149,6 +165,23 @@ def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
     for rows in blocks:
         spread += share[rows] @ ((X[rows].astype(np.float64) - mean) / unit) ** 2
     return half, mean, spread, spread
+
+
+def _columns_on_device(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
+    """The same for a tensor, where it is."""
+    b = backend_for(None, origin_of(X), 0)
+    low, high = (b.to_numpy(f(X, axis=0)).astype(np.float64) for f in (b.xp.min, b.xp.max))
+    half = high / 2 - low / 2
+    w, unit = b.asarray(share[None, :]), b.asarray(np.where(half > 0, half, 1.0))
+    mean = spread = b.zeros((1, X.shape[1]), np.float64)
+    blocks = [slice(start, start + _ROWS) for start in range(0, X.shape[0], _ROWS)]
+    for rows in blocks:
+        mean = mean + b.matmul(w[:, rows], b.asarray(X[rows, :], np.float64))
+    for rows in blocks:
+        around = (b.asarray(X[rows, :], np.float64) - mean) / unit
+        spread = spread + b.matmul(w[:, rows], around * around)
+    found = b.to_numpy(spread)[0]
+    return half, b.to_numpy(mean)[0], found, found
 
 
 def _is_of_order_one(X: Any, half: Array, mean: Array, variance: Array) -> bool:

@@ -4,7 +4,14 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
-from .protocol import UNITS_PER_INPUT, Layer, matrix_of, stored_layer, takes_checked_rows
+from .protocol import (
+    UNITS_PER_INPUT,
+    Layer,
+    matrix_of,
+    runs_on_device,
+    stored_layer,
+    takes_checked_rows,
+)
 from .random import RandomLayer
 
 for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
@@ -20,6 +27,7 @@ __all__ = [
     "ReceptiveFieldLayer",
     "matrix_of",
     "registry",
+    "runs_on_device",
     "stored_layer",
     "takes_checked_rows",
 ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from ..backend import Array
+from ..devices import is_on_device
 
 Activation = str | Callable[[Array], Array]
 
@@ -42,6 +44,38 @@ def check_activation(activation: Activation) -> None:
     if not (callable(activation) or known):
         names = ", ".join(map(repr, ACTIVATIONS))
         raise ValueError(f"activation={activation!r}: choose one of {names}, or pass a function.")
+
+
+# The same for tensors.
+_ON_DEVICE: dict[str, Callable[..., Any]] = {
+    "tanh": lambda H: H.tanh_(),
+    "sigmoid": lambda H: H.sigmoid_(),
+    "relu": lambda H: H.relu_(),
+    "sin": lambda H: H.sin_(),
+    "cos": lambda H: H.cos_(),
+    "hard-limit": lambda H: (H >= 0).to(H.dtype) + 0 * H,  # nan stays nan
+    "identity": lambda H: H,
+}
+
+
+def activate_on_device(activation: Activation, H: Any) -> Any:
+    """`activate` for a tensor; a function is called with it."""
+    if not callable(activation):
+        return _ON_DEVICE[activation](H)
+    try:
+        activated: Any = activation(H)
+    except TypeError as error:
+        raise ValueError(
+            f"activation: on a device it is called with tensors, which it does not take ({error}); "
+            "pass a function of torch, or the name of one of ours."
+        ) from error
+    shape = getattr(activated, "shape", None)
+    if not is_on_device(activated) or shape != H.shape:
+        raise ValueError(
+            f"activation: it returned {type(activated).__name__} of shape {shape} for a tensor of "
+            f"shape {tuple(H.shape)}; it must return a tensor of that shape on the same device."
+        )
+    return activated.to(H.dtype)
 
 
 def activate(activation: Activation, H: Array) -> Array:

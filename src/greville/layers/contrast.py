@@ -11,6 +11,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
+from ..devices import is_on_device, on_host
 from ..fields import Kind, integer, nothing, number
 from ..validation import Seed, check_length, check_number, naming
 from .activations import Activation
@@ -182,20 +183,20 @@ class ContrastLayer(SampleLayer):
             stop = min(start + _UNITS_PER_BLOCK, self.n_hidden_)
             inside = None if masks is None else masks[start:stop]
             first = random.randint(len(labels), size=stop - start)
-            best, largest = None, np.empty(0)
+            best, largest = None, None
             for _ in range(int(self.candidates)):
                 second = _of_other_classes(labels, labels[first], random)
                 difference = _rows(X, first) - _rows(X, second)
                 if inside is not None:
-                    difference *= inside
-                size = np.einsum("ij,ij->i", difference, difference)
-                if best is None:
+                    difference *= _like(inside, difference)
+                size = _row_squares(difference)
+                if best is None or largest is None:
                     best, largest = difference, size
                 else:
                     better = size > largest
                     best[better], largest[better] = difference[better], size[better]
             assert best is not None
-            blocks.append(best)
+            blocks.append(on_host(best))
         return np.concatenate(blocks)
 
 
@@ -248,6 +249,7 @@ class ClassLayer(SampleLayer):
     def _units(
         self, X: Any, labels: Array, masks: Array | None, random: np.random.RandomState
     ) -> Array:
+        X = on_host(X) if is_on_device(X) else X  # sums in another order have other last bits
         units = np.empty((self.n_hidden_, X.shape[1]), working_dtype(X))
         n_classes = labels.max() + 1
         for label in range(n_classes):
@@ -268,7 +270,18 @@ def _of_other_classes(labels: Array, not_of: Array, random: np.random.RandomStat
     return order[np.where(place < first, place, place + last - first)]
 
 
-def _rows(X: Any, rows: Array) -> Array:
+def _like(mask: Array, A: Any) -> Any:
+    """A mask where an array is."""
+    return A.new_tensor(mask) if is_on_device(A) else mask
+
+
+def _row_squares(A: Any) -> Any:
+    return (A * A).sum(dim=1) if is_on_device(A) else np.einsum("ij,ij->i", A, A)
+
+
+def _rows(X: Any, rows: Array) -> Any:
+    if is_on_device(X):
+        return X[rows]
     chosen = X[rows]
     chosen = chosen.toarray() if sparse.issparse(chosen) else chosen
     return chosen.astype(working_dtype(X))

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import backend
-from ..backend import Array
+from ..backend import Array, Backend
+from ..devices import is_on_device, on_host
 from ..fields import choice, finite, flag, number
 from ..validation import Seed, check_memory, check_number, check_switch
 from .protocol import Layer, stored_layer
@@ -102,7 +103,7 @@ class FourierLayer(Layer):
         width = np.sqrt(2 * self.gamma_)
         if not self.orthogonal:
             return width * random.normal(size=(n, n_features)).T
-        b, square, blocks = backend.default(), (n_features, n_features), []
+        b, square, blocks = backend.get("scipy"), (n_features, n_features), []  # bits, everywhere
         for _ in range(0, n, n_features):
             directions = b.to_numpy(b.orthogonal(b.asarray(random.normal(size=square))))
             lengths = np.sqrt(random.chisquare(n_features, size=n_features))
@@ -116,9 +117,15 @@ class FourierLayer(Layer):
         np.sin(H[:, : self.n_hidden_ - half], out=waves[:, half:])
         return waves
 
+    def _activated_on(self, b: Backend, H: Array) -> Array:
+        half = H.shape[1]
+        sines = b.xp.sin(H[:, : self.n_hidden_ - half])
+        return b.xp.concat([b.xp.cos(H), sines], axis=1)
+
 
 def _scale(X: Any) -> float:
     """One over the summed variances of the columns, taken as equal."""
+    X = on_host(X) if is_on_device(X) else X
     if sparse.issparse(X):
         variance = float(X.astype(float).power(2).mean() - X.mean() ** 2)
     else:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
-from ..backend import Array
+from ..backend import Array, Backend
+from ..devices import backend_for, float_of, is_on_device, on_host, origin_of, received
 from ..fields import (
     Kind,
     array,
@@ -29,8 +31,15 @@ from ..fields import (
     words,
 )
 from ..threads import one_thread
-from ..validation import FLOATS, check_number, check_rows, naming, unchanged_on_error
-from .activations import ACTIVATIONS, Activation, activate, check_activation
+from ..validation import (
+    FLOATS,
+    check_number,
+    check_rows,
+    check_tensor_rows,
+    naming,
+    unchanged_on_error,
+)
+from .activations import ACTIVATIONS, Activation, activate, activate_on_device, check_activation
 
 # The paper's rule for n_hidden="auto".
 UNITS_PER_INPUT = 10
@@ -80,11 +89,15 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         """
         with unchanged_on_error(self):
             self.check_parameters()
-            X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse="csr")
+            X = received(X, "X")
+            if is_on_device(X):
+                X = check_tensor_rows(self, X, "X", reset=True)
+            else:
+                X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse="csr")
             auto = self.n_hidden == "auto"
             self.n_hidden_ = UNITS_PER_INPUT * X.shape[1] if auto else int(self.n_hidden)
             self.bias_ = None
-            self._set_weights(X, y, working_dtype(X))
+            self._set_weights(X, on_host(y), working_dtype(X))
         return self
 
     def check_parameters(self) -> None:
@@ -109,10 +122,16 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             float32 for float32 input, else float64.
         """
         check_is_fitted(self)
+        origin, X = origin_of(X), received(X, "X")
+        if is_on_device(X):
+            X, b = check_tensor_rows(self, X, "X", reset=False), backend_for(None, origin, 0)
+            if runs_on_device(self):
+                return self.activations_on(b, X)
+            return origin.answer(self.activations(on_host(X)))
         X = check_rows(
             self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
         )
-        return self.activations(X)
+        return origin.answer(self.activations(X))
 
     def activations(self, X: Any, shift: Array | None = None) -> Array:
         """What `transform` returns for X - shift, for rows of floats that are already checked.
@@ -124,6 +143,18 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             What to subtract from every row, without filling the zeros of a sparse X.
         """
         return self._activated(self._projected(X, shift))
+
+    def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
+        """`activations` on the device of a backend; a sparse X is SciPy's, others are there."""
+        H = b.matmul(X, _moved(self, b, "weights_", b.dtype_of(X)))
+        if shift is not None:
+            H -= b.asarray((shift @ self.weights_)[None, :], b.dtype_of(H))
+        if self.bias_ is not None:
+            H += _moved(self, b, "bias_", b.dtype_of(H))
+        return self._activated_on(b, H)
+
+    def _activated_on(self, b: Backend, H: Array) -> Array:
+        return activate_on_device(self.activation, H)
 
     def activations_one(self, x: Array) -> Array:
         """The activations for one row of finite floats, of shape (n_features,)."""
@@ -188,6 +219,34 @@ def takes_checked_rows(transformer: Any) -> bool:
     return isinstance(transformer, Layer) and type(transformer).transform is Layer.transform
 
 
+def runs_on_device(transformer: Any) -> bool:
+    """Whether `activations_on` is what `activations` does."""
+    if not takes_checked_rows(transformer):
+        return False
+    cls = type(transformer)
+    if cls.activations is not Layer.activations or cls._projected is not Layer._projected:
+        return False
+    # The class that says last what happens to the products must have said both.
+    return all(
+        ("_activated" in vars(base)) == ("_activated_on" in vars(base)) for base in cls.__mro__
+    )
+
+
+# Copies of weights on devices, found again when they are wanted.
+_copies: WeakKeyDictionary[Layer, dict[Any, tuple[Any, Array]]] = WeakKeyDictionary()
+
+
+def _moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
+    """An attribute of a layer on a backend."""
+    mine, key = getattr(layer, name), (b.name, name, dtype)
+    copies = _copies.setdefault(layer, {})
+    known = copies.get(key)
+    if known is None or known[0] is not mine:
+        dense = mine.toarray() if sparse.issparse(mine) else mine
+        copies[key] = known = mine, b.asarray(dense, dtype)
+    return known[1]
+
+
 class Matrix(NamedTuple):
     """A layer that is no more than ``activation(X @ weights + bias)``."""
 
@@ -209,8 +268,8 @@ def matrix_of(transformer: Any) -> Matrix | None:
 
 
 def product(A: Array, B: Array) -> Array:
-    """A @ B for NumPy arrays, on the backend in use."""
-    b = backend.default()
+    """A @ B for NumPy arrays, with the same bits wherever models learn."""
+    b = backend.get("scipy")
     with backend.threads_for_rows(b, A.shape[0]):
         return b.to_numpy(b.matmul(b.asarray(A), b.asarray(B)))
 
@@ -223,6 +282,8 @@ def _kernels(dtype: Any) -> Any:
 
 def working_dtype(X: Any) -> Any:
     """float32 for float32, else float64."""
+    if is_on_device(X):
+        return float_of(X)
     return np.float32 if X.dtype == np.float32 else np.float64
 
 

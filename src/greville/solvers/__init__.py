@@ -4,6 +4,7 @@ from . import protocol, registry
 from ._evidence import Path
 from ._live import Live
 from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
+from ._rows import LateCheck
 from ._solver import OnlineSolver, Solver
 from ._stored import stored_solver, takes_memory_to_read
 from .batch import Batch
@@ -24,6 +25,7 @@ __all__ = [
     "DynamicOpium",
     "Fitted",
     "Greville",
+    "LateCheck",
     "Live",
     "OnlineSolver",
     "Opium",

@@ -93,6 +93,10 @@ class Chosen(Value):
         """Without a root that has followed the sums row by row: it is made again from them."""
         return replace(self)
 
+    def on(self, b: Backend) -> Chosen:
+        """The same on another backend."""
+        return replace(self, sums=self.sums.on(b))
+
     # Small changes
 
     def faded(self, decay: float) -> Chosen:

@@ -127,7 +127,7 @@ class ExactAlgorithm(Algorithm):
             state, predicted = found
             parts.append(predicted)
             start = stop
-        return state, np.concatenate(parts)
+        return state, shape.backend.xp.concat(parts)
 
     def with_outputs(self, shape: Shape, state: Exact, n_outputs: int, old: Array) -> Exact:
         return state.with_outputs(n_outputs, old)
@@ -153,21 +153,21 @@ class ExactAlgorithm(Algorithm):
 
     def leave_out(self, shape: Shape, state: Exact, rows: Rows) -> Array:
         b, root, parts = shape.backend, state.root, []
-        W = b.to_numpy(root.solution)
+        W = root.solution
         for chunk in rows.slices(block_length(b, shape.n_hidden, shape.dtype)):
-            H, Y = rows.make(chunk.start, chunk.stop)
+            H, Y = (b.asarray(A) for A in rows.make(chunk.start, chunk.stop))
             weight = 1.0 if rows.weight is None else rows.weight[chunk]
-            own = weight * root.leverages(b.asarray(H))
+            own = weight * root.leverages(H)
             if (own > 1 - _LEAST_LEFT_OUT[shape.dtype.char]).any():
                 raise ValueError(
                     "H: a row determines its own prediction, or was never learned; without it the "
                     "weights are not determined well enough to be predicted from. A larger epsilon "
                     "helps, and float64 where H is float32."
                 )
-            predicted = b.to_numpy(b.matmul(b.asarray(H), b.asarray(W[len(W) - shape.n_hidden :])))
-            errors = Y - (predicted + W[0] if self.intercept else predicted)
-            parts.append(Y - errors / (1 - own)[:, None].astype(Y.dtype))
-        return np.concatenate(parts)
+            predicted = b.matmul(H, W[W.shape[0] - shape.n_hidden :, :])
+            errors = Y - (predicted + W[:1, :] if self.intercept else predicted)
+            parts.append(Y - errors / b.asarray((1 - own)[:, None], shape.dtype))
+        return b.to_numpy(b.xp.concat(parts))
 
     # Reading
 

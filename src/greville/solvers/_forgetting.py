@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..backend import Array
+from ..backend import Array, Backend
 from ..fields import Fields, array, each, finite, flag, known, stored
 from ..mixture import Mixture, mix
 from ..validation import check_squares, warn
@@ -85,6 +85,10 @@ class Fading(Value):
     def compact(self) -> Fading:
         """Without what can be computed from it."""
         return replace(self, exact=self.exact.compact())
+
+    def on(self, b: Backend) -> Fading:
+        """The same on another backend."""
+        return replace(self, exact=self.exact.on(b))
 
 
 @dataclass(frozen=True)
@@ -349,6 +353,10 @@ class Memories:
     states: tuple[Fading, ...]
     mixture: Mixture
 
+    def on(self, b: Backend) -> Memories:
+        """The same on another backend."""
+        return Memories(tuple(state.on(b) for state in self.states), self.mixture)
+
     def best(self) -> int:
         """The memory with the largest weight."""
         return int(self.mixture.weights().argmax())
@@ -380,13 +388,12 @@ class MemoriesAlgorithm(Algorithm):
     def innovate(
         self, shape: Shape, state: Memories, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Memories, Array]:
-        b = shape.backend
-        rows = Rows.of(b.to_numpy(H), b.to_numpy(Y), weight)
+        b, rows = shape.backend, Rows.of(H, Y, weight)
         runs = [
             member.record(shape, member_state, rows, seen)
             for member, member_state in zip(self._members, state.states, strict=True)
         ]
-        errors = np.stack([b.to_numpy(Y) - predicted for _, predicted in runs])
+        errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
         mixture, weights = state.mixture.update_many(errors, weight)
         states = tuple(member_state for member_state, _ in runs)
         return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))

@@ -54,7 +54,7 @@ def gram_of(state: State, precision: Any, decay: float = 1.0) -> GramSums:
         return GramSums(b.with_ridge(G, prior**2, consume=True), C, squares, prior)
     R, Z = b.asarray(state.R, precision), b.asarray(state.Z, precision)
     kept = kept_gram(state, precision)
-    G = b.gram_of_root(R) if kept is None else kept.copy(order="F")
+    G = b.gram_of_root(R) if kept is None else b.copy(kept)
     C = b.matmul(R.T, Z)
     if decay != 1.0:
         G *= decay
@@ -82,7 +82,7 @@ def add_rows(
 def kept_gram(state: State, precision: Any) -> Array | None:
     """The Gram matrix that R is the Cholesky factor of, if it was kept."""
     gram: Array | None = vars(state).get(_KEPT)
-    return gram if gram is not None and gram.dtype == precision else None
+    return gram if gram is not None and state.backend.dtype_of(gram) == precision else None
 
 
 def with_gram(state: State, gram: Array | None) -> State:
@@ -111,7 +111,7 @@ def learn_by_gram(
         return None
     kept = None
     if state.n_hidden <= b.tuning.kept_gram_units and precision == dtype:
-        kept = sums.G.copy(order="F")  # there may be more chunks
+        kept = b.copy(sums.G)  # there may be more chunks
     R = b.cholesky(sums.G)
     if R is None:
         return None

@@ -89,8 +89,9 @@ def _gram_pays(known: Exact, n_rows: int, choice: Choice | None) -> bool:
     else:
         fresh = known.basis is not None
         ready = not fresh or (known.rank == 0 and known.tol is None)
-    least = n_hidden / 8 if fresh else n_hidden / 4 if n_hidden >= b.tuning.wide else n_hidden
-    if not ready or n_rows < least:
+    of_first, of_wide, of_narrow = b.tuning.gram_rows
+    least = of_first if fresh else of_wide if n_hidden >= b.tuning.wide else of_narrow
+    if not ready or n_rows < least * n_hidden:
         return False
     # A Gram matrix that adds to an ill-conditioned R is ill-conditioned too, unless rows are many.
     if isinstance(known, Chosen) or fresh or n_rows > 2 * n_hidden:

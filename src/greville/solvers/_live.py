@@ -90,7 +90,7 @@ class Live:
     @classmethod
     def start(cls, fitted: Fitted, *, single: bool, looks: int = _NEVER) -> Live | None:
         """Go on from a value; None where rows must be learned otherwise."""
-        parts = _parts_of(fitted)
+        parts = None if fitted.shape.kernels is None else _parts_of(fitted)
         kernels = None if parts is None else load(fitted.dtype)
         if parts is None or kernels is None:
             return None

@@ -46,30 +46,53 @@ class Pending:
         return Pending(buffer, n + 1)
 
     def with_rows(self, rows: Rows) -> Pending:
-        """With some more rows."""
-        H, Y = rows.make(0, rows.n)
+        """With some more rows, which are checked later if that means to wait for a device."""
+        H, Y, sizes = rows.unchecked()
         n, stop, buffer = self.n, self.n + rows.n, self.buffer
         if buffer is None or not buffer.claim(n, stop):
-            buffer = self._copied(stop, H.shape[1], Y.shape[1], H.dtype)
+            buffer = self._copied(stop, H.shape[1], Y.shape[1], H.dtype, like=H)
         buffer.H[n:stop], buffer.Y[n:stop] = H, Y
+        if sizes is not None:
+            buffer.started.append((n, stop, rows.check, sizes))
         if rows.weight is not None:
             buffer.weight[n:stop] = rows.weight
             buffer.weighted = True
         return Pending(buffer, stop)
 
     def rows(self) -> Rows:
-        """All of them, in the order they came."""
+        """All that can be learned, in the order they came.
+
+        Raises
+        ------
+        ValueError
+            The first time that a late check finds rows which cannot be. They are left out then.
+        """
         buffer, n = self.buffer, self.n
         assert buffer is not None
+        buffer.finish_checks(n)
         weight = buffer.weight[:n] if buffer.weighted else None
-        return Rows.of(buffer.H[:n], buffer.Y[:n], weight)
+        refused = [part for part in buffer.refused if part.start < n]
+        if not refused:
+            return Rows.of(buffer.H[:n], buffer.Y[:n], weight)
+        good = np.ones(n, bool)
+        for part in refused:
+            good[part] = False
+        places = np.flatnonzero(good)
+        return Rows.of(
+            buffer.H[places], buffer.Y[places], None if weight is None else weight[places]
+        )
 
-    def _copied(self, stop: int, n_hidden: int, n_outputs: int, dtype: Any) -> _Buffer:
+    def _copied(
+        self, stop: int, n_hidden: int, n_outputs: int, dtype: Any, like: Any = None
+    ) -> _Buffer:
         """A new buffer with these rows and room for more, claimed up to `stop`."""
-        new, old, n = _Buffer(max(_ROOM, 2 * stop), n_hidden, n_outputs, dtype), self.buffer, self.n
+        old, n = self.buffer, self.n
+        new = _Buffer(max(_ROOM, 2 * stop), n_hidden, n_outputs, dtype, like)
         if old is not None:
             new.H[:n], new.Y[:n], new.weight[:n] = old.H[:n], old.Y[:n], old.weight[:n]
             new.weighted = old.weighted
+            new.started = [check for check in old.started if check[1] <= n]
+            new.refused = [part for part in old.refused if part.stop <= n]
         new.claim(0, stop)
         return new
 
@@ -85,15 +108,28 @@ def _remade(H: Array, Y: Array, weight: Array | None) -> Pending:
 
 
 class _Buffer:
-    """Room for rows; those up to `used` belong to a view and never change."""
+    """Room for rows; those up to `used` belong to a view and never change.
 
-    __slots__ = ("H", "Y", "length", "lock", "used", "weight", "weighted")
+    Where `like` is a tensor, the rows are on its device. `started` has the checks whose results
+    were not read yet, and `refused` the rows that did not pass.
+    """
 
-    def __init__(self, length: int, n_hidden: int, n_outputs: int, dtype: Any) -> None:
-        self.H = np.empty((length, n_hidden), dtype)
-        self.Y = np.empty((length, n_outputs), dtype)
-        self.weight = np.ones(length, dtype)
+    __slots__ = (
+        "H", "Y", "length", "lock", "refused", "started", "used", "weight", "weighted",
+    )  # fmt: skip
+
+    def __init__(
+        self, length: int, n_hidden: int, n_outputs: int, dtype: Any, like: Any = None
+    ) -> None:
+        new = np.empty if like is None or isinstance(like, np.ndarray) else like.new_empty
+        kind: Any = np.dtype(np.float32 if "float32" in str(dtype) else np.float64)
+        options = {"dtype": kind if new is np.empty else dtype}
+        self.H = new((length, n_hidden), **options)
+        self.Y = new((length, n_outputs), **options)
+        self.weight = np.ones(length, kind)
         self.weighted = False
+        self.started: list[tuple[int, int, Any, Any]] = []
+        self.refused: list[slice] = []
         self.length = length
         self.used = 0
         self.lock = new_lock()
@@ -105,3 +141,24 @@ class _Buffer:
                 return False
             self.used = stop
             return True
+
+    def finish_checks(self, n: int) -> None:
+        """Read the results of checks of the first n rows; a ValueError if some did not pass."""
+        with self.lock:
+            started, self.started = self.started, [c for c in self.started if c[1] > n]
+        problem: ValueError | None = None
+        for start, stop, check, sizes in started:
+            if stop > n:
+                continue
+            try:
+                check.finish(sizes)
+            except ValueError as error:
+                self.refused.append(slice(start, stop))
+                problem = problem or error
+        if problem is not None:
+            n_refused = sum(part.stop - part.start for part in self.refused)
+            raise ValueError(
+                f"{problem} The numbers of short chunks on a device are looked at when the chunks "
+                f"are learned together: the {n_refused} rows of the calls that passed such numbers "
+                "were left out. Nothing of the call that raises this was learned."
+            )

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..validation import check_rows, unchanged_on_error
+from ..devices import origin_of
+from ..validation import unchanged_on_error
 from ._evidence import Path
 from ._solver import OnlineSolver
 from ._state import State
@@ -41,9 +42,9 @@ class RootSolver(OnlineSolver):
         if not return_std:
             return super().predict(H)
         check_is_fitted(self)
-        H = check_rows(self, H, "H", reset=False, dtype=self._dtype)
+        origin, H = origin_of(H), self._checked_rows(H, reset=False)
         fitted = self._flushed()
-        return self._shaped(fitted.predict(H)), self._shaped(fitted.spread(H))
+        return origin.answer((self._shaped(fitted.predict(H)), self._shaped(fitted.spread(H))))
 
     def prequential(
         self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
@@ -76,7 +77,7 @@ class RootSolver(OnlineSolver):
             rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
             fitted, predicted, spread = fitted.record(rows, spread=True)
             self._publish(fitted, flat)
-            return self._shaped(predicted), self._shaped(spread)
+            return origin_of(H).answer((self._shaped(predicted), self._shaped(spread)))
 
     def _root(self) -> State:
         return self._flushed().root()
@@ -167,6 +168,8 @@ class AdditiveSolver(RootSolver):
             )
         check_is_fitted(other)
         for name, mine in self.get_params().items():
+            if name == "device":
+                continue
             theirs = other.get_params()[name]
             if mine != theirs:
                 raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend
+from ..validation import check_size
 
 
 def block_length(b: Backend, n_hidden: int, dtype: Any) -> int:
@@ -35,6 +36,8 @@ class Rows:
         a hidden layer. It is called again where a fast route fails and a safe one starts over.
     weight : ndarray of shape (n,), optional
         The sample weights.
+    check : LateCheck, optional
+        For rows that are not checked yet.
     """
 
     def __init__(
@@ -42,30 +45,51 @@ class Rows:
         n: int,
         make: Callable[[int, int], tuple[Array, Array]],
         weight: Array | None = None,
+        check: LateCheck | None = None,
     ) -> None:
         self.n = n
-        self.make = make
         self.weight = weight
+        self.check = check
+        self._make = make
 
     @classmethod
-    def of(cls, H: Array, Y: Array, weight: Array | None = None) -> Rows:
+    def of(
+        cls, H: Array, Y: Array, weight: Array | None = None, check: LateCheck | None = None
+    ) -> Rows:
         """Rows that are there as arrays."""
-        return cls(H.shape[0], lambda start, stop: (H[start:stop], Y[start:stop]), weight)
+        return cls(H.shape[0], lambda i, j: (H[i:j, :], Y[i:j, :]), weight, check)
 
     @property
     def weights(self) -> Array:
         """The sample weights, ones where there are none."""
         return np.ones(self.n) if self.weight is None else self.weight
 
+    def make(self, start: int, stop: int) -> tuple[Array, Array]:
+        """The H and Y of these rows; a ValueError if they cannot be learned."""
+        H, Y = self._make(start, stop)
+        if self.check is not None:
+            H, Y = self.check.placed(H), self.check.placed(Y)
+            self.check.finish(self.check.start(H, Y))
+        return H, Y
+
+    def unchecked(self) -> tuple[Array, Array, Any]:
+        """The H and Y of all rows, and a check that was started, where they need one."""
+        H, Y = self._make(0, self.n)
+        if self.check is None:
+            return H, Y, None
+        H, Y = self.check.placed(H), self.check.placed(Y)
+        return H, Y, self.check.start(H, Y)
+
     def part(self, start: int, stop: int) -> Rows:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[start:stop]
-        return Rows(stop - start, lambda i, j: self.make(start + i, start + j), weight)
+        make = self._make
+        return Rows(stop - start, lambda i, j: make(start + i, start + j), weight, check=self.check)
 
     def arrays(self) -> tuple[Array, Array, Array | None]:
         """The rows as arrays of their own."""
-        H, Y = self.make(0, self.n)
-        return H.copy(), Y.copy(), None if self.weight is None else self.weight.copy()
+        H, Y = map(_copied, self.make(0, self.n))
+        return H, Y, None if self.weight is None else self.weight.copy()
 
     def slices(self, length: int) -> Iterator[slice]:
         """Consecutive parts of at most so many rows."""
@@ -83,3 +107,45 @@ class Rows:
                 H, Y = f * H, f * Y
             yield H, Y
             del H, Y  # before the next are made
+
+
+def _copied(A: Any) -> Any:
+    return A.copy() if isinstance(A, np.ndarray) else A.clone()
+
+
+class LateCheck:
+    """A check of numbers on a device, whose result is read when it is needed.
+
+    To read it makes the program wait for the device. Rows that wait to be learned are checked while
+    they wait.
+
+    Parameters
+    ----------
+    b : Backend
+    dtype : numpy.dtype
+    names : tuple of two str
+        What rows and targets are called in messages.
+    weight : ndarray, optional
+        The sample weights.
+    """
+
+    def __init__(
+        self, b: Backend, dtype: Any, names: tuple[str, str], weight: Array | None = None
+    ) -> None:
+        self._b = b
+        self._dtype = np.dtype(dtype)
+        self._names = names
+        self._weight = weight
+
+    def placed(self, A: Any) -> Array:
+        """On the device, in the dtype of the model."""
+        return self._b.asarray(A, self._dtype)
+
+    def start(self, H: Array, Y: Array) -> Array:
+        """The sizes of the largest numbers, on the device."""
+        return self._b.xp.stack([self._b.largest(H), self._b.largest(Y)])
+
+    def finish(self, sizes: Array) -> None:
+        """Raise a ValueError if these are too large, or no numbers."""
+        for name, size in zip(self._names, self._b.to_numpy(sizes).tolist(), strict=True):
+            check_size(name, size, self._dtype, self._weight)

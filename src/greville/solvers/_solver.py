@@ -11,9 +11,23 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
-from ..backend import Array
+from ..backend import Array, Backend
 from ..backend.scipy import DOT
 from ..compiled import usable, worth_loading
+from ..devices import (
+    Movable,
+    Scoring,
+    backend_for,
+    check_place,
+    check_together,
+    float_of,
+    is_on_device,
+    is_tensor,
+    may_be_moved,
+    origin_of,
+    place_of,
+    received,
+)
 from ..threads import new_lock
 from ..validation import (
     FLOATS,
@@ -23,11 +37,14 @@ from ..validation import (
     check_rows,
     check_something_counts,
     check_targets,
+    check_tensor_rows,
+    check_tensor_targets,
     check_weights,
     largest_square,
     unchanged_on_error,
 )
 from ._live import Live
+from ._rows import LateCheck
 from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
 
@@ -35,7 +52,7 @@ from .protocol import Algorithm, Capabilities, Rows, Shape
 _NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
 
-class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
+class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     """A linear model of hidden activations.
 
     A subclass has parameters, and `algorithm` says how they are used. What was learned is one
@@ -44,6 +61,10 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(online=False)
+
+    # Parameters of all solvers, and of some
+    device: Any = None
+    precision: Any = None
 
     n_features_in_: int
     _fitted: Fitted | None = None
@@ -89,11 +110,11 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         check_is_fitted(self)
-        H = check_rows(self, H, "H", reset=False, dtype=self.fitted_.dtype)
+        origin, H = origin_of(H), self._checked_rows(H, reset=False)
         fitted = self.fitted_
         predicted = fitted.predict(H)
         self._keep_flushed(fitted)
-        return self._shaped(predicted)
+        return origin.answer(self._shaped(predicted))
 
     def predict_one(self, h: Any) -> Any:
         """The prediction for one row, in a few microseconds more than the arithmetic takes.
@@ -122,10 +143,14 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         if not usual or not self._dot(h, h) < self._limit:
+            if is_tensor(h):
+                return self._predicted_tensor(h)
             h = self._checked_one(h)
         with self._lock:
             fitted = self._fitted
         assert fitted is not None
+        if fitted.shape.kernels is None:
+            return self.predict(h[None])[0]
         asks = fitted is not self._not_live and not fitted.pending.n and worth_loading()
         if asks and self._has_parameters_of(fitted) and self._goes_live(fitted):
             return self.predict_one(h)
@@ -133,6 +158,12 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         if fitted._flushed is not None:
             self._keep_flushed(fitted)
         return self._shaped_one(predicted, fitted)
+
+    def _predicted_tensor(self, h: Any) -> Any:
+        """The prediction for a row that is a tensor, as one."""
+        if is_on_device(h):
+            return self.predict(h[None])[0]
+        return origin_of(h).answer(np.asarray(self.predict_one(received(h, "h"))))
 
     def _shaped_one(self, predicted: Any, fitted: Fitted) -> Any:
         """One prediction in the shape of a target."""
@@ -166,7 +197,15 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
             raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
         return fitted
 
-    def start(self, n_hidden: int, n_outputs: int, dtype: Any, *, flat: bool = False) -> Self:
+    def start(
+        self,
+        n_hidden: int,
+        n_outputs: int,
+        dtype: Any,
+        *,
+        flat: bool = False,
+        b: Backend | None = None,
+    ) -> Self:
         """Forget everything, and be ready for rows of this size.
 
         Parameters
@@ -175,8 +214,11 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         dtype : float32 or float64
         flat : bool
             Whether the targets are 1-d.
+        b : Backend, optional
+            Where to learn.
         """
-        shape = Shape(backend.default(), n_hidden, n_outputs, np.dtype(dtype))
+        b = backend.default() if b is None else b
+        shape = Shape(b, n_hidden, n_outputs, np.dtype(dtype))
         return self.restore(Fitted.start(self.algorithm(), shape), flat=flat)
 
     def update(self, fitted: Fitted) -> None:
@@ -260,6 +302,8 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _predicted_otherwise(self, live: Live, h: Any) -> Any:
         """A prediction that the kernels have not made."""
+        if is_tensor(h):
+            return self._predicted_tensor(h)
         h = self._checked_one(h)
         predicted = live.predicted(h)
         if predicted is not None:
@@ -278,9 +322,14 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
 
     def _weights(self) -> Array:
         fitted = self.fitted_
-        W = fitted.weights()
+        W = fitted.shape.backend.to_numpy(fitted.weights())
         self._keep_flushed(fitted)
         return W
+
+    def _move(self, b: Backend) -> None:
+        if self._fitted is not None:
+            with unchanged_on_error(self):
+                self.update(self.fitted_.on(b))
 
     def __getstate__(self) -> Any:
         state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_PICKLED}
@@ -320,19 +369,47 @@ class Solver(MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
         self, H: Any, Y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Rows, Fitted, bool]:
         """The rows, the value from which they are learned, and whether targets are 1-d."""
-        dtype = FLOATS if reset else self._dtype
-        H = check_rows(self, H, "H", reset=reset, dtype=dtype, order="C")
-        Y = check_targets(Y, "Y", len(H), H.dtype)
-        weight = check_weights(sample_weight, len(H), H.dtype)
-        check_magnitude("H", H, weight)
-        check_magnitude("Y", Y, weight)
-        flat = Y.ndim == 1
-        Y = Y.reshape(len(Y), -1)
+        origin, H = origin_of(H), self._checked_rows(H, reset=reset)
+        check_together(Y, "Y", origin, "H")
+        dtype: Any = FLOATS if reset else self._dtype
         if reset:
-            shape = Shape(backend.default(), H.shape[1], Y.shape[1], H.dtype)
-            return Rows.of(H, Y, weight), Fitted.start(self.algorithm(), shape), flat
+            b = backend_for(self.device, origin, H.shape[1], self.precision)
+            dtype = float_of(H) if is_on_device(H) else H.dtype
+        else:
+            b = self.fitted_.shape.backend
+        Y = received(Y, "Y")
+        Y = Y if is_on_device(Y) else check_targets(Y, "Y", H.shape[0], dtype)
+        weight = check_weights(received(sample_weight, "sample_weight"), H.shape[0], dtype)
+        check = None
+        if place_of(b) is None:
+            check_magnitude("H", H, weight)
+            check_magnitude("Y", Y, weight)
+        else:
+            check = LateCheck(b, dtype, ("H", "Y"), weight)
+        if is_on_device(Y):
+            check_tensor_targets(Y, "Y", H.shape[0])
+        flat = Y.ndim == 1
+        Y = Y.reshape(Y.shape[0], -1)
+        rows = Rows.of(H, Y, weight, check)
+        if reset:
+            shape = Shape(b, H.shape[1], Y.shape[1], np.dtype(dtype))
+            return rows, Fitted.start(self.algorithm(), shape), flat
         self.check_continues("Y", Y.shape[1])
-        return Rows.of(H, Y, weight), self.fitted_, flat
+        return rows, self.fitted_, flat
+
+    def _checked_rows(self, H: Any, *, reset: bool) -> Any:
+        """Rows of the right shape, where they may be; those on a device are not looked at."""
+        origin, H = origin_of(H), received(H, "H")
+        on_device = not reset and place_of(self.fitted_.shape.backend) is not None
+        if not reset:
+            check_place(self.fitted_.shape.backend, self.device, origin, "H")
+        if is_on_device(H):
+            return check_tensor_rows(self, H, "H", reset=reset)
+        dtype: Any = FLOATS if reset else self._dtype
+        finite = not (on_device or (reset and may_be_moved(self.device)))
+        return check_rows(
+            self, H, "H", reset=reset, dtype=dtype, order="C", ensure_all_finite=finite
+        )
 
     def check_continues(self, name: str, n_outputs: int) -> None:
         """Raise a ValueError if rows with so many outputs cannot be learned, by `name`.
@@ -410,9 +487,8 @@ class OnlineSolver(Solver):
             return self._learn_otherwise(live, h, y)
         with self._lock:
             fitted = self._fitted
-        if fitted is None:
-            h = check_one(h, "h", None, FLOATS)
-            return self.partial_fit(h[None], np.asarray(y)[None])
+        if fitted is None or fitted.shape.kernels is None or is_tensor(h):
+            return self._learn_as_chunk(h, y)
         n = fitted.pending.n
         if not n or n + 1 >= fitted.shape.pending_rows:
             current = self._with_parameters(fitted)
@@ -436,6 +512,14 @@ class OnlineSolver(Solver):
                 self._live.close()
             self._fitted, self._live = learned, None
         return self
+
+    def _learn_as_chunk(self, h: Any, y: Any) -> Self:
+        """Learn the first row, or one that is a tensor or goes to a device."""
+        n = None if self._fitted is None else self.n_features_in_
+        if not is_on_device(h):
+            h = check_one(received(h, "h"), "h", n, FLOATS)
+        target = y[None] if is_tensor(y) else np.asarray(y)[None]
+        return self.partial_fit(h[None], target)
 
     def _learn_otherwise(self, live: Live, h: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
@@ -487,4 +571,4 @@ class OnlineSolver(Solver):
             rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
             fitted, predicted = fitted.record(rows)
             self._publish(fitted, flat)
-            return self._shaped(predicted)
+            return origin_of(H).answer(self._shaped(predicted))

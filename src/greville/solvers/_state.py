@@ -138,6 +138,11 @@ class State(Value):
         """Whether it has not seen a row, and R would be the prior."""
         return self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0
 
+    def on(self, b: Backend) -> State:
+        """The same on another backend."""
+        mine = self.backend
+        return replace(_moved(self, lambda A: b.copy(b.asarray(mine.to_numpy(A)))), backend=b)
+
     # Small changes
 
     def faded(self, decay: float) -> State:

@@ -46,6 +46,8 @@ _NOT_STORED = (
     "_row_shape",
     "_limit",
     "_flat",
+    "device",
+    "precision",
 )
 
 
@@ -159,10 +161,11 @@ def _try_out(solver: Solver) -> None:
         require(bound < largest, "the solution is too large")  # |W| <= |Z| / (2 epsilon)
         require(max(R.max(), -R.min()) < np.sqrt(largest) / len(R), "the state is too large")
         return
-    W, shape = fitted.weights(), fitted.shape
+    shape = fitted.shape
+    W = shape.backend.to_numpy(fitted.weights())
     fits = len(W) - shape.n_hidden in (0, 1) and W.shape[1] == shape.n_outputs
     require(fits and W.dtype == shape.dtype, "the solution has another size or dtype")
     require_finite(W, "the solution")
     require(np.abs(W).max(initial=0.0) < largest, "the solution is too large")
     zeros = np.zeros((1, fitted.shape.n_hidden), fitted.dtype)
-    require_finite(fitted.predict(zeros), "a prediction")
+    require_finite(shape.backend.to_numpy(fitted.predict(zeros)), "a prediction")

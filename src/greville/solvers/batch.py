@@ -45,6 +45,9 @@ class Batch(Solver):
     ----------
     epsilon : float, default=0.0
         The paper's ε, eq. (23).
+    device : str, optional
+        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
+        GPU where it pays; see docs/devices.md. Without it, where the rows are.
 
     Attributes
     ----------
@@ -63,8 +66,9 @@ class Batch(Solver):
     array([3., 2.])
     """
 
-    def __init__(self, epsilon: float = 0.0) -> None:
+    def __init__(self, epsilon: float = 0.0, *, device: str | None = None) -> None:
         self.epsilon = epsilon
+        self.device = device
 
     def algorithm(self) -> BatchAlgorithm:
         check_number("epsilon", self.epsilon, low=0)

@@ -53,6 +53,9 @@ class DynamicOpium(ChoosingSolver):
         3e-5 times the root mean square of the activations, in float32 1e-3 times. None is the
         paper's rule to the letter: a warning says when directions have been forgotten, and a
         FloatingPointError when numbers would underflow.
+    device : str, optional
+        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
+        GPU where it pays; see docs/devices.md. Without it, where the rows are.
 
     Attributes
     ----------
@@ -99,10 +102,13 @@ class DynamicOpium(ChoosingSolver):
         alpha: float | Literal["auto"] = 1.003,
         epsilon: float | Literal["auto"] = 1e-3,
         floor: float | Literal["auto"] | None = "auto",
+        *,
+        device: str | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
         self.floor = floor
+        self.device = device
 
     def algorithm(self) -> Algorithm:
         if isinstance(self.alpha, str):

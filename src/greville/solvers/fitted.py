@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import Array
+from ..backend import Array, Backend
 from ._correction import Correction
 from ._pending import Pending
 from ._state import State
@@ -102,9 +102,10 @@ class Fitted:
             return self
         flushed = self._flushed
         if flushed is None:
-            rows = self.pending.rows()
-            state = self.algorithm.learn(self.shape, self.state, rows, self.n_seen - n)
-            self._flushed = flushed = self._after(state, self.n_seen)
+            rows, state, seen = self.pending.rows(), self.state, self.n_seen - n
+            if rows.n:
+                state = self.algorithm.learn(self.shape, state, rows, seen)
+            self._flushed = flushed = self._after(state, seen + rows.n)
         return flushed
 
     @property
@@ -127,7 +128,7 @@ class Fitted:
         """
         flushed = self.flushed()
         state = self.algorithm.compact(flushed.state)
-        return Fitted(self.algorithm, self.shape, state, self.n_seen)
+        return Fitted(self.algorithm, self.shape, state, flushed.n_seen)
 
     def learn(self, rows: Rows) -> Fitted:
         """After more rows."""
@@ -138,8 +139,8 @@ class Fitted:
     def learn_now(self, rows: Rows) -> Fitted:
         """After more rows, none of which is pending."""
         base = self.flushed()
-        state = self.algorithm.learn(self.shape, base.state, rows, self.n_seen)
-        return base._after(state, self.n_seen + rows.n)
+        state = self.algorithm.learn(self.shape, base.state, rows, base.n_seen)
+        return base._after(state, base.n_seen + rows.n)
 
     def learn_all(self, rows: Rows) -> Fitted:
         """After the rows of a `fit`, for which a choice of ε may cost more."""
@@ -196,28 +197,31 @@ class Fitted:
             def look(*block: Any) -> None:
                 spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
 
-        state, predicted = self.algorithm.record(self.shape, base.state, rows, self.n_seen, look)
-        new = base._after(state, self.n_seen + rows.n)
+        state, predicted = self.algorithm.record(self.shape, base.state, rows, base.n_seen, look)
+        new = base._after(state, base.n_seen + rows.n)
         return (new, predicted, np.concatenate(spreads)) if spread else (new, predicted)
 
     def with_outputs(self, n_outputs: int, old: Array) -> Fitted:
         """With more outputs, zero in all rows so far, the present ones at the indices `old`."""
-        state = self.algorithm.with_outputs(self.shape, self.flushed().state, n_outputs, old)
+        base = self.flushed()
+        state = self.algorithm.with_outputs(self.shape, base.state, n_outputs, old)
         shape = replace(self.shape, n_outputs=n_outputs)
-        return Fitted(self.algorithm, shape, state, self.n_seen)
+        return Fitted(self.algorithm, shape, state, base.n_seen)
 
     def with_units(self, n_hidden: int, old: Array) -> Fitted:
         """With more hidden units, zero in all rows so far, the present ones at `old`, ascending."""
-        state = self.algorithm.with_units(self.shape, self.flushed().state, n_hidden, old)
+        base = self.flushed()
+        state = self.algorithm.with_units(self.shape, base.state, n_hidden, old)
         shape = replace(self.shape, n_hidden=n_hidden)
-        return Fitted(self.algorithm, shape, state, self.n_seen)
+        return Fitted(self.algorithm, shape, state, base.n_seen)
 
     def unlearn(self, rows: Rows) -> Fitted:
         """Without some rows that were learned; a ValueError if they cannot be removed."""
-        if rows.n > self.n_seen:
-            raise ValueError(f"got {rows.n} rows to unlearn, but only {self.n_seen} were learned.")
-        state = self.algorithm.unlearn(self.shape, self.flushed().state, rows, self.n_seen)
-        return self._after(state, self.n_seen - rows.n)
+        base = self.flushed()
+        if rows.n > base.n_seen:
+            raise ValueError(f"got {rows.n} rows to unlearn, but only {base.n_seen} were learned.")
+        state = self.algorithm.unlearn(self.shape, base.state, rows, base.n_seen)
+        return self._after(state, base.n_seen - rows.n)
 
     def merge(self, other: Fitted) -> Fitted:
         """With the rows of another one; a ValueError if it cannot be."""
@@ -231,10 +235,19 @@ class Fitted:
                     f"other: its {name} is {theirs}, that of this model {mine}; only models that "
                     "were started alike can be merged."
                 )
-        state = self.algorithm.merge(self.flushed().state, other.flushed().state)
+        base, other = self.flushed(), other.flushed().on(self.shape.backend)
+        state = self.algorithm.merge(base.state, other.state)
         if state is None:
             raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
-        return self._after(state, self.n_seen + other.n_seen)
+        return self._after(state, base.n_seen + other.n_seen)
+
+    def on(self, b: Backend) -> Fitted:
+        """The same on another backend, with no row pending."""
+        if b is self.shape.backend:
+            return self
+        base = self.flushed()
+        state = self.algorithm.on(self.shape.backend, b, base.state)
+        return Fitted(self.algorithm, replace(self.shape, backend=b), state, base.n_seen)
 
     # Reading
 
@@ -256,7 +269,7 @@ class Fitted:
                 return predicted
         elif pending.n:
             return self.flushed().predict_one(h)
-        predicted = self.predict(h[None])[0]
+        predicted = self.shape.backend.to_numpy(self.predict(h[None]))[0]
         return predicted if len(predicted) > 1 else predicted[0]
 
     def _look_ahead(self) -> Correction | None:
@@ -276,29 +289,29 @@ class Fitted:
         return correction
 
     def weights(self) -> Array:
-        """W after every row seen so far (NumPy), with a row for the intercept first if any."""
+        """W after every row seen so far, with a row for the intercept first if any."""
         n = self.pending.n
         if n:
             correction = self._look_ahead()
             W = None if correction is None else correction.weights(self.pending)
             if W is not None:
-                return self.shape.backend.to_numpy(W)
-        return self.shape.backend.to_numpy(self.algorithm.weights(self.flushed().state))
+                return W
+        return self.algorithm.weights(self.flushed().state)
 
     def predict(self, H: Array, W: Array | None = None) -> Array:
-        """Predictions for rows (NumPy); `W` are the weights, if they are known already."""
+        """Predictions for rows; `W` are the weights, if they are known already."""
         b = self.shape.backend
-        W, H = b.asarray(self.weights() if W is None else W), b.asarray(H)
+        W, H = self.weights() if W is None else W, b.asarray(H)
         if W.shape[0] == self.shape.n_hidden:
-            return b.to_numpy(b.matmul(H, W))
-        return b.to_numpy(b.matmul(H, W[1:, :]) + W[:1, :])
+            return b.matmul(H, W)
+        return b.matmul(H, W[1:, :]) + W[:1, :]
 
     def spread(self, H: Array) -> Array:
         """The standard deviation of a new target for each row and output."""
         return self.algorithm.spread(self.flushed().state, self.shape.backend.asarray(H))
 
     def leave_out(self, rows: Rows) -> Array:
-        """Predictions for rows that were learned, each as if it alone had not been."""
+        """Predictions for rows that were learned, each as if it alone had not been (NumPy)."""
         return self.algorithm.leave_out(self.shape, self.flushed().state, rows)
 
     def root(self) -> State:

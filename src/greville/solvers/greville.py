@@ -28,6 +28,9 @@ class Greville(AdditiveSolver):
         The test of eq. (10): row a_k depends on the rows before it if the part c_k of it outside
         their span has |c_k| <= tol·|a_k|. Default: 10·n_hidden·eps, what rounding may leave.
         Raise it where rows carry noise in directions that should not count.
+    device : str, optional
+        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
+        GPU where it pays; see docs/devices.md. Without it, where the rows are.
 
     Attributes
     ----------
@@ -59,8 +62,9 @@ class Greville(AdditiveSolver):
     array([ 3., -1.])
     """
 
-    def __init__(self, tol: float | None = None) -> None:
+    def __init__(self, tol: float | None = None, *, device: str | None = None) -> None:
         self.tol = tol
+        self.device = device
 
     def algorithm(self) -> ExactAlgorithm:
         if self.tol is not None:

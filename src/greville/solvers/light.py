@@ -85,6 +85,9 @@ class OpiumLight(OnlineSolver):
     ----------
     gain : float, default=1.0
         The paper's g.
+    device : str, optional
+        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
+        GPU where it pays; see docs/devices.md. Without it, where the rows are.
 
     Attributes
     ----------
@@ -109,8 +112,9 @@ class OpiumLight(OnlineSolver):
     array([1., 0.])
     """
 
-    def __init__(self, gain: float = 1.0) -> None:
+    def __init__(self, gain: float = 1.0, *, device: str | None = None) -> None:
         self.gain = gain
+        self.device = device
 
     def algorithm(self) -> LightAlgorithm:
         check_number("gain", self.gain, low=0, high=1e15, include_low=False)

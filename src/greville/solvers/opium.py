@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
+from ..devices import origin_of
 from ..fields import choice, flag, number
 from ..validation import check_number, check_squares, check_switch
 from ._chosen import Chosen
@@ -45,6 +46,12 @@ class Opium(ChoosingSolver, AdditiveSolver):
         cut into calls changes nothing.
     intercept : bool, default=False
         Whether to add a constant to the predictions, which ε does not hold back.
+    device : str, optional
+        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
+        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+    precision : "tf32", optional
+        On NVIDIA GPUs, have float32 products rounded to 11 bits for speed; see docs/devices.md for
+        what that costs. Never done without it.
 
     Attributes
     ----------
@@ -89,11 +96,22 @@ class Opium(ChoosingSolver, AdditiveSolver):
         adds=True, removes=True, tells_spread=True, chooses_epsilon=True, leaves_out=True
     )
 
-    def __init__(self, epsilon: float | Literal["auto"] = 1e-3, intercept: bool = False) -> None:
+    def __init__(
+        self,
+        epsilon: float | Literal["auto"] = 1e-3,
+        intercept: bool = False,
+        *,
+        device: str | None = None,
+        precision: Literal["tf32"] | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.intercept = intercept
+        self.device = device
+        self.precision = precision
 
     def algorithm(self) -> OpiumAlgorithm:
+        if self.precision not in (None, "tf32"):
+            raise ValueError(f"precision={self.precision!r}: pass None or 'tf32'.")
         check_switch("intercept", self.intercept)
         if isinstance(self.epsilon, str):
             if self.epsilon != "auto":
@@ -134,4 +152,4 @@ class Opium(ChoosingSolver, AdditiveSolver):
         """
         check_is_fitted(self)
         rows, _, _ = self._checked(H, Y, sample_weight, reset=False)
-        return self._shaped(self._flushed().leave_out(rows))
+        return origin_of(H).answer(self._shaped(self._flushed().leave_out(rows)))

@@ -85,8 +85,8 @@ class Algorithm(ABC):
     are all that a solver needs that learns all rows at once; one that learns online has `innovate`
     and `with_outputs` too, and `with_units` for values of text columns that come late.
 
-    In these functions `rows` and `weight` are NumPy's; H, Y, errors and weights are arrays of the
-    backend.
+    In these functions `weight` is NumPy's; H, Y, errors, predictions and weights are arrays of the
+    backend, and `rows` are either's.
     """
 
     record_by_kernels_units = 0  # up to how many units kernels are faster than matrix products
@@ -169,8 +169,7 @@ class Algorithm(ABC):
         self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int
     ) -> Array:
         """The same for rows that are learned one after the other, each before it is learned."""
-        b, spreads = shape.backend, []
-        rows = Rows.of(b.to_numpy(H), b.to_numpy(Y), weight)
+        spreads, rows = [], Rows.of(H, Y, weight)
         for i in range(rows.n):
             spreads.append(self.spread(state, H[i : i + 1, :]))
             state = self.learn(shape, state, rows.part(i, i + 1), seen + i)
@@ -188,6 +187,12 @@ class Algorithm(ABC):
         """Predictions (NumPy) for rows that were learned, each as if it alone had not been."""
         raise NotImplementedError
 
+    def on(self, old: Backend, new: Backend, state: Any) -> Any:
+        """The same state on another backend."""
+        if hasattr(state, "on"):
+            return state.on(new)
+        return new.asarray(old.to_numpy(state))
+
     def compact(self, state: Any) -> Any:
         """The same state without what can be computed from it."""
         return state.compact() if hasattr(state, "compact") else state
@@ -203,7 +208,7 @@ class Algorithm(ABC):
         seen: int,
         look: Callable[..., None] | None = None,
     ) -> tuple[Any, Array]:
-        """The state after some rows, and the prediction (NumPy) of each before it was learned.
+        """The state after some rows, and the prediction of each before it was learned.
 
         `look` is called with every block of rows, and the state before it.
         """
@@ -267,6 +272,6 @@ class Algorithm(ABC):
             if look is not None:
                 look(*block)
             state, errors = self.innovate(shape, *block)
-            blocks.append(b.to_numpy(Y - errors))
+            blocks.append(Y - errors)
             start = stop
-        return state, np.concatenate(blocks)
+        return state, b.xp.concat(blocks)

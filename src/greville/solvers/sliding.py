@@ -133,6 +133,15 @@ class Window(Value):
     kept: tuple[WindowRows, ...] = ()
     removed: int = 0
 
+    def on(self, b: Backend) -> Window:
+        """The same on another backend."""
+        mine = self.state.backend
+        kept = tuple(
+            replace(rows, H=b.asarray(mine.to_numpy(rows.H)), Y=b.asarray(mine.to_numpy(rows.Y)))
+            for rows in self.kept
+        )
+        return replace(self, state=self.state.on(b), kept=kept)
+
 
 @dataclass(frozen=True)
 class WindowAlgorithm(Algorithm):
@@ -178,7 +187,7 @@ class WindowAlgorithm(Algorithm):
         self, shape: Shape, state: Window, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Window, Array]:
         b, root = shape.backend, state.state
-        rows = Rows.of(b.to_numpy(H), b.to_numpy(Y), weight)
+        rows = Rows.of(H, Y, weight)
         if root.basis is None and weight.all():
             new = WindowRows.of(b, rows)
             gone, _ = _split(b, (*state.kept, new), self.window)
@@ -286,6 +295,9 @@ class SlidingOpium(RootSolver):
         How many rows count.
     epsilon : float, default=1e-3
         The paper's ε, eq. (23).
+    device : str, optional
+        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
+        GPU where it pays; see docs/devices.md. Without it, where the rows are.
 
     Attributes
     ----------
@@ -315,9 +327,12 @@ class SlidingOpium(RootSolver):
     array([3., 2., 1.])
     """
 
-    def __init__(self, window: int = 1000, epsilon: float = 1e-3) -> None:
+    def __init__(
+        self, window: int = 1000, epsilon: float = 1e-3, *, device: str | None = None
+    ) -> None:
         self.window = window
         self.epsilon = epsilon
+        self.device = device
 
     def algorithm(self) -> WindowAlgorithm:
         check_number("window", self.window, low=1, whole=True)

@@ -1,0 +1,380 @@
+"""Tensors of PyTorch, on any of its devices.
+
+Kernels on a GPU run while Python goes on. What a host needs to know, such as whether a matrix has a
+root, makes it wait: that happens once for many rows, never for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import sqrt
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from .plain import PlainBackend
+from .protocol import Array, Tuning, longest_rows
+
+# Columns of a Gram matrix that are multiplied together, with those before them only: torch has no
+# product that knows of a symmetric result. On an H200 (M = 10,000, float64) 512, 1024 and 2048
+# columns make 43, 48 and 41 thousand million operations a millisecond, all columns at once 24.
+_COLUMNS = 1024
+
+# Numbers that are copied to the device at a time, while it computes with those before them:
+# 44 GB/s in pieces of 32 MB, 28 of 64 MB, and 9 from memory that is not pinned.
+_PIECE = 1 << 22
+
+# The part of a device's memory that one block of activations may take, and one that three matrices
+# of units by units may take so that a Gram matrix is kept from one chunk for the next.
+_BLOCK_SHARE, _KEPT_SHARE = 1 / 64, 1 / 4
+
+# Steps of power iteration for a condition number.
+_POWER_STEPS = 8
+
+# Pivots after which a pivoted Cholesky factorisation looks whether any is left.
+_PIVOTS = 64
+
+# NumPy's dtypes that torch has by the same name and computes with.
+_SAME_IN_TORCH = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+
+_precision = Lock()  # torch has one setting for all threads
+
+
+class TorchBackend(PlainBackend):
+    """Tensors on one device.
+
+    Parameters
+    ----------
+    device : str
+        As torch names it: "cuda:0", "mps", "cpu".
+    tf32 : bool
+        Whether float32 products may round their factors to 11 bits, for speed.
+    """
+
+    def __init__(self, device: str, *, tf32: bool = False) -> None:
+        self._place = torch.device(device)
+        super().__init__(_Namespace(self._place), f"torch:{device}", self._place)
+        self.name += ":tf32" if tf32 else ""
+        self.tf32 = tf32
+        self._wide = torch.float32 if self._place.type == "mps" else torch.float64
+        self._copies: Any = None
+        self.tuning = _tuning(self._place)
+
+    # Arrays
+
+    def _dtype(self, dtype: Any) -> Any:
+        if dtype is None:
+            return None
+        wanted = getattr(torch, np.dtype(dtype).name)
+        return self._wide if wanted is torch.float64 else wanted
+
+    def asarray(self, A: Any, dtype: Any = None) -> Array:
+        if isinstance(A, torch.Tensor):
+            return A.to(self._place, self._dtype(dtype))
+        if sparse.issparse(A):
+            return self._sparse(A, dtype)
+        A = np.asarray(A)
+        if A.dtype.kind not in "biuf" or A.dtype.name not in _SAME_IN_TORCH:
+            A = A.astype(np.float64)
+        moved = self._uploaded(A)
+        return moved if dtype is None else moved.to(self._dtype(dtype))
+
+    def _uploaded(self, A: Array) -> Any:
+        """NumPy numbers on the device, without waiting for it."""
+        if self._place.type != "cuda" or not A.size:
+            wanted = self._wide if A.dtype == np.float64 else None
+            return torch.tensor(A, dtype=wanted, device=self._place)
+        if A.size <= _PIECE or not A.flags.writeable:
+            return _pinned(A).to(self._place, non_blocking=True)
+        rows = max(1, _PIECE * len(A) // A.size)
+        if self._copies is None:
+            self._copies = torch.cuda.Stream(self._place)
+        source = torch.from_numpy(A)
+        moved = torch.empty(source.shape, dtype=source.dtype, device=self._place)
+        now = torch.cuda.current_stream(self._place)
+        self._copies.wait_stream(now)  # for the memory, which may have been another tensor's
+        with torch.cuda.stream(self._copies):
+            for start in range(0, len(A), rows):
+                piece = source[start : start + rows].pin_memory()
+                moved[start : start + rows].copy_(piece, non_blocking=True)
+        now.wait_stream(self._copies)
+        return moved
+
+    def _sparse(self, A: Any, dtype: Any) -> Any:
+        """SciPy's sparse rows as a sparse tensor, which `matmul` takes."""
+        A = A.tocoo()
+        places = self._uploaded(np.stack([A.row, A.col]).astype(np.int64))
+        numbers = self.asarray(A.data, np.float64 if dtype is None else dtype)
+        return torch.sparse_coo_tensor(places, numbers, A.shape, check_invariants=False)
+
+    def to_numpy(self, A: Any) -> Array:
+        return A.detach().cpu().numpy() if isinstance(A, torch.Tensor) else np.asarray(A)
+
+    def copy(self, A: Any) -> Array:
+        return A.clone()
+
+    def dtype_of(self, A: Any) -> np.dtype[Any]:
+        return np.dtype(np.float32 if A.dtype is torch.float32 else np.float64)
+
+    # Products
+
+    @contextmanager
+    def _exact(self, A: Any) -> Iterator[None]:
+        """Have float32 products computed as this backend is told to, whatever others have set."""
+        if A.dtype is not torch.float32 or self._place.type != "cuda":
+            yield
+            return
+        wanted = "high" if self.tf32 else "highest"
+        before = torch.get_float32_matmul_precision()
+        if before == wanted:
+            yield
+            return
+        with _precision:
+            torch.set_float32_matmul_precision(wanted)
+            try:
+                yield
+            finally:
+                torch.set_float32_matmul_precision(before)
+
+    def matmul(self, A: Any, B: Any) -> Array:
+        with self._exact(A):
+            return torch.matmul(A, B)
+
+    def _squares(self, A: Any, dim: int) -> Array:
+        return torch.sum(A * A, dim=dim, dtype=self._wide).cpu().numpy().astype(np.float64)
+
+    def column_squares(self, A: Any) -> Array:
+        return self._squares(A, 0)
+
+    def row_squares(self, A: Any) -> Array:
+        return self._squares(A, 1)
+
+    def largest(self, A: Any) -> Any:
+        return torch.amax(torch.abs(A)) if A.numel() else torch.zeros((), device=self._place)
+
+    def running_sums(self, A: Any) -> Array:
+        return torch.cat([torch.zeros_like(A[:1]), torch.cumsum(A, dim=0)])
+
+    def add_gram(self, G: Any, H: Any, sign: float = 1.0) -> Array:
+        with self._exact(G):
+            for start in range(0, len(G), _COLUMNS):
+                stop = min(len(G), start + _COLUMNS)
+                G[:stop, start:stop].addmm_(H[:, :stop].T, H[:, start:stop], alpha=sign)
+        return G
+
+    def with_ridge(self, G: Any, ridge: float, *, consume: bool = False) -> Array:
+        G = G if consume else G.clone()
+        G.diagonal().add_(ridge)
+        return G
+
+    # Roots
+
+    def gram_of_root(self, R: Any) -> Array:
+        G = torch.zeros_like(R, memory_format=torch.contiguous_format)
+        with self._exact(R):
+            for start in range(0, len(R), _COLUMNS):
+                stop = min(len(R), start + _COLUMNS)  # below its diagonal R has zeros
+                G[:stop, start:stop] = R[:stop, :stop].T @ R[:stop, start:stop]
+        return G
+
+    def cholesky(self, G: Any) -> Array | None:
+        # Of the transpose, whose lower triangle is read: twice as fast as of the upper one.
+        with self._exact(G):
+            L, info = torch.linalg.cholesky_ex(G.mT, upper=False)
+        found = (info == 0) & torch.isfinite(L.diagonal()).all()
+        return L.mT if bool(found) else None
+
+    def pivoted_cholesky(self, G: Any, tol: float) -> tuple[Array, Array]:
+        n = len(G)
+        upper = torch.triu(G)
+        A = upper + torch.triu(G, 1).mT
+        rows, order = torch.zeros_like(A), torch.zeros(n, dtype=torch.long, device=G.device)
+        left, pivots = A.diagonal().clone(), torch.zeros(n, dtype=A.dtype, device=G.device)
+        for k in range(n):
+            j = torch.argmax(left)
+            order[k], pivots[k] = j, left[j]
+            row = A[j] - rows[:k, j] @ rows[:k]
+            row = row * torch.rsqrt(left[j].clamp_min(torch.finfo(A.dtype).tiny))
+            row[order[:k]] = 0.0
+            rows[k] = row
+            left = left - row * row
+            left[order[: k + 1]] = -torch.inf
+            if k % _PIVOTS == _PIVOTS - 1 and not bool(pivots[k] > tol):
+                break
+        rank = int((pivots > tol).cpu().to(torch.uint8).cumprod(0).sum())
+        order = order[:rank]
+        return torch.triu(rows[:rank][:, order]), order.cpu().numpy()
+
+    def solve(self, R: Any, B: Any, *, transposed: bool = False, unit: bool = False) -> Array:
+        if 0 in B.shape:
+            return B.clone()
+        A = R.mT if transposed else R
+        with self._exact(R):
+            return torch.linalg.solve_triangular(A, B, upper=not transposed, unitriangular=unit)
+
+    def inverse_of_gram(self, R: Any) -> Array:
+        inverse = self._inverse(R)
+        if not bool(torch.isfinite(inverse).all()):
+            inverse = torch.linalg.pinv(R)
+        return self.matmul(inverse, inverse.T)
+
+    def condition(self, R: Any) -> float:
+        # As in the tuned backend: power iteration each way, from below.
+        lengths = torch.linalg.vector_norm(R, dim=0)
+        start = self._start(R)
+        scaled = (1 / lengths)[:, None]
+        v = w = start
+        for _ in range(_POWER_STEPS):
+            v = scaled * self.matmul(R.mT, _unit(self.matmul(R, scaled * _unit(v))))
+            w = lengths[:, None] * _unit(w)
+            w = self.solve(R, _unit(self.solve(R, w, transposed=True)))
+            w = lengths[:, None] * w
+        product = torch.linalg.vector_norm(v) * torch.linalg.vector_norm(w)
+        return float(product)
+
+    def smallest_singular_value(self, R: Any) -> float:
+        if not len(R):
+            return float("inf")
+        v = self._start(R)
+        for _ in range(_POWER_STEPS):
+            v = self.solve(R, self.solve(R, _unit(v), transposed=True))
+        size = float(torch.linalg.vector_norm(v))
+        return 1 / sqrt(size) if 0 < size < float("inf") else 0.0
+
+    def _start(self, R: Any) -> Any:
+        start = np.random.RandomState(0).normal(size=(len(R), 1))
+        return self.asarray(start, self.dtype_of(R))
+
+    def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
+        if not R.shape[0]:
+            return R, Z, self.column_squares(Y)
+        return super().append_rows(R, Z, H, Y)
+
+    def triangularise(self, A: Any) -> Array:
+        with self._exact(A):
+            return torch.linalg.qr(A, mode="r")[1]
+
+    def root_of_identity_plus(self, Ft: Any) -> Array:
+        if float(torch.sum(Ft * Ft)) < longest_rows(self.dtype_of(Ft)):
+            eye = torch.eye(Ft.shape[1], dtype=Ft.dtype, device=Ft.device)
+            Lt = self.cholesky(self.add_gram(eye, Ft))
+            assert Lt is not None  # I + FF' has no eigenvalue below one
+            return Lt
+        return super().root_of_identity_plus(Ft)
+
+    # General matrices
+
+    def svd(self, A: Any) -> tuple[Array, Array, Array]:
+        driver = "gesvd" if self._place.type == "cuda" else None
+        return torch.linalg.svd(A, full_matrices=False, driver=driver)
+
+
+def _tuning(device: Any) -> Tuning:
+    """On a GPU: long chunks and blocks, and Gram matrices wherever they lose no digits.
+
+    A QR factorisation takes ten times as long there as a Cholesky factor (M = 10,000: 120 ms and
+    13), and its rows are nearly for free.
+    """
+    if device.type == "cpu":
+        return Tuning()
+    memory = 8e9
+    if device.type == "cuda":
+        memory = float(torch.cuda.get_device_properties(device).total_memory)
+    return Tuning(
+        pending_rows=2048,
+        qr_rows=4096,
+        gram_rows=(0.0, 0.0, 0.0),
+        block_bytes=(1 << 26, int(_BLOCK_SHARE * memory)),
+        record_block=(0.25, 256, 1024),
+        kept_gram_units=int(sqrt(_KEPT_SHARE * memory / 24)),
+    )
+
+
+def _pinned(A: Array) -> Any:
+    """A copy in memory from which a device reads while Python goes on."""
+    pinned = torch.empty(A.shape, dtype=getattr(torch, A.dtype.name), pin_memory=True)
+    np.copyto(pinned.numpy(), A)
+    return pinned
+
+
+def _unit(v: Any) -> Any:
+    return v / torch.linalg.vector_norm(v)
+
+
+class _Linalg:
+    """The part of the standard's linear algebra that is used."""
+
+    svdvals = staticmethod(torch.linalg.svdvals)
+    solve = staticmethod(torch.linalg.solve)
+    inv = staticmethod(torch.linalg.inv)
+    pinv = staticmethod(torch.linalg.pinv)
+
+    @staticmethod
+    def diagonal(A: Any) -> Any:
+        return torch.diagonal(A)
+
+    @staticmethod
+    def qr(A: Any, mode: str = "reduced") -> Any:
+        return torch.linalg.qr(A, mode=mode)
+
+
+class _Namespace:
+    """The part of the array API standard that is used, on one device."""
+
+    float32, float64 = torch.float32, torch.float64
+    linalg = _Linalg
+    abs = staticmethod(torch.abs)
+    all = staticmethod(torch.all)
+    any = staticmethod(torch.any)
+    isfinite = staticmethod(torch.isfinite)
+    matmul = staticmethod(torch.matmul)
+    sqrt = staticmethod(torch.sqrt)
+    tanh = staticmethod(torch.tanh)
+    sin = staticmethod(torch.sin)
+    cos = staticmethod(torch.cos)
+    where = staticmethod(torch.where)
+    stack = staticmethod(torch.stack)
+    triu = staticmethod(torch.triu)
+    zeros_like = staticmethod(torch.zeros_like)
+    ones_like = staticmethod(torch.ones_like)
+    empty_like = staticmethod(torch.empty_like)
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+
+    def zeros(self, shape: Any, dtype: Any = None, device: Any = None) -> Any:
+        return torch.zeros(shape, dtype=dtype, device=self._device)
+
+    def empty(self, shape: Any, dtype: Any = None, device: Any = None) -> Any:
+        return torch.empty(shape, dtype=dtype, device=self._device)
+
+    def eye(self, n: int, dtype: Any = None, device: Any = None) -> Any:
+        return torch.eye(n, dtype=dtype, device=self._device)
+
+    def asarray(self, A: Any) -> Any:
+        return torch.as_tensor(A, device=self._device)
+
+    def max(self, A: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return torch.amax(A, dim=() if axis is None else axis, keepdim=keepdims)
+
+    def min(self, A: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return torch.amin(A, dim=() if axis is None else axis, keepdim=keepdims)
+
+    def mean(self, A: Any, axis: Any = None) -> Any:
+        return torch.mean(A, dim=axis)
+
+    def sum(self, A: Any, axis: Any = None, dtype: Any = None) -> Any:
+        return torch.sum(A, dim=axis, dtype=dtype)
+
+    def concat(self, arrays: Any, axis: int = 0) -> Any:
+        return torch.cat(list(arrays), dim=axis)
+
+    def take(self, A: Any, indices: Any, axis: int) -> Any:
+        return torch.index_select(A, axis, torch.as_tensor(indices, device=A.device))
+
+    def flip(self, A: Any, axis: Any = None) -> Any:
+        return torch.flip(A, tuple(range(A.ndim)) if axis is None else (axis,))

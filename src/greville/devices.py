@@ -1,0 +1,319 @@
+"""Where arrays are and where models learn: NumPy's memory, or a device of PyTorch.
+
+What is passed decides where a new model learns, and what it answers with: tensors for tensors,
+NumPy for anything else. Tensors in the memory of the processor are NumPy arrays by another name and
+are learned as those, without a copy. torch is imported only when a device is asked for by name.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+
+from . import backend
+from .backend import Backend
+from .validation import warn
+
+# Units from which device="auto" takes a GPU. On an H200 next to two cores, a fit of 20,000 rows
+# takes as long on either with about 300 units, and chunks of 100 rows with about 800.
+UNITS_WORTH_A_GPU = 1000
+
+
+# For tests on machines without a GPU: tensors in the memory of the processor are then learned by
+# torch, as those on a device are.
+_tensors_stay_tensors = False
+
+# Rows that are moved all at once, next to one block of activations.
+_ROWS_AT_ONCE = 4
+
+
+def is_tensor(A: Any) -> bool:
+    """Whether it is a tensor of PyTorch, which is not imported for this."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(A, torch.Tensor)
+
+
+def is_on_device(A: Any) -> bool:
+    """Whether it is a tensor that is not in the memory of the processor."""
+    return is_tensor(A) and not _is_host(A.device)
+
+
+def _is_host(device: Any) -> bool:
+    """Whether what is there is learned as NumPy arrays."""
+    return device.type == "cpu" and not _tensors_stay_tensors
+
+
+class Origin(NamedTuple):
+    """What was passed, and so what to answer with.
+
+    Attributes
+    ----------
+    device : torch.device or None
+        Of a tensor; None for anything else.
+    """
+
+    device: Any = None
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it was a tensor on a device."""
+        return self.device is not None and not _is_host(self.device)
+
+    def answer(self, A: Any) -> Any:
+        """Numbers as a tensor on the same device, or as a NumPy array; text always as the latter.
+
+        Arrays in tuples are converted one by one.
+        """
+        if isinstance(A, tuple):
+            return tuple(map(self.answer, A))
+        if self.device is None:
+            return on_host(A)
+        if isinstance(A, np.ndarray) and A.dtype.kind not in "biufc":
+            return A
+        torch = sys.modules["torch"]
+        if isinstance(A, np.ndarray) and not A.flags.writeable:
+            A = A.copy()
+        return torch.as_tensor(A, device=self.device)
+
+
+def origin_of(A: Any) -> Origin:
+    """Where it is from."""
+    return Origin(A.device) if is_tensor(A) else Origin()
+
+
+def on_host(A: Any) -> Any:
+    """An array as NumPy's, without a copy where it is in the same memory; None as None."""
+    if is_tensor(A):
+        return A.detach().cpu().numpy()
+    return A if A is None or isinstance(A, np.ndarray) else np.asarray(A)
+
+
+def received(A: Any, name: str) -> Any:
+    """What was passed: tensors on a device as they are, others as NumPy knows them.
+
+    Raises
+    ------
+    ValueError
+        For tensors of fewer digits than float32, of complex numbers, and sparse ones.
+    """
+    if not is_tensor(A):
+        return A
+    torch = sys.modules["torch"]
+    if A.layout is not torch.strided:
+        raise ValueError(f"{name}: got a sparse tensor; pass {name}.to_dense().")
+    if A.is_complex() or (A.is_floating_point() and A.dtype not in (torch.float32, torch.float64)):
+        raise ValueError(
+            f"{name}: got {A.dtype}; sums of squares need more digits, so pass {name}.float() or, "
+            f"where the last digits matter, {name}.double()."
+        )
+    if A.requires_grad:
+        warn(
+            f"{name}: it requires gradients, which are not computed here; it is learned as "
+            f"{name}.detach()."
+        )
+        A = A.detach()
+    return A.numpy() if _is_host(A.device) else A
+
+
+def received_on_host(A: Any) -> Any:
+    """What was passed as weights, as NumPy knows it."""
+    return on_host(A) if is_tensor(A) else A
+
+
+# Backends
+
+
+def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None) -> Backend:
+    """Where a new model learns.
+
+    Parameters
+    ----------
+    device : str or None
+        The parameter: a device of torch, "auto", "cpu", or None for where the rows are.
+    origin : Origin
+        Of the first rows.
+    n_units : int
+    precision : "tf32" or None
+
+    Raises
+    ------
+    ValueError
+        If there is no such device, or the rows are on another.
+    """
+    if origin.is_device:
+        wanted = None if device in (None, "auto") else _device(device)
+        if wanted is not None and wanted != origin.device:
+            raise ValueError(
+                f"device={str(device)!r}: the rows are on {origin.device}; pass rows that are on "
+                f"{wanted} or in NumPy arrays, or device={str(origin.device)!r}."
+            )
+        return _torch_backend(origin.device, precision)
+    if device is None or (str(device) == "cpu" and not _tensors_stay_tensors):
+        return backend.default()
+    if str(device) == "auto":
+        found = _usual_gpu() if n_units >= UNITS_WORTH_A_GPU else None
+        return backend.default() if found is None else _torch_backend(found, precision)
+    return _torch_backend(_device(device), precision)
+
+
+def check_device(device: Any) -> None:
+    """Raise a ValueError unless it is None, "auto", or a device that is there."""
+    if device is not None and str(device) not in ("auto", "cpu"):
+        _device(device)
+
+
+def may_be_moved(device: Any) -> bool:
+    """Whether arrays may go to a device with this parameter."""
+    return device is not None and str(device) != "cpu"
+
+
+def float_of(A: Any) -> np.dtype[Any]:
+    """NumPy's name for the dtype in which a tensor is learned."""
+    return np.dtype(np.float32 if str(A.dtype) == "torch.float32" else np.float64)
+
+
+def check_place(b: Backend, device: Any, origin: Origin, name: str) -> None:
+    """Raise a ValueError if rows are not where a model is; NumPy may go to a named device."""
+    mine = place_of(b)
+    if origin.is_device:
+        if mine is None or mine != origin.device:
+            here = "in NumPy's memory" if mine is None else f"on {mine}"
+            there = "cpu" if mine is None else str(mine)
+            raise ValueError(
+                f"{name}: it is on {origin.device}, and this model is {here}; pass "
+                f"{name}.to({there!r}), or move the model: model.to({str(origin.device)!r})."
+            )
+    elif mine is not None and device is None and b is not backend.default():
+        raise ValueError(
+            f"{name}: it is not on {mine}, where this model is; pass tensors there, or say that "
+            f"arrays are to be moved there: model.to({str(mine)!r}); model.to('cpu') moves the "
+            "model back."
+        )
+
+
+def check_together(A: Any, name: str, origin: Origin, of: str) -> None:
+    """Raise a ValueError if two arguments are tensors on different devices."""
+    if not is_tensor(A) or A.device == origin.device:
+        return
+    if is_on_device(A) or origin.device is not None:
+        where = "in NumPy's memory" if origin.device is None else f"on {origin.device}"
+        raise ValueError(
+            f"{name}: it is on {A.device}, and {of} is {where}; pass both on one device."
+        )
+
+
+def fits_on_device(b: Backend, X: Any) -> bool:
+    """Whether NumPy rows are best moved to the device of a backend all at once."""
+    if place_of(b) is None or not isinstance(X, np.ndarray):
+        return False
+    return X.nbytes <= _ROWS_AT_ONCE * b.tuning.block_bytes[1]
+
+
+def place_of(b: Backend) -> Any:
+    """The torch.device of a backend; None for those in the memory of the processor."""
+    place = getattr(b, "device", None)
+    return None if place is None or not hasattr(place, "type") or _is_host(place) else place
+
+
+def named(b: Backend) -> str:
+    """The name of the device of a backend."""
+    place = place_of(b)
+    return "cpu" if place is None else str(place)
+
+
+def _torch_backend(device: Any, precision: Any) -> Backend:
+    return backend.get(f"torch:{device}" + ("" if precision is None else f":{precision}"))
+
+
+def _device(name: Any) -> Any:
+    """A device of torch by its name, with its number."""
+    try:
+        torch = import_module("torch")
+    except ImportError as error:
+        raise ValueError(
+            f"device={str(name)!r}: this needs torch; install it with "
+            "pip install 'greville[torch]'."
+        ) from error
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and device.index is None and torch.cuda.is_available():
+            device = torch.device("cuda", torch.cuda.current_device())
+        torch.zeros(1, device=device)
+        return device
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            f"device={str(name)!r}: torch cannot use it here ({reason}); pass 'cuda', 'mps', 'cpu' "
+            "or 'auto', as this machine has them."
+        ) from error
+
+
+def _usual_gpu() -> Any:
+    """The GPU that torch uses; None where there is no torch, or no GPU."""
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        return None
+    if not torch.cuda.is_available():
+        return None
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+class Movable:
+    """A model with a parameter `device`, which can be moved."""
+
+    device: Any
+
+    def to(self, device: Any) -> Self:
+        """Move the model, and what is passed to it from now on.
+
+        Parameters
+        ----------
+        device : str or torch.device
+            "cpu", or a device of torch such as "cuda". The parameter `device` is set to it: rows in
+            NumPy arrays are moved there too.
+
+        Returns
+        -------
+        self
+        """
+        if device is None or str(device) == "auto":
+            raise ValueError(f"device={device!r}: name one, such as 'cuda' or 'cpu'.")
+        check_device(device)
+        host = str(device) == "cpu" and not _tensors_stay_tensors
+        precision = getattr(self, "precision", None)
+        self._move(backend.get("scipy") if host else _torch_backend(_device(device), precision))
+        self.device = None if host else str(_device(device))
+        return self
+
+    def _move(self, b: Backend) -> None:
+        """Have what was learned on another backend."""
+        raise NotImplementedError
+
+
+class Scoring:
+    """`score` for models that answer with tensors."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of a classifier; R² of a regression.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        if not any(map(is_tensor, (X, y, sample_weight))):
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        metric = accuracy_score if is_classifier(self) else r2_score
+        predicted = on_host(self.predict(X))  # type: ignore[attr-defined]
+        return float(metric(on_host(y), predicted, sample_weight=on_host(sample_weight)))
