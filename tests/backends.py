@@ -11,7 +11,6 @@ from greville import backend as backends
 from greville.backend.plain import PlainBackend
 
 
-
 def _strict():
     """It refuses whatever the standard does not promise."""
     import array_api_strict

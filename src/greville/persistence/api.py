@@ -112,15 +112,18 @@ def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Array]
     return encoder.tensors, metadata
 
 
-def load(path: Path) -> Any:
+def load(path: Path, device: Any = None) -> Any:
     """Read a model that `save` has written.
 
     Nothing in the file is run, wherever it comes from. It is checked: a file that is damaged, or
-    that does not hold a model that works, is refused.
+    that does not hold a model that works, is refused. Wherever a model was learned, it is loaded
+    into the memory of the processor.
 
     Parameters
     ----------
     path : str or path-like
+    device : str, optional
+        Move it there, as by its method `to`: "cuda", or another device of torch.
 
     Returns
     -------
@@ -141,7 +144,12 @@ def load(path: Path) -> Any:
     ...     greville.load(path)
     Opium(epsilon=0.1)
     """
-    return open_file(path).model
+    model = open_file(path).model
+    if device is None:
+        return model
+    if not hasattr(model, "to"):
+        raise ValueError(f"device={device!r}: a {type(model).__name__} cannot be moved.")
+    return model.to(device)
 
 
 def read(path: Path) -> tuple[Any, dict[str, Any] | None, dict[str, Any]]:

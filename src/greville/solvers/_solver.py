@@ -27,6 +27,7 @@ from ..devices import (
     origin_of,
     place_of,
     received,
+    received_on_host,
 )
 from ..threads import new_lock
 from ..validation import (
@@ -379,7 +380,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
             b = self.fitted_.shape.backend
         Y = received(Y, "Y")
         Y = Y if is_on_device(Y) else check_targets(Y, "Y", H.shape[0], dtype)
-        weight = check_weights(received(sample_weight, "sample_weight"), H.shape[0], dtype)
+        weight = check_weights(received_on_host(sample_weight), H.shape[0], dtype)
         check = None
         if place_of(b) is None:
             check_magnitude("H", H, weight)
