@@ -33,7 +33,7 @@ _PIECE = 1 << 22
 _BLOCK_SHARE, _KEPT_SHARE = 1 / 64, 1 / 4
 
 # Steps of power iteration for a condition number.
-_POWER_STEPS = 8
+_POWER_STEPS = 4
 
 # Pivots after which a pivoted Cholesky factorisation looks whether any is left.
 _PIVOTS = 64
@@ -128,17 +128,17 @@ class TorchBackend(PlainBackend):
         if A.dtype is not torch.float32 or self._place.type != "cuda":
             yield
             return
-        wanted = "high" if self.tf32 else "highest"
-        before = torch.get_float32_matmul_precision()
+        read, write, wanted = _precision_setting(tf32=self.tf32)
+        before = read()
         if before == wanted:
             yield
             return
         with _precision:
-            torch.set_float32_matmul_precision(wanted)
+            write(wanted)
             try:
                 yield
             finally:
-                torch.set_float32_matmul_precision(before)
+                write(before)
 
     def matmul(self, A: Any, B: Any) -> Array:
         with self._exact(A):
@@ -292,6 +292,24 @@ def _tuning(device: Any) -> Tuning:
         record_block=(0.25, 256, 1024),
         kept_gram_units=int(sqrt(_KEPT_SHARE * memory / 24)),
     )
+
+
+def _precision_setting(*, tf32: bool) -> tuple[Any, Any, str]:
+    """How float32 products are computed is read and set by one of two ways, never by both."""
+    try:
+        torch.get_float32_matmul_precision()
+        return (
+            torch.get_float32_matmul_precision,
+            torch.set_float32_matmul_precision,
+            "high" if tf32 else "highest",
+        )
+    except RuntimeError:  # this program uses the newer way
+        setting = torch.backends.cuda.matmul
+        return (
+            lambda: setting.fp32_precision,
+            lambda value: setattr(setting, "fp32_precision", value),
+            "tf32" if tf32 else "ieee",
+        )
 
 
 def _pinned(A: Array) -> Any:

@@ -11,6 +11,9 @@ from ..validation import Seed, check_memory, check_switch
 from .activations import Activation
 from .protocol import ACTIVATION, Layer, stored_layer
 
+# Units that are drawn and transposed together, while they are in the cache.
+_UNITS_AT_ONCE = 128
+
 
 @stored_layer(
     {
@@ -99,6 +102,8 @@ class RandomLayer(Layer):
         draw = random.normal if self.weights == "normal" else random.uniform
         spread = (0.0, self.scale) if self.weights == "normal" else (-self.scale, self.scale)
         # Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
-        units = draw(*spread, size=(self.n_hidden_, X.shape[1]))
-        self.weights_ = np.ascontiguousarray(units.T, dtype=dtype)
+        self.weights_ = np.empty((X.shape[1], self.n_hidden_), dtype)
+        for start in range(0, self.n_hidden_, _UNITS_AT_ONCE):
+            stop = min(start + _UNITS_AT_ONCE, self.n_hidden_)
+            self.weights_[:, start:stop] = draw(*spread, size=(stop - start, X.shape[1])).T
         self.bias_ = draw(*spread, size=self.n_hidden_).astype(dtype) if self.bias else None
