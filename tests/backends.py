@@ -28,7 +28,9 @@ def pytest_generate_tests(metafunc):
     """Run a test on all of them, unless it is marked as one of the tuned backend."""
     if "backend" in metafunc.fixturenames:
         tuned = metafunc.definition.get_closest_marker("tuned")
-        chosen = ([] if DEVICE else ["scipy"]) if tuned else NAMES
+        chosen = ["scipy"] if tuned else NAMES
+        if DEVICE and (tuned or metafunc.definition.get_closest_marker("sizes")):
+            chosen = []
         metafunc.parametrize("backend", chosen, indirect=True)
 
 

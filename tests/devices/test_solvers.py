@@ -86,6 +86,17 @@ def test_record_and_single_rows(rng, tensor, same, solver):
     assert there.n_samples_seen_ == 305
 
 
+@pytest.mark.parametrize(
+    "solver", [Opium(1.0), Opium("auto"), Opium("auto", intercept=True)], ids=str
+)
+def test_a_long_record(rng, tensor, same, solver):
+    """By Gram matrices, which are kept."""
+    H, Y = problem(rng, 2500, 150, 1)
+    here, there = clone(solver), clone(solver)
+    same(there.prequential(tensor(H), tensor(Y)), here.prequential(H, Y), 1e-6)
+    same(there.predict(tensor(H)), here.predict(H), 1e-6)
+
+
 @pytest.mark.parametrize("solver", ROOTS, ids=str)
 def test_standard_deviations(rng, tensor, same, solver):
     H, Y = problem(rng, 300)

@@ -112,7 +112,7 @@ def test_an_error_on_the_way_changes_nothing(rng, monkeypatch):
     def broken(*args):
         raise MemoryError
 
-    monkeypatch.setattr(_record, "_rooted", broken)
+    monkeypatch.setattr(_record._SideBySide, "root", broken)
     with pytest.raises(MemoryError):
         model.prequential(H, Y)
     assert np.array_equal(model.coef_, before)

@@ -26,7 +26,7 @@ class PlainBackend:
         Where arrays are made; the namespace's default without it.
     """
 
-    tuning = Tuning(kept_gram_units=0)
+    tuning = Tuning(record_units=1 << 30, kept_gram_units=0)
     parallel = None
 
     def __init__(self, xp: Any, name: str = "plain", device: Any = None) -> None:

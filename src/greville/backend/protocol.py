@@ -38,8 +38,11 @@ class Tuning:
         others in layers that are wide, and in others
     wide : units from which a QR factorisation is slow next to matrix products
     block_bytes : least and most bytes in one block of activations
+    block_share : its bytes as a part of those of a matrix of units by units, between these
     svd_units, svd_units_in_stream : up to how many units ε is chosen by singular values, when it
         is chosen once and when it is chosen often
+    record_rows : rows whose prequential errors are found together. The work grows by 2·rows·M a
+        row, the price of one round of calls is shared by all of them
     record_units : units from which `prequential` uses a Gram matrix and two threads
     record_block : rows in one block of that, as a part of the units; least and most
     kept_gram_units : up to how many units a Gram matrix is kept from one long chunk for the next
@@ -53,8 +56,10 @@ class Tuning:
     gram_rows: tuple[float, float, float] = (1 / 8, 1 / 4, 1.0)
     wide: int = 1024
     block_bytes: tuple[int, int] = (1 << 25, 1 << 27)
+    block_share: float = 0.5
     svd_units: int = 400
     svd_units_in_stream: int = 96
+    record_rows: int = 128
     record_units: int = 128
     record_block: tuple[float, int, int] = (0.6, 160, 1024)
     kept_gram_units: int = 2048

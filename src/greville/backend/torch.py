@@ -6,6 +6,7 @@ root, makes it wait: that happens once for many rows, never for one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import sqrt
@@ -33,7 +34,7 @@ _PIECE = 1 << 22
 _BLOCK_SHARE, _KEPT_SHARE = 1 / 64, 1 / 4
 
 # Steps of power iteration for a condition number.
-_POWER_STEPS = 4
+_POWER_STEPS = 3
 
 # Pivots after which a pivoted Cholesky factorisation looks whether any is left.
 _PIVOTS = 64
@@ -62,6 +63,7 @@ class TorchBackend(PlainBackend):
         self.tf32 = tf32
         self._wide = torch.float32 if self._place.type == "mps" else torch.float64
         self._copies: Any = None
+        self._starts: dict[Any, Any] = {}
         self.tuning = _tuning(self._place)
 
     # Arrays
@@ -109,7 +111,9 @@ class TorchBackend(PlainBackend):
         A = A.tocoo()
         places = self._uploaded(np.stack([A.row, A.col]).astype(np.int64))
         numbers = self.asarray(A.data, np.float64 if dtype is None else dtype)
-        return torch.sparse_coo_tensor(places, numbers, A.shape, check_invariants=False)
+        with warnings.catch_warnings():  # they are SciPy's, which has checked them
+            warnings.filterwarnings("ignore", "Sparse invariant checks")
+            return torch.sparse_coo_tensor(places, numbers, A.shape, check_invariants=False)
 
     def to_numpy(self, A: Any) -> Array:
         return A.detach().cpu().numpy() if isinstance(A, torch.Tensor) else np.asarray(A)
@@ -154,7 +158,10 @@ class TorchBackend(PlainBackend):
         return self._squares(A, 1)
 
     def largest(self, A: Any) -> Any:
-        return torch.amax(torch.abs(A)) if A.numel() else torch.zeros((), device=self._place)
+        if not A.numel():
+            return torch.zeros((), dtype=A.dtype, device=self._place)
+        low, high = torch.aminmax(A)
+        return torch.maximum(-low, high)
 
     def running_sums(self, A: Any) -> Array:
         return torch.cat([torch.zeros_like(A[:1]), torch.cumsum(A, dim=0)])
@@ -246,8 +253,12 @@ class TorchBackend(PlainBackend):
         return 1 / sqrt(size) if 0 < size < float("inf") else 0.0
 
     def _start(self, R: Any) -> Any:
-        start = np.random.RandomState(0).normal(size=(len(R), 1))
-        return self.asarray(start, self.dtype_of(R))
+        """A vector to start from, the same for all matrices of this size."""
+        key = len(R), R.dtype
+        if key not in self._starts:
+            start = np.random.RandomState(0).normal(size=(len(R), 1))
+            self._starts = {key: self.asarray(start, self.dtype_of(R))}
+        return self._starts[key]
 
     def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
         if not R.shape[0]:
@@ -289,6 +300,8 @@ def _tuning(device: Any) -> Tuning:
         qr_rows=4096,
         gram_rows=(0.0, 0.0, 0.0),
         block_bytes=(1 << 26, int(_BLOCK_SHARE * memory)),
+        block_share=8.0,
+        record_rows=1024,
         record_block=(0.25, 256, 1024),
         kept_gram_units=int(sqrt(_KEPT_SHARE * memory / 24)),
     )

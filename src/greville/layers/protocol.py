@@ -146,11 +146,14 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
         """`activations` on the device of a backend; a sparse X is SciPy's, others are there."""
-        H = b.matmul(X, _moved(self, b, "weights_", b.dtype_of(X)))
+        dtype = b.dtype_of(X)
+        H = b.matmul(X, _moved(self, b, "weights_", dtype))
+        added = None if self.bias_ is None else _moved(self, b, "bias_", dtype)
         if shift is not None:
-            H -= b.asarray((shift @ self.weights_)[None, :], b.dtype_of(H))
-        if self.bias_ is not None:
-            H += _moved(self, b, "bias_", b.dtype_of(H))
+            shifted = b.asarray(shift @ self.weights_, dtype)
+            added = -shifted if added is None else added - shifted
+        if added is not None:
+            H += added
         return self._activated_on(b, H)
 
     def _activated_on(self, b: Backend, H: Array) -> Array:

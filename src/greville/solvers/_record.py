@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import linalg
 from ..backend import Array, Backend, eps, longest_rows
 from ..threads import cores, one_thread
 from ._chosen import Chosen, choose_by_gram, chosen_from_gram
@@ -51,7 +52,7 @@ def attempts(known: Exact, n_rows: int) -> list[int]:
     """
     b, M = known.backend, known.n_hidden
     few = n_rows < 4 * block_of_rows(b, M) or b.tuning.record_units > M
-    if few or known.dtype != np.float64 or b.parallel is None:
+    if few or known.dtype != np.float64:
         return []
     # A chosen ε is large enough from the beginning; a given one may be small next to few rows.
     first = b.tuning.svd_units_in_stream if isinstance(known, Chosen) else 2 * M
@@ -165,14 +166,12 @@ def _record(
 ) -> tuple[GramSums, Array, float, Array] | None:
     """The sums after all rows, their root, the ridge in it that is not in them, and predictions.
 
-    This thread goes from root to root; the errors of a block from the root before it are found in
-    another.
+    It goes from root to root; the errors of a block are found from the root before it.
     """
-    b, parallel, predicted = known.backend, known.backend.parallel, []
-    with one_thread, _side_by_side() as submit:
+    b, predicted = known.backend, []
+    with _work_of(b) as work:
         gram = gram_of(known.sums if isinstance(known, Chosen) else known, np.float64)
         R, ridge = known.root.R, max(known.root.prior**2 - gram.prior**2, 0.0)
-        spare, room = [np.zeros_like(gram.G) for _ in range(_AHEAD + 1)], _Room()
         waiting: deque[tuple[Callable[[], Array | None], Array, Array]] = deque()
 
         def collect() -> bool:
@@ -181,16 +180,16 @@ def _record(
             if found is None:
                 return False
             predicted.append(Y - found)
-            if used is not known.root.R and len(spare) <= _AHEAD:
-                spare.append(used)
+            if used is not known.root.R:
+                work.free(used)
             return True
 
         check = 2 * known.n_hidden
         for H, Y, progress in blocks:
-            waiting.append((submit(_innovations, b, R, gram.C, H, Y, room), Y, R))
-            parallel.add_gram(gram.G, H)
+            waiting.append((work.innovations(R, gram.C, H, Y), Y, R))
+            G = work.add_gram(gram.G, H)
             C, squares = gram.C + b.matmul(H.T, Y), gram.squares + b.column_squares(Y)
-            gram, root = GramSums(gram.G, C, squares, gram.prior), None
+            gram, root = GramSums(G, C, squares, gram.prior), None
             chosen = None if choose is None else choose(gram, progress)
             if chosen is not None and chosen[0] != ridge:
                 ridge, root = chosen
@@ -198,8 +197,8 @@ def _record(
                     return None
             if len(waiting) > _AHEAD and not collect():
                 return None
-            R = spare.pop() if root is None else root
-            if root is None and not _rooted(parallel, gram.G, R, ridge):
+            R = work.root(gram.G, ridge) if root is None else root
+            if R is None:
                 return None
             if progress.n_read >= check:
                 check *= 2
@@ -208,22 +207,61 @@ def _record(
         while waiting:
             if not collect():
                 return None
-    return gram, R, ridge, np.concatenate(predicted)
+    return gram, R, ridge, b.xp.concat(predicted)
 
 
-def _rooted(parallel: Any, G: Array, R: Array, ridge: float) -> bool:
-    np.copyto(R, G)
-    R[np.diag_indices_from(R)] += ridge
-    return parallel.root_in_place(R)
+class _InTurn:
+    """The steps of a record, one after the other, on any backend."""
+
+    def __init__(self, b: Backend) -> None:
+        self._b = b
+
+    def innovations(self, R: Array, C: Array, H: Array, Y: Array) -> Callable[[], Array | None]:
+        """The errors of rows, each before it is learned, from a root and H'Y before them."""
+        b = self._b
+        W = b.solve(R, b.solve(R, C, transposed=True))
+        errors = linalg.innovations(b, R, W, H, Y)
+        return lambda: errors
+
+    def add_gram(self, G: Array, H: Array) -> Array:
+        """G + H'H. G is consumed."""
+        return self._b.add_gram(G, H)
+
+    def root(self, G: Array, ridge: float) -> Array | None:
+        """The root of G + ridge·I; None where there is none."""
+        return self._b.root_with_ridge(G, ridge)
+
+    def free(self, R: Array) -> None:
+        """Take back a root that is not needed any more."""
 
 
-class _Room:
-    """Memory for a matrix, used again and again."""
+class _SideBySide(_InTurn):
+    """The same with errors found in another thread, without Python's lock, in memory of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, b: Backend, submit: Callable[..., Callable[[], Any]]) -> None:
+        super().__init__(b)
+        self._submit = submit
+        self._spare: list[Array] = []
         self._numbers = np.empty(0)
 
-    def copy(self, A: Array) -> Array:
+    def innovations(self, R: Array, C: Array, H: Array, Y: Array) -> Callable[[], Array | None]:
+        return self._submit(self._innovations, R, C, H, Y)
+
+    def _innovations(self, R: Array, C: Array, H: Array, Y: Array) -> Array | None:
+        """`linalg.innovations` for short rows; None where some are long."""
+        b, parallel, F = self._b, self._b.parallel, self._copied(H)
+        Ft = F.T
+        parallel.solve_transposed_in_place(R, Ft)
+        if not float(b.column_squares(F).sum()) < longest_rows(F.dtype):
+            return None
+        Lt = np.eye(len(H), order="F")
+        parallel.add_gram_of_columns(Lt, Ft)
+        parallel.root_in_place(Lt)
+        W = b.solve(R, b.solve(R, C, transposed=True))
+        V = b.solve(Lt, Y - b.matmul(H, W), transposed=True)
+        return np.diagonal(Lt)[:, None] * V
+
+    def _copied(self, A: Array) -> Array:
         """A copy of A, until the next."""
         if self._numbers.size < A.size:
             self._numbers = np.empty(A.size)
@@ -231,20 +269,29 @@ class _Room:
         np.copyto(place, A)
         return place
 
+    def add_gram(self, G: Array, H: Array) -> Array:
+        self._b.parallel.add_gram(G, H)
+        return G
 
-def _innovations(b: Backend, R: Array, C: Array, H: Array, Y: Array, room: _Room) -> Array | None:
-    """`linalg.innovations` for short rows, without Python's lock; None where some are long."""
-    F, parallel = room.copy(H), b.parallel
-    Ft = F.T
-    parallel.solve_transposed_in_place(R, Ft)
-    if not float(b.column_squares(F).sum()) < longest_rows(F.dtype):
-        return None
-    Lt = np.eye(len(H), order="F")
-    parallel.add_gram_of_columns(Lt, Ft)
-    parallel.root_in_place(Lt)
-    W = b.solve(R, b.solve(R, C, transposed=True))
-    V = b.solve(Lt, Y - b.matmul(H, W), transposed=True)
-    return np.diagonal(Lt)[:, None] * V
+    def root(self, G: Array, ridge: float) -> Array | None:
+        R = self._spare.pop() if self._spare else np.zeros_like(G)
+        np.copyto(R, G)
+        R[np.diag_indices_from(R)] += ridge
+        return R if self._b.parallel.root_in_place(R) else None
+
+    def free(self, R: Array) -> None:
+        if len(self._spare) <= _AHEAD:
+            self._spare.append(R)
+
+
+@contextmanager
+def _work_of(b: Backend) -> Iterator[_InTurn]:
+    """How a backend does these steps."""
+    if b.parallel is None:
+        yield _InTurn(b)
+        return
+    with one_thread, _side_by_side() as submit:
+        yield _SideBySide(b, submit)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def block_length(b: Backend, n_hidden: int, dtype: Any) -> int:
     128.
     """
     size, (least, most) = np.dtype(dtype).itemsize, b.tuning.block_bytes
-    room = min(max(n_hidden**2 * size // 2, least), most)
+    room = min(max(int(n_hidden**2 * size * b.tuning.block_share), least), most)
     return max(256, room // (n_hidden * size))
 
 

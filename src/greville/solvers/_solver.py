@@ -49,6 +49,9 @@ from ._rows import LateCheck
 from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
 
+# Rows of an array that are learned at once, wherever it is.
+_MANY_ROWS = 4096
+
 # Attributes that are found again when they are wanted.
 _NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
@@ -384,9 +387,12 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
         check = None
         if place_of(b) is None:
             check_magnitude("H", H, weight)
-            check_magnitude("Y", Y, weight)
         else:
+            if not is_on_device(H) and H.shape[0] < _MANY_ROWS:
+                check_magnitude("H", H, weight)
             check = LateCheck(b, dtype, ("H", "Y"), weight)
+        if not is_on_device(Y):
+            check_magnitude("Y", Y, weight)
         if is_on_device(Y):
             check_tensor_targets(Y, "Y", H.shape[0])
         flat = Y.ndim == 1
@@ -406,11 +412,11 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
             check_place(self.fitted_.shape.backend, self.device, origin, "H")
         if is_on_device(H):
             return check_tensor_rows(self, H, "H", reset=reset)
-        dtype: Any = FLOATS if reset else self._dtype
-        finite = not (on_device or (reset and may_be_moved(self.device)))
-        return check_rows(
-            self, H, "H", reset=reset, dtype=dtype, order="C", ensure_all_finite=finite
-        )
+        options = {"dtype": FLOATS if reset else self._dtype, "order": "C"}
+        moved = on_device or (reset and may_be_moved(self.device))
+        if moved and isinstance(H, np.ndarray) and len(H) >= _MANY_ROWS:
+            options["ensure_all_finite"] = False  # the device looks at them, which is faster
+        return check_rows(self, H, "H", reset=reset, **options)
 
     def check_continues(self, name: str, n_outputs: int) -> None:
         """Raise a ValueError if rows with so many outputs cannot be learned, by `name`.

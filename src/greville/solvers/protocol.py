@@ -26,10 +26,6 @@ from ._work import OneByOne, Work
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
-# Rows whose prequential errors are found together. The work grows by 2·rows·M a row, the price of
-# one round of calls is shared by all of them.
-_RECORD_ROWS = 128
-
 # Rows that kernels record in one call, during which no other thread runs.
 _KERNEL_ROWS = 1024
 
@@ -149,7 +145,7 @@ class Algorithm(ABC):
 
     def record_rows(self, shape: Shape, seen: int) -> int:
         """How many rows `innovate` may take at once after `seen` rows."""
-        return min(_RECORD_ROWS, self.rows_until_next_event(shape, seen))
+        return min(shape.backend.tuning.record_rows, self.rows_until_next_event(shape, seen))
 
     def correction(
         self, shape: Shape, state: Any, pending: Pending, seen: int, *, reflect: bool
