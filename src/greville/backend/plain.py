@@ -99,6 +99,18 @@ class PlainBackend:
     def root_with_ridge(self, G: Array, ridge: float, spare: Array | None = None) -> Array | None:
         return self.cholesky(self.with_ridge(G, ridge))
 
+    def root_and_solved(
+        self,
+        G: Array,
+        C: Array,
+        ridge: float = 0.0,
+        spare: Array | None = None,
+        *,
+        consume: bool = False,
+    ) -> tuple[Array, Array] | None:
+        R = self.root_with_ridge(G, ridge)
+        return None if R is None else (R, self.solve(R, C, transposed=True))
+
     def gram_of_root(self, R: Array) -> Array:
         return self.xp.matmul(R.T, R)
 

@@ -38,6 +38,7 @@ class Tuning:
         others in layers that are wide, and in others
     wide : units from which a QR factorisation is slow next to matrix products
     block_bytes : least and most bytes in one block of activations
+    cache_bytes : bytes of activations that are made at a time on their way through a layer
     block_share : its bytes as a part of those of a matrix of units by units, between these
     svd_units, svd_units_in_stream : up to how many units ε is chosen by singular values, when it
         is chosen once and when it is chosen often
@@ -57,6 +58,7 @@ class Tuning:
     wide: int = 1024
     block_bytes: tuple[int, int] = (1 << 25, 1 << 27)
     block_share: float = 0.5
+    cache_bytes: int = 1 << 27
     svd_units: int = 400
     svd_units_in_stream: int = 96
     record_rows: int = 128
@@ -136,6 +138,20 @@ class Backend(Protocol):
 
     def root_with_ridge(self, G: Array, ridge: float, spare: Array | None = None) -> Array | None:
         """The root of G + ridge·I, None where there is none. `spare`, as large, is consumed."""
+
+    def root_and_solved(
+        self,
+        G: Array,
+        C: Array,
+        ridge: float = 0.0,
+        spare: Array | None = None,
+        *,
+        consume: bool = False,
+    ) -> tuple[Array, Array] | None:
+        """The root R of G + ridge·I and R⁻ᵀC; None where there is none.
+
+        `spare`, as large as G, is consumed, and with `consume` G itself.
+        """
 
     def gram_of_root(self, R: Array) -> Array:
         """R'R."""

@@ -153,6 +153,21 @@ class ScipyBackend:
             found = _unlocked.root_in_place(R)  # G has zeros below its diagonal
         return R if found and np.isfinite(np.diagonal(R)).all() else None
 
+    def root_and_solved(
+        self,
+        G: Array,
+        C: Array,
+        ridge: float = 0.0,
+        spare: Array | None = None,
+        *,
+        consume: bool = False,
+    ) -> tuple[Array, Array] | None:
+        if ridge:
+            R = self.root_with_ridge(G, ridge, spare)
+        else:
+            R = self.cholesky(G if consume else self.copy(G))
+        return None if R is None else (R, self.solve(R, C, transposed=True))
+
     def gram_of_root(self, R: Array) -> Array:
         # LAPACK multiplies L'L for a lower triangular L, in a third of the operations of a product
         # that knows of one triangle. R is one with its rows and columns in reverse order.

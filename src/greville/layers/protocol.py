@@ -147,14 +147,21 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
         """`activations` on the device of a backend; a sparse X is SciPy's, others are there."""
         dtype = b.dtype_of(X)
-        H = b.matmul(X, _moved(self, b, "weights_", dtype))
+        weights = _moved(self, b, "weights_", dtype)
         added = None if self.bias_ is None else _moved(self, b, "bias_", dtype)
         if shift is not None:
             shifted = b.asarray(shift @ self.weights_, dtype)
             added = -shifted if added is None else added - shifted
-        if added is not None:
-            H += added
-        return self._activated_on(b, H)
+        rows, n = max(1, b.tuning.cache_bytes // (self.n_hidden_ * dtype.itemsize)), X.shape[0]
+        if n <= rows or getattr(X, "is_sparse", False):
+            return self._activated_on(b, _sum(b.matmul(X, weights), added))
+        # What is between the products and the activations stays in the cache. Column by column,
+        # because Gram matrices of such rows are made faster.
+        H = b.zeros((self.n_hidden_, n), dtype).T
+        for start in range(0, n, rows):
+            piece = b.matmul(X[start : start + rows, :], weights)
+            H[start : start + rows, :] = self._activated_on(b, _sum(piece, added))
+        return H
 
     def _activated_on(self, b: Backend, H: Array) -> Array:
         return activate_on_device(self.activation, H)
@@ -233,6 +240,13 @@ def runs_on_device(transformer: Any) -> bool:
     return all(
         ("_activated" in vars(base)) == ("_activated_on" in vars(base)) for base in cls.__mro__
     )
+
+
+def _sum(H: Array, added: Array | None) -> Array:
+    """H, which is changed, with a number added to each column."""
+    if added is not None:
+        H += added
+    return H
 
 
 # Copies of weights on devices, found again when they are wanted.

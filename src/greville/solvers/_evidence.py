@@ -324,11 +324,13 @@ class _ByCholesky(_Curve):
 
     def _computed(self, k: int) -> float:
         b, gram = self.sums.b, self.gram
-        root = b.root_with_ridge(gram.G, value(k) ** 2 - self.sums.prior**2, self.spare)
-        if root is None:
+        ridge = value(k) ** 2 - self.sums.prior**2
+        found = b.root_and_solved(gram.G, gram.C, ridge, self.spare)
+        if found is None:
             self.spare = None
             return -np.inf
-        explained = b.column_squares(b.solve(root, gram.C, transposed=True))
+        root, solved = found
+        explained = b.column_squares(solved)
         least = self.eps * gram.squares  # what rounding may leave
         varying = self.varying(gram.squares, self.eps)
         loss = np.maximum(gram.squares - explained, least)[varying]

@@ -109,13 +109,12 @@ def learn_by_gram(
     )
     if sums is None:
         return None
-    kept = None
-    if state.n_hidden <= b.tuning.kept_gram_units and precision == dtype:
-        kept = b.copy(sums.G)  # there may be more chunks
-    R = b.cholesky(sums.G)
-    if R is None:
+    keeps = state.n_hidden <= b.tuning.kept_gram_units and precision == dtype
+    kept = sums.G if keeps else None  # there may be more chunks
+    found = b.root_and_solved(sums.G, sums.C, consume=not keeps)
+    if found is None:
         return None
-    Z = b.solve(R, sums.C, transposed=True)
+    R, Z = found
     if not linalg.gram_is_safe(b, R, dtype):
         step = _refinement(state, R, Z, chunk, decay, ridge)
         if step is None:

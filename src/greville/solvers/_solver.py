@@ -412,7 +412,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
             check_place(self.fitted_.shape.backend, self.device, origin, "H")
         if is_on_device(H):
             return check_tensor_rows(self, H, "H", reset=reset)
-        options = {"dtype": FLOATS if reset else self._dtype, "order": "C"}
+        options: dict[str, Any] = {"dtype": FLOATS if reset else self._dtype, "order": "C"}
         moved = on_device or (reset and may_be_moved(self.device))
         if moved and isinstance(H, np.ndarray) and len(H) >= _MANY_ROWS:
             options["ensure_all_finite"] = False  # the device looks at them, which is faster
