@@ -12,6 +12,7 @@ from greville.paper.measure import environment
 
 from . import (
     accuracy,
+    device,
     drift,
     exactness,
     exits,
@@ -51,6 +52,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "streaming": streaming.run,
     "exits": exits.run,
     "load": load.run,
+    "device": device.run,
 }
 
 
