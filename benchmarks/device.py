@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -148,7 +149,6 @@ class Bench:
         self.line("plain torch: `H.T @ H` summed up, `torch.linalg.solve`", f"{took:.3f} s", "")
         took = self.seconds(lambda: torch.linalg.lstsq(H, Y), 1)
         self.line("`torch.linalg.lstsq(H, Y)`, H there already", f"{took:.2f} s", "no ridge")
-        del H
         moved = ELMClassifier(UNITS, Opium(epsilon), random_state=0, device="cuda")
         took = self.seconds(lambda: moved.fit(self.X, self.y))
         self.line("`fit` from NumPy on the host", f"{took:.3f} s", "", "0.5 s")
@@ -262,11 +262,15 @@ class Bench:
     def tf32(self) -> None:
         rows = self.rows.float()
         exact = ELMClassifier(UNITS, Opium(10.0), random_state=0).fit(self.rows, self.labels)
-        want = exact.decision_function(self.test)
+        want: Any = exact.decision_function(self.test)
         for precision in (None, "tf32"):
-            solver = Opium(10.0, precision=precision)  # type: ignore[arg-type]
-            model = ELMClassifier(UNITS, solver, random_state=0)
-            took = self.seconds(lambda model=model: model.fit(rows, self.labels))
+            solver: Any = Opium(10.0, precision=precision)
+            model: Any = ELMClassifier(UNITS, solver, random_state=0)
+
+            def fit(model: Any = model) -> None:
+                model.fit(rows, self.labels)
+
+            took = self.seconds(fit)
             got = model.decision_function(self.test.float()).double()
             off = float((got - want).abs().max())
             error = 100 * (1 - model.score(self.test.float(), self.test_labels))
@@ -283,7 +287,9 @@ class Bench:
         for n in (1, 100):
             model = Opium(1.0).fit(H[:10_000], Y[:10_000])
             torch.cuda.synchronize()
-            torch.cuda.set_sync_debug_mode("error")  # an exception where the program would wait
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Synchronization debug mode")
+                torch.cuda.set_sync_debug_mode("error")  # an exception where it would wait
             try:
                 start = time.perf_counter()
                 for i in range(20):

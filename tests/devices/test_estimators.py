@@ -224,8 +224,6 @@ def test_many_blocks(rng, tensor, device, same, monkeypatch):
     b = model.fitted_.solver.shape.backend
     monkeypatch.setattr(b, "tuning", replace(b.tuning, block_bytes=(1, 1)))
     np.testing.assert_allclose(model.fit(X, y).predict(X), want, rtol=1e-8, atol=1e-9)
-    monkeypatch.setattr(b, "tuning", replace(b.tuning, cache_bytes=40 * 8 * 7))
-    np.testing.assert_allclose(model.fit(X, y).predict(X), want, rtol=1e-8, atol=1e-9)
 
 
 def test_bad_rows(rng, tensor):

@@ -38,7 +38,6 @@ class Tuning:
         others in layers that are wide, and in others
     wide : units from which a QR factorisation is slow next to matrix products
     block_bytes : least and most bytes in one block of activations
-    cache_bytes : bytes of activations that are made at a time on their way through a layer
     block_share : its bytes as a part of those of a matrix of units by units, between these
     svd_units, svd_units_in_stream : up to how many units ε is chosen by singular values, when it
         is chosen once and when it is chosen often
@@ -58,7 +57,6 @@ class Tuning:
     wide: int = 1024
     block_bytes: tuple[int, int] = (1 << 25, 1 << 27)
     block_share: float = 0.5
-    cache_bytes: int = 1 << 27
     svd_units: int = 400
     svd_units_in_stream: int = 96
     record_rows: int = 128
