@@ -11,6 +11,7 @@ from greville import backend, compiled
 def pytest_configure(config):
     """Without compiled kernels, but where a test wants them; with GREVILLE_COMPILED=1 in all."""
     os.environ.setdefault("GREVILLE_COMPILED", "0")  # also for processes that tests start
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's: one process per core is enough
     kernels = compiled.use(os.environ["GREVILLE_COMPILED"] == "1")
     kernels.__enter__()
     config.add_cleanup(lambda: kernels.__exit__(None, None, None))

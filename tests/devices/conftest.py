@@ -9,8 +9,6 @@ from greville import devices
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-torch.set_num_threads(1)
-
 
 @pytest.fixture(autouse=True)
 def device(monkeypatch):

@@ -33,6 +33,7 @@ def test_what_memory_cannot_hold_is_said_before_it_is_taken(call, named):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 18  # kilobytes
 
 
+@pytest.mark.host
 def test_messages_have_the_numbers_that_were_passed():
     X = np.random.default_rng(0).normal(size=(2000, 2))
     model = ELMRegressor(10, random_state=0).partial_fit(X, 1e-160 * X[:, 0])

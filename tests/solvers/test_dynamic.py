@@ -151,7 +151,7 @@ def test_units_do_not_matter(rng, factor):
 # The paper's rule, floor=None
 
 
-@pytest.mark.sizes
+@pytest.mark.host
 def test_without_a_floor_it_warns_once_and_then_stops(rng):
     H, y = np.zeros((200, 3)), np.zeros(200)
     H[:, 0] = 1

@@ -48,7 +48,7 @@ def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
         assert relative_error(got.T, oracles.pseudoinverse_weights(H, Y, 1e-3)) < 1e-9
 
 
-@pytest.mark.sizes
+@pytest.mark.host
 @pytest.mark.parametrize(("n", "tall"), [(1000, True), (400, False), (40, False)])
 def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
     calls, real = [], _learn.learn_by_gram
@@ -114,7 +114,7 @@ def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, la
         assert relative_error(learned(model, H, Y, [300]).coef_.T, want) < 10 * bound
 
 
-@pytest.mark.sizes
+@pytest.mark.host
 def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     """The gradient counts what the root holds, faded, and the floor."""
     tune(monkeypatch, backend, refined_units=10)

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ..backend import Backend
-from ..devices import backend_for, fits_on_device, is_on_device, origin_of
-from ..layers import UNITS_PER_INPUT, RandomLayer
+from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin_of
+from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number
 from .capabilities import make_solver
@@ -88,9 +88,11 @@ class Starting:
         if whole or self._has_own_layer:
             scaling, targets = self._measure(chunk, targets)
         seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
-        seen = (
-            scaling.apply_on(b, seen, dtype) if is_on_device(seen) else scaling.apply(seen, dtype)
-        )
+        if is_on_device(seen):
+            seen = scaling.apply_on(b, seen, dtype)
+            seen = seen if isinstance(layer, Layer) else on_host(seen)
+        else:
+            seen = scaling.apply(seen, dtype)
         layer.fit(seen, chunk.y)
         warms_up = not whole and not self._has_own_layer and self._standardizes()
         hidden = HiddenMap(scaling, layer, n_inputs, dtype)

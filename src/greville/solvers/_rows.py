@@ -110,7 +110,7 @@ class Rows:
 
 
 def _copied(A: Any) -> Any:
-    return A.copy() if isinstance(A, np.ndarray) else A.clone()
+    return A.copy() if isinstance(A, np.ndarray) else A + 0
 
 
 class LateCheck:
