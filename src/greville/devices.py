@@ -8,6 +8,8 @@ are learned as those, without a copy. torch is imported only when a device is as
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +19,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from . import backend
 from .backend import Backend
-from .validation import warn
+from .validation import NotEnoughMemory, readable, warn
 
 # Units from which device="auto" takes a GPU. On an H200 next to two cores, a fit of 20,000 rows
 # takes as long on either with about 300 units, and chunks of 100 rows with about 800.
@@ -264,6 +266,27 @@ def _usual_gpu() -> Any:
     return torch.device("cuda", torch.cuda.current_device())
 
 
+@contextmanager
+def memory_errors_named(b: Backend, n_units: int, dtype: Any) -> Iterator[None]:
+    """Have a device that runs out of memory say what was asked of it; what it held is freed."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        asked = str(error).partition(". GPU")[0].partition("\n")[0]
+        matrix = np.dtype(dtype).itemsize * float(n_units) ** 2
+        problem = NotEnoughMemory(
+            f"{named(b)}: {asked}. A model of {n_units:,} units holds up to four matrices of "
+            f"{readable(matrix)} there, {readable(4 * matrix)} in all; pass fewer units with "
+            "hidden, or float32 rows. The model is as it was."
+        )
+    else:
+        return
+    sys.modules["torch"].cuda.empty_cache()
+    raise problem
+
+
 class Movable:
     """A model with a parameter `device`, which can be moved."""
 
@@ -275,15 +298,17 @@ class Movable:
         Parameters
         ----------
         device : str or torch.device
-            "cpu", or a device of torch such as "cuda". The parameter `device` is set to it: rows in
-            NumPy arrays are moved there too.
+            "cpu", a device of torch such as "cuda", or "auto" for a GPU where there is one. The
+            parameter `device` is set to it: rows in NumPy arrays are moved there too.
 
         Returns
         -------
         self
         """
-        if device is None or str(device) == "auto":
-            raise ValueError(f"device={device!r}: name one, such as 'cuda' or 'cpu'.")
+        if device is None:
+            raise ValueError("device=None: name one, such as 'cuda' or 'cpu'.")
+        if str(device) == "auto":
+            device = _usual_gpu() or "cpu"
         check_device(device)
         host = str(device) == "cpu" and not _tensors_stay_tensors
         precision = getattr(self, "precision", None)

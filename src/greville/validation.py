@@ -364,8 +364,8 @@ def check_memory(what: str, needed: float, advice: str) -> None:
     available = _memory()
     if needed > available:
         raise NotEnoughMemory(
-            f"{what}: this takes {_readable(needed)} of memory, and the machine has "
-            f"{_readable(available)}; {advice}"
+            f"{what}: this takes {readable(needed)} of memory, and the machine has "
+            f"{readable(available)}; {advice}"
         )
 
 
@@ -381,7 +381,8 @@ def _memory() -> float:
     return min(limits)
 
 
-def _readable(n_bytes: float) -> str:
+def readable(n_bytes: float) -> str:
+    """A number of bytes, as people say it."""
     for unit, size in (("TB", 1e12), ("GB", 1e9)):
         if n_bytes >= size:
             return f"{n_bytes / size:,.1f} {unit}"

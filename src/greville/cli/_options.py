@@ -188,6 +188,10 @@ class ModelOptions(ColumnOptions):
     epsilon: Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")] = None
     window: Annotated[int | None, typer.Option(help="How many rows count, for sliding.")] = None
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where to learn: cuda or another device of torch, or auto."),
+    ] = None
 
     def settings(self, task: str) -> dict[str, Any]:
         return {
@@ -198,6 +202,7 @@ class ModelOptions(ColumnOptions):
             "epsilon": number_or_auto("epsilon", self.epsilon),
             "window": self.window,
             "seed": self.seed,
+            "device": self.device,
         }
 
 
@@ -273,9 +278,17 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
         "seed": (0,),
     }
     for name, value in settings.items():
-        if value and value not in usual.get(name, ()):
+        if value and name != "device" and value not in usual.get(name, ()):
             option = name.replace("_", "-")
             raise UserError(f"--{option}: {base} has settings of its own; leave it out.")
+
+
+def on_device(model: Any, settings: dict[str, Any]) -> Any:
+    """A model that was read, where it is to go on learning."""
+    try:
+        return model if settings["device"] is None else model.to(settings["device"])
+    except ValueError as error:
+        raise UserError(f"--{error}") from error
 
 
 def check_std_and_proba(model: Any, std: bool, proba: bool) -> None:

@@ -27,6 +27,7 @@ from ._options import (
     check_left_out,
     check_std_and_proba,
     expand_options,
+    on_device,
     one_delimiter,
 )
 from ._signals import Stop, stopping_on
@@ -260,10 +261,12 @@ def _open_stream(
                 f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
                 "the same, or name another file."
             )
+        on_device(state.model, settings)
         return state
     if model is not None:
         known = load_table_model(model)
         check_left_out(settings, model)
+        on_device(known, settings)
         if target not in (None, known.target):
             raise UserError(f"--target {target}: {model} learns {known.target!r}.")
         return Stream(known, id)

@@ -28,6 +28,7 @@ from ._options import (
     TaskOption,
     check_left_out,
     expand_options,
+    on_device,
 )
 from ._progress import rows_bar
 from ._signals import EXIT_STOPPED, stopping_on
@@ -188,7 +189,7 @@ def _start(
     )
     if checkpoint is None or not checkpoint.exists():
         return run
-    if not _restore(run, checkpoint, base):
+    if not _restore(run, checkpoint, base, settings):
         return None
     say(f"Going on after {counted(run.rows, 'row')}, where {checkpoint} was written.")
     return run
@@ -271,7 +272,8 @@ def _base(
     check_left_out(settings, path)
     if target not in (None, model.target):
         raise UserError(f"--target {target}: {path} learns {model.target!r}; leave --target out.")
-    return _Base(model if like is None else model.forgotten(), checksum, path, extra)
+    model = on_device(model if like is None else model.forgotten(), settings)
+    return _Base(model, checksum, path, extra)
 
 
 def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str) -> str:
@@ -281,7 +283,7 @@ def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str
     return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
 
 
-def _restore(run: _Run, checkpoint: Path, base: _Base) -> bool:
+def _restore(run: _Run, checkpoint: Path, base: _Base, settings: dict[str, Any]) -> bool:
     """Take the model and the rows it has seen from a checkpoint; False if its run has ended."""
     from ..persistence import open_file
     from ..tables import TableModel
@@ -289,7 +291,8 @@ def _restore(run: _Run, checkpoint: Path, base: _Base) -> bool:
     file = open_file(checkpoint)
     extra = file.extra or {}
     if extra.get("run") == run.fingerprint and isinstance(file.model, TableModel):
-        run.model, run.rows, run.saved = file.model, int(extra["rows"]), int(extra["rows"])
+        run.model = on_device(file.model, settings)
+        run.rows = run.saved = int(extra["rows"])
         run.is_new = False
         run.troubles.count, run.troubles.first = int(extra["skipped"]), list(extra["reasons"])
         return True

@@ -52,6 +52,9 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         (all of `fit`; in a stream the first 1, 2, 4, ... up to 1024) and then kept: columns around
         their means, divided by their ranges. "auto" leaves inputs alone that are of order one
         already, and all that go to a transformer of your own.
+    device : str, optional
+        Where to learn what comes in NumPy arrays or frames: "cuda", another device of torch, or
+        "auto" for a GPU where it pays; see docs/devices.md. Without it, where X is.
 
     Attributes
     ----------

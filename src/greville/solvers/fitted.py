@@ -63,7 +63,8 @@ class Fitted:
     @classmethod
     def start(cls, algorithm: Algorithm, shape: Shape) -> Fitted:
         """Before any row."""
-        return cls(algorithm, shape, algorithm.start(shape))
+        with shape.memory():
+            return cls(algorithm, shape, algorithm.start(shape))
 
     def __reduce__(self) -> Any:
         return Fitted, (self.algorithm, self.shape, self.state, self.n_seen, self.pending)
@@ -104,7 +105,8 @@ class Fitted:
         if flushed is None:
             rows, state, seen = self.pending.rows(), self.state, self.n_seen - n
             if rows.n:
-                state = self.algorithm.learn(self.shape, state, rows, seen)
+                with self.shape.memory():
+                    state = self.algorithm.learn(self.shape, state, rows, seen)
             self._flushed = flushed = self._after(state, seen + rows.n)
         return flushed
 
@@ -139,12 +141,14 @@ class Fitted:
     def learn_now(self, rows: Rows) -> Fitted:
         """After more rows, none of which is pending."""
         base = self.flushed()
-        state = self.algorithm.learn(self.shape, base.state, rows, base.n_seen)
+        with self.shape.memory():
+            state = self.algorithm.learn(self.shape, base.state, rows, base.n_seen)
         return base._after(state, base.n_seen + rows.n)
 
     def learn_all(self, rows: Rows) -> Fitted:
         """After the rows of a `fit`, for which a choice of ε may cost more."""
-        state = self.algorithm.learn_all(self.shape, self.state, rows)
+        with self.shape.memory():
+            state = self.algorithm.learn_all(self.shape, self.state, rows)
         return self._after(state, self.n_seen + rows.n)
 
     def learn_one(self, h: Array, y: Any) -> Fitted:
@@ -197,7 +201,10 @@ class Fitted:
             def look(*block: Any) -> None:
                 spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
 
-        state, predicted = self.algorithm.record(self.shape, base.state, rows, base.n_seen, look)
+        with self.shape.memory():
+            state, predicted = self.algorithm.record(
+                self.shape, base.state, rows, base.n_seen, look
+            )
         new = base._after(state, base.n_seen + rows.n)
         return (new, predicted, np.concatenate(spreads)) if spread else (new, predicted)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from ..backend import Array, Backend, Kernels
 from ..compiled import Kernels as Compiled
 from ..compiled import Unavailable, load
+from ..devices import memory_errors_named
 from ._correction import Correction
 from ._pending import Pending
 from ._rows import Rows, block_length
@@ -69,6 +71,12 @@ class Shape:
     def __post_init__(self) -> None:
         object.__setattr__(self, "pending_rows", self.backend.tuning.pending_rows)
         object.__setattr__(self, "kernels", self.backend.kernels(self.dtype))
+
+    def memory(self) -> AbstractContextManager[None]:
+        """A context in which a device that runs out of memory says what was asked of it."""
+        if self.kernels is not None:
+            return nullcontext()
+        return memory_errors_named(self.backend, self.n_hidden, self.dtype)
 
     def __reduce__(self) -> Any:
         return Shape, (self.backend, self.n_hidden, self.n_outputs, self.dtype)

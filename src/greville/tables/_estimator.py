@@ -24,6 +24,7 @@ from .unlearned import UnlearnedValues
 class TableEstimator(BaseEstimator):
     """What both estimators share: parameters, data frames, and a `TableModel` that learns."""
 
+    device: Any = None
     _task: ClassVar[Literal["regression", "classification"]]
     model_: TableModel
 
@@ -43,6 +44,7 @@ class TableEstimator(BaseEstimator):
         thousands: str | None = None,
         na: Sequence[str] = (),
         date_format: str | None = None,
+        device: str | None = None,
     ) -> None:
         self.hidden = hidden
         self.solver = solver
@@ -57,6 +59,24 @@ class TableEstimator(BaseEstimator):
         self.thousands = thousands
         self.na = na
         self.date_format = date_format
+        self.device = device
+
+    def to(self, device: Any) -> Self:
+        """Move the model, and learn there from now on.
+
+        Parameters
+        ----------
+        device : str
+            "cpu", or a device of torch such as "cuda".
+
+        Returns
+        -------
+        self
+        """
+        if self.__sklearn_is_fitted__():
+            self.model_ = self.model_.twin().to(device)
+        self.device = None if str(device) == "cpu" else str(device)
+        return self
 
     # Learning
 

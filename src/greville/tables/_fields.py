@@ -42,7 +42,7 @@ def to_fields(state: State) -> dict[str, Any]:
     """What a file holds of a state."""
     learner = state.learner
     return {
-        "settings": state.settings,
+        "settings": {k: v for k, v in state.settings.items() if k != "device"},
         "task": None if learner is None else learner.target.task,
         "kept": None if learner is None else learner.target.kind,
         "numerals": None if learner is None else learner.target.numerals.as_dict(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..devices import check_device
 from ..elm import ELMClassifier, ELMRegressor, hidden_size
 from ..solvers import registry
 from ..validation import check_number
@@ -31,6 +32,10 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
             _check_text(key, name)
     _check_writing(settings)
     make_solver(settings)
+    try:
+        check_device(settings["device"])
+    except ValueError as error:
+        raise TableError(str(error), argument="device") from error
     return settings
 
 
@@ -81,7 +86,8 @@ def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_
     if isinstance(hidden, str):
         hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
     kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
-    return kind(hidden, make_solver(settings), random_state=settings["seed"])
+    options = {"random_state": settings["seed"], "device": settings["device"]}
+    return kind(hidden, make_solver(settings), **options)
 
 
 def is_used(settings: dict[str, Any], name: str) -> bool:

@@ -75,6 +75,7 @@ def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
         parameters=_PARAMETERS,
         fitted={"model_": known(TableModel), "n_features_in_": count, **fitted},
         optional={"feature_names_in_": words},
+        derived=("device",),
         whole=True,
         check=_check_fields,
         compact=lambda estimator: compact(getattr(estimator, "model_", None)),
@@ -102,6 +103,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
         The columns to learn from; all by default.
     ignore, categorical : list of str
         Columns not to use, and columns of numbers that are names.
+    device : str, optional
+        Where to learn: "cuda" or another device of torch, or "auto"; see docs/devices.md.
     decimal, thousands, na, date_format
         How numbers, gaps and dates are written, where that is not found by itself; see
         `greville.tables.TableModel`.
@@ -216,6 +219,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         The columns to learn from; all by default.
     ignore, categorical : list of str
         Columns not to use, and columns of numbers that are names.
+    device : str, optional
+        Where to learn: "cuda" or another device of torch, or "auto"; see docs/devices.md.
     decimal, thousands, na, date_format
         How numbers, gaps and dates are written, where that is not found by itself; see
         `greville.tables.TableModel`.

@@ -66,6 +66,8 @@ class TableModel(DictRows):
     date_format : str, optional
         A format of `strptime`, "seconds" or "milliseconds" (since 1970): for all columns of which
         it reads the values.
+    device : str, optional
+        Where to learn: "cuda" or another device of torch, or "auto"; see docs/devices.md.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class TableModel(DictRows):
         thousands: str | None = None,
         na: Sequence[str] = (),
         date_format: str | None = None,
+        device: str | None = None,
     ) -> None:
         self.settings: dict[str, Any] = checked(
             {
@@ -113,6 +116,7 @@ class TableModel(DictRows):
                 "thousands": thousands,
                 "na": list(na),
                 "date_format": date_format,
+                "device": device,
             }
         )
         self._state = State.started(self.settings)
@@ -312,6 +316,15 @@ class TableModel(DictRows):
                 f"this model cannot {what}; only those with the solver opium or greville can."
             )
         return learner.copy()
+
+    def to(self, device: Any) -> Self:
+        """Learn on another device from now on: "cpu", or a device of torch such as "cuda"."""
+        if self.estimator is not None:
+            self._state = replace(self._state, learner=self._settled_learner().copy())
+            self.estimator.to(device)
+        host = str(device) == "cpu"
+        self.settings["device"] = None if host else str(device)
+        return self
 
     def twin(self) -> Self:
         """A copy that learns on its own."""

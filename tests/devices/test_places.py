@@ -1,0 +1,172 @@
+"""Where models are: devices that are not there, moving, tables, the command, and memory."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import greville
+from greville import ELMClassifier, ELMRegressor, Opium, devices
+from greville.backend import get
+from greville.validation import NotEnoughMemory
+
+from ..runner import run
+
+
+def problem(rng, n=300):
+    X = rng.normal(size=(n, 4))
+    return X, X @ [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["abacus", "cuda:99", 7.5, "xla"])
+def test_devices_that_are_not_there(rng, name):
+    X, y = problem(rng)
+    for model in (Opium(0.1, device=name), ELMRegressor(10, device=name)):
+        with pytest.raises(ValueError, match=r"device=.*torch cannot use it here"):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match=r"device="):
+            model.to(name)
+
+
+def test_without_torch(rng, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    X, y = problem(rng)
+    with pytest.raises(ValueError, match=r"needs torch.*pip install 'greville\[torch\]'"):
+        Opium(0.1, device="cuda").fit(X, y)
+    Opium(0.1, device="auto").fit(X, y)
+    ELMRegressor(10, device="auto").fit(X, y).predict(X)
+
+
+def test_a_model_keeps_its_place(rng, tensor, device):
+    X, y = problem(rng)
+    for model in (Opium(0.1), ELMRegressor(10, random_state=0)):
+        model.fit(tensor(X), tensor(y))
+        for use in (
+            lambda model=model: model.predict(X),
+            lambda model=model: model.partial_fit(X, y),
+            lambda model=model: model.unlearn(X, y),
+        ):
+            with pytest.raises(ValueError, match=r"it is not on .*, where this model is; pass"):
+                use()
+        model.fit(X, y)
+        with pytest.raises(ValueError, match=r"is in NumPy's memory; pass .*\.to\('cpu'\), or"):
+            model.predict(tensor(X))
+        model.to(device)
+        model.predict(tensor(X))
+        model.predict(X)
+        assert model.device is not None
+        model.to(device)
+
+
+def test_mixed_places(rng, tensor):
+    X, y = problem(rng)
+    for model in (Opium(0.1), ELMRegressor(10)):
+        with pytest.raises(ValueError, match=r"[yY]: it is on .*; pass both on one device"):
+            model.fit(X, tensor(y))
+    labels = tensor((y > 0).astype(int))
+    ELMClassifier(10).fit(X, labels)  # labels may be anywhere
+
+
+def test_auto_takes_a_gpu_where_it_pays(rng, monkeypatch, device):
+    X, y = problem(rng, 50)
+    found = torch.device(device, 0) if device == "cuda" else torch.device(device)
+    monkeypatch.setattr(devices, "_usual_gpu", lambda: found)
+    monkeypatch.setattr(devices, "UNITS_WORTH_A_GPU", 20)
+    for units, there in ((10, False), (20, True)):
+        model = ELMRegressor(units, device="auto", random_state=0).fit(X, y)
+        name = model.fitted_.solver.shape.backend.name
+        assert name.startswith("torch:") == there
+        assert isinstance(model.predict(X), np.ndarray)
+    assert Opium("auto").fit(X, y).to("auto").fitted_.shape.backend.name.startswith("torch:")
+
+
+def test_frames_and_the_command(rng, device, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"a": rng.normal(size=400), "kind": rng.choice(list("xyz"), size=400)})
+    y = frame["a"] * 2 + (frame["kind"] == "x")
+    here = greville.TableRegressor(30).fit(frame, y)
+    there = greville.TableRegressor(30, device=device).fit(frame, y)
+    assert there.model_.estimator.fitted_.solver.shape.backend.name.startswith("torch:")
+    np.testing.assert_allclose(there.predict(frame), here.predict(frame), atol=1e-6)
+    there.partial_fit(frame, y)
+    greville.save(there, tmp_path / "table.greville")
+    again = greville.load(tmp_path / "table.greville")
+    assert again.device is None
+    assert again.model_.estimator.fitted_.solver.shape.backend.name == "scipy"
+    np.testing.assert_allclose(again.predict(frame), there.predict(frame), atol=1e-6)
+    moved = again.to(device)
+    np.testing.assert_allclose(moved.predict(frame), there.predict(frame), atol=1e-6)
+    monkeypatch.chdir(tmp_path)
+    frame.assign(y=y).to_csv("data.csv", index=False)
+    run("train", "data.csv", "-o", "m.greville", "--target", "y", "--device", device)
+    run("train", "data.csv", "-o", "n.greville", "--resume", "m.greville", "--device", device)
+    options = ("--target", "y", "-o", "o.greville", "--device", "abacus")
+    assert "device='abacus'" in run("train", "data.csv", *options, code=2)[1]
+
+
+def test_memory(rng, tensor, monkeypatch):
+    """Out of memory is said with the bytes, and the model is as it was."""
+    X, y = problem(rng)
+    model = Opium(0.1).fit(tensor(X), tensor(y))
+    before = model.coef_
+
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def broken(*args, **kwargs):
+        raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total")
+
+    b = model.fitted_.shape.backend
+    monkeypatch.setattr(b, "triangularise", broken)
+    with pytest.raises(NotEnoughMemory, match=r"Tried to allocate 20.00 GiB.*4 units.*fewer units"):
+        model.partial_fit(tensor(X), tensor(y)).predict(tensor(X))
+    monkeypatch.undo()
+    assert model.n_samples_seen_ in (300, 600)
+    if model.n_samples_seen_ == 300:
+        np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_tf32_is_asked_for_by_name(rng, tensor, device):
+    X, y = problem(rng)
+    X, y = X.astype(np.float32), y.astype(np.float32)
+    model = Opium(0.1, precision="tf32").fit(tensor(X), tensor(y))
+    b = model.fitted_.shape.backend
+    assert b.tf32
+    assert b is get(b.name)
+    assert not Opium(0.1).fit(tensor(X), tensor(y)).fitted_.shape.backend.tf32
+    with pytest.raises(ValueError, match="precision='half'"):
+        Opium(0.1, precision="half").fit(X, y)
+    if device != "cuda":
+        return
+    A = torch.randn(256, 256, device="cuda")
+    exact = (A.double() @ A.double()).float()
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("high")
+        plain = get("torch:cuda:0").matmul(A, A)
+        rough = get("torch:cuda:0:tf32").matmul(A, A)
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert (plain - exact).abs().max() < 1e-3
+    assert (rough - exact).abs().max() > 1e-3
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("n", [1, 10, 100])
+def test_short_chunks_never_wait_for_the_device(rng, tensor, device, n):
+    H, y = rng.normal(size=(4000, 50)), rng.normal(size=4000)
+    T, S = tensor(H), tensor(y)
+    solver = Opium(0.1).fit(T, S)
+    estimator = ELMRegressor(60, random_state=0).fit(T, S)
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for model in (solver, estimator):
+            for start in range(0, 10 * n, n):
+                model.partial_fit(T[start : start + n], S[start : start + n])
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert solver.n_samples_seen_ == 4000 + 10 * n
