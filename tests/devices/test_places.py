@@ -155,6 +155,7 @@ def test_tf32_is_asked_for_by_name(rng, tensor, device):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 @pytest.mark.parametrize("n", [1, 10, 100])
 def test_short_chunks_never_wait_for_the_device(rng, tensor, device, n):
     H, y = rng.normal(size=(4000, 50)), rng.normal(size=4000)

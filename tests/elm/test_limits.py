@@ -11,6 +11,7 @@ from greville import ELMClassifier, ELMRegressor, FourierLayer, RandomLayer
 EMPTY = sparse.csr_matrix((3, 10**9))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize(
     ("call", "named"),
     [

@@ -34,6 +34,7 @@ class Tuning:
     basis_rows : rows tested for new directions together
     qr_rows : rows that a QR factorisation takes at a time
     gram_operations : operations from which a Gram matrix may be faster than a QR factorisation
+    float32_gram : what eps·κ² may be for a Gram matrix in float32, of few units
     gram_rows : rows from which it is, as a part of the units: for the first rows of all, for
         others in layers that are wide, and in others
     wide : units from which a QR factorisation is slow next to matrix products
@@ -53,6 +54,7 @@ class Tuning:
     basis_rows: int = 64
     qr_rows: int = 256
     gram_operations: float = 1e7
+    float32_gram: float = 0.03
     gram_rows: tuple[float, float, float] = (1 / 8, 1 / 4, 1.0)
     wide: int = 1024
     block_bytes: tuple[int, int] = (1 << 25, 1 << 27)

@@ -166,7 +166,8 @@ class TorchBackend(PlainBackend):
     def largest(self, A: Any) -> Any:
         if not A.numel():
             return torch.zeros((), dtype=A.dtype, device=self._place)
-        low, high = torch.aminmax(A)
+        # It copies what is not contiguous, and a transposed copy takes ten times as long.
+        low, high = torch.aminmax(A if A.is_contiguous() else A.mT)
         return torch.maximum(-low, high)
 
     def running_sums(self, A: Any) -> Array:
@@ -219,8 +220,10 @@ class TorchBackend(PlainBackend):
         # |R⁻ᵀc|² is below c'c over the smallest eigenvalue, which may be next to nothing: s is
         # as large as numbers may be, and what is below R, where it is lost, is not used.
         both.diagonal()[n:].fill_(_LARGE[G.dtype])
-        R = self.cholesky(both)
-        return None if R is None else (R[:n, :n], R[:n, n : n + k])
+        R: Any = self.cholesky(both)
+        if R is None:
+            return None
+        return R.mT[:n, :n].contiguous().mT, R[:n, n : n + k]  # else every solve makes a copy
 
     def pivoted_cholesky(self, G: Any, tol: float) -> tuple[Array, Array]:
         n = len(G)
@@ -328,6 +331,7 @@ def _tuning(device: Any) -> Tuning:
         gram_rows=(0.0, 0.0, 0.0),
         block_bytes=(1 << 26, int(_BLOCK_SHARE * memory)),
         block_share=8.0,
+        float32_gram=0.003,
         record_rows=1024,
         record_block=(0.25, 256, 1024),
         kept_gram_units=int(sqrt(_KEPT_SHARE * memory / 24)),

@@ -197,7 +197,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         -------
         y : ndarray of shape (n_samples,)
         """
-        targets, (scores,) = self._predicted(X)
+        targets, (scores,) = self._predicted(X, on_device=True)
         decided: Array = origin_of(X).answer(targets.decide(scores))
         return decided
 

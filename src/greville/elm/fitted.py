@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..backend import Array, Backend, threads_for_rows
-from ..devices import place_of
+from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
 from ..threads import new_lock
@@ -59,7 +59,7 @@ def _check_fields(fitted: FittedELM) -> None:
 def _try_out(fitted: FittedELM) -> None:
     if not takes_memory_to_read(fitted.solver):  # which has been tried itself
         zeros = np.zeros((1, fitted.hidden.n_inputs), fitted.hidden.dtype)
-        outputs = fitted.targets.scaling.undo(fitted.predict(zeros)[0])
+        outputs = fitted.targets.scaling.undo(on_host(fitted.predict(zeros)[0]))
         require_finite(outputs, "a prediction")
 
 
@@ -237,7 +237,10 @@ class FittedELM(NamedTuple):
         return clone(self.template).restore(self.solver)
 
     def predict(self, X: Any, *, spread: bool = False) -> list[Array]:
-        """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations."""
+        """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations.
+
+        The outputs are where the model is, the others NumPy's.
+        """
         solver, b = self.solver, self.solver.shape.backend
         on_device = place_of(b) is not None
         outputs, spreads = [], []
@@ -253,8 +256,8 @@ class FittedELM(NamedTuple):
                 outputs.append(solver.predict(H, W))
             if spread:
                 spreads.append(solver.spread(H))
-        predicted = b.to_numpy(b.xp.concat(outputs))
-        if on_device and not np.isfinite(predicted).all():
+        predicted = b.xp.concat(outputs)
+        if on_device and not bool(b.xp.all(b.xp.isfinite(predicted))):
             raise ValueError(
                 "X: contains NaN, infinity, or numbers so large that predictions overflow; pass "
                 "finite numbers in the units of those that were learned."

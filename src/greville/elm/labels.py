@@ -11,6 +11,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
+from ..devices import on_host
 from ..fields import floating, require, stored
 from ..validation import naming
 from .chunk import LABELS
@@ -67,7 +68,7 @@ class ClassTargets(Targets):
 
     def decide(self, scores: Array) -> Array:
         """The label with the largest output of each row."""
-        return self.classes[scores.argmax(axis=1)]
+        return self.classes[on_host(scores.argmax(1))]
 
     def merged(self, other: ClassTargets) -> ClassTargets:
         return self.with_classes(merged_classes(self.classes, other.classes, "other"))

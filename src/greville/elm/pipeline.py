@@ -18,6 +18,7 @@ from ..devices import (
     check_place,
     float_of,
     is_on_device,
+    on_host,
     origin_of,
     received,
 )
@@ -313,14 +314,19 @@ class ELM(Movable, SingleRows, Merging, Starting, BaseEstimator, ABC):
 
     # Predicting
 
-    def _predicted(self, X: Any, *, spread: bool = False) -> tuple[Any, list[Array]]:
-        """The targets, the outputs of shape (n_samples, n_outputs), and standard deviations."""
+    def _predicted(
+        self, X: Any, *, spread: bool = False, on_device: bool = False
+    ) -> tuple[Any, list[Any]]:
+        """The targets, the outputs of shape (n_samples, n_outputs), and standard deviations.
+
+        They are NumPy's, or with `on_device` where the model is.
+        """
         check_is_fitted(self)
         fitted = self.fitted_
         self._check_spread(fitted, spread)
         outputs = fitted.predict(self._checked_rows(X, reset=False), spread=spread)
         self._keep_flushed(fitted)
-        return fitted.targets, outputs
+        return fitted.targets, outputs if on_device else [on_host(A) for A in outputs]
 
     @staticmethod
     def _check_spread(fitted: FittedELM, spread: bool) -> None:

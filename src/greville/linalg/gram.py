@@ -12,9 +12,10 @@ from ..backend import Array, Backend, eps
 # dtypes of the weights and of that matrix. At worst that much the Gram matrix adds to the relative
 # error of the weights (a ninetieth of it on MNIST activations). What is too much in float32 is done
 # again in float64, where 1e-4 is little next to the rounding of the result; what is too much there
-# goes through a QR factorisation. Wide layers stay in float32 for longer, and are refined before
-# they go to float64, which takes twice as long.
-_SAFE = {"dd": 5e-9, "fd": 1e-4, "ff": 0.03}
+# goes through a QR factorisation. How much is too much in float32 depends on the backend; wide
+# layers stay there for longer, and are refined before they go to float64, which takes twice as
+# long.
+_SAFE = {"dd": 5e-9, "fd": 1e-4}
 _SAFE_IF_WIDE = 0.3
 
 
@@ -45,4 +46,6 @@ def smallest_safe_ridge(b: Backend, G: Array, dtype: Any) -> float:
 
 def _largest_error(b: Backend, n_units: int, dtype: Any, kind: Any) -> float:
     kinds = np.dtype(dtype).char + kind.char
-    return _SAFE_IF_WIDE if kinds == "ff" and n_units >= b.tuning.refined_units else _SAFE[kinds]
+    if kinds != "ff":
+        return _SAFE[kinds]
+    return _SAFE_IF_WIDE if n_units >= b.tuning.refined_units else b.tuning.float32_gram
