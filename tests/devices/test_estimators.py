@@ -226,6 +226,17 @@ def test_many_blocks(rng, tensor, device, same, monkeypatch):
     np.testing.assert_allclose(model.fit(X, y).predict(X), want, rtol=1e-8, atol=1e-9)
 
 
+def test_rows_that_are_no_round_number(rng, tensor, same, monkeypatch):
+    from dataclasses import replace
+
+    X, y, _ = problem(rng, 500)
+    model = ELMRegressor(40, Opium(0.1), random_state=0).fit(tensor(X), tensor(y))
+    want, b = model.predict(tensor(X)).cpu().numpy(), model.fitted_.solver.shape.backend
+    tuning = replace(b.tuning, block_multiple=32, pending_rows=16)
+    monkeypatch.setattr(b, "tuning", tuning)
+    same(model.fit(tensor(X), tensor(y)).predict(tensor(X[:77])), want[:77], 1e-9)
+
+
 def test_bad_rows(rng, tensor):
     X, y, labels = problem(rng, 1500)
     model = ELMRegressor(40, random_state=0).fit(tensor(X), tensor(y))

@@ -39,6 +39,7 @@ class Tuning:
         others in layers that are wide, and in others
     wide : units from which a QR factorisation is slow next to matrix products
     block_bytes : least and most bytes in one block of activations
+    block_multiple : the number of its rows is a multiple of this
     block_share : its bytes as a part of those of a matrix of units by units, between these
     svd_units, svd_units_in_stream : up to how many units ε is chosen by singular values, when it
         is chosen once and when it is chosen often
@@ -58,6 +59,7 @@ class Tuning:
     gram_rows: tuple[float, float, float] = (1 / 8, 1 / 4, 1.0)
     wide: int = 1024
     block_bytes: tuple[int, int] = (1 << 25, 1 << 27)
+    block_multiple: int = 1
     block_share: float = 0.5
     svd_units: int = 400
     svd_units_in_stream: int = 96

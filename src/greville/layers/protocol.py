@@ -152,12 +152,14 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         if shift is not None:
             shifted = b.asarray(shift @ self.weights_, dtype)
             added = -shifted if added is None else added - shifted
-        # Column by column: Gram matrices of such rows take a fifth less time.
-        is_sparse = getattr(X, "is_sparse", False)
-        H = b.matmul(X, weights) if is_sparse else b.matmul(weights.T, X.T).T
-        if added is not None:
-            H += added
-        return self._activated_on(b, H)
+        if getattr(X, "is_sparse", False):
+            return self._activated_on(b, _plus(b.matmul(X, weights), added))
+        # Column by column: Gram matrices of such rows take a fifth less time, if columns begin at
+        # round numbers.
+        n, more = X.shape[0], -X.shape[0] % b.tuning.block_multiple
+        if more and n > b.tuning.pending_rows:
+            X = b.xp.concat([X, b.zeros((more, X.shape[1]), dtype)])
+        return self._activated_on(b, _plus(b.matmul(weights.T, X.T).T, added))[:n, :]
 
     def _activated_on(self, b: Backend, H: Array) -> Array:
         return activate_on_device(self.activation, H)
@@ -236,6 +238,13 @@ def runs_on_device(transformer: Any) -> bool:
     return all(
         ("_activated" in vars(base)) == ("_activated_on" in vars(base)) for base in cls.__mro__
     )
+
+
+def _plus(H: Array, added: Array | None) -> Array:
+    """H, which is changed, with a number added to each column."""
+    if added is not None:
+        H += added
+    return H
 
 
 # Copies of weights on devices, found again when they are wanted.

@@ -21,7 +21,8 @@ def block_length(b: Backend, n_hidden: int, dtype: Any) -> int:
     """
     size, (least, most) = np.dtype(dtype).itemsize, b.tuning.block_bytes
     room = min(max(int(n_hidden**2 * size * b.tuning.block_share), least), most)
-    return max(256, room // (n_hidden * size))
+    rows = room // (n_hidden * size)
+    return max(256, rows - rows % b.tuning.block_multiple)
 
 
 class Rows:
