@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from greville import ELMClassifier, Opium, RandomLayer
+from greville import ELMClassifier, Opium, RandomLayer, devices
 
 from .measure import mnist
 
@@ -28,10 +28,40 @@ def run() -> None:
     except ImportError:
         print("    torch is not installed (pip install 'greville[torch]'): nothing was measured")
         return
+    _processor(torch)
     if not torch.cuda.is_available():
-        print("    torch finds no GPU here: nothing was measured")
+        print("    torch finds no GPU here: nothing else was measured")
         return
     Bench(torch).run()
+
+
+def _processor(torch: Any, rounds: int = 4) -> None:
+    """Tensors in the memory of the processor: as NumPy arrays, and by torch."""
+    generator = torch.Generator().manual_seed(0)
+    H = torch.randn(20_000, 1000, dtype=torch.float64, generator=generator)
+    Y = H[:, :1] + torch.randn(20_000, 1, dtype=torch.float64, generator=generator)
+
+    def fit() -> None:
+        Opium(1.0).fit(H, Y)
+
+    def chunks() -> None:
+        model = Opium(1.0).partial_fit(H[:100], Y[:100])
+        for start in range(100, 5000, 100):
+            model.predict(H[start : start + 100])
+            model.partial_fit(H[start : start + 100], Y[start : start + 100])
+
+    for name, work in (("fit of 20,000 x 1000", fit), ("50 chunks of 100, predicted", chunks)):
+        times = []
+        for devices._tensors_stay_tensors in (False, True):
+            times.append(min(_seconds(work) for _ in range(rounds)))
+        devices._tensors_stay_tensors = False
+        print(f"    on the processor, {name}: {times[0]:.2f} s as NumPy, {times[1]:.2f} s by torch")
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 class Bench:
