@@ -14,8 +14,6 @@ from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.metrics import accuracy_score, r2_score
 
 from . import backend
 from .backend import Backend
@@ -339,6 +337,9 @@ class Scoring:
         """
         if not any(map(is_tensor, (X, y, sample_weight))):
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        from sklearn.base import is_classifier
+        from sklearn.metrics import accuracy_score, r2_score
+
         metric = accuracy_score if is_classifier(self) else r2_score
         predicted = on_host(self.predict(X))  # type: ignore[attr-defined]
         return float(metric(on_host(y), predicted, sample_weight=on_host(sample_weight)))
