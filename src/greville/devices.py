@@ -34,8 +34,8 @@ _ROWS_AT_ONCE = 4
 
 def is_tensor(A: Any) -> bool:
     """Whether it is a tensor of PyTorch, which is not imported for this."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(A, torch.Tensor)
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # None while torch is imported
+    return tensor is not None and isinstance(A, tensor)
 
 
 def is_on_device(A: Any) -> bool:
@@ -46,6 +46,11 @@ def is_on_device(A: Any) -> bool:
 def _is_host(device: Any) -> bool:
     """Whether what is there is learned as NumPy arrays."""
     return device.type == "cpu" and not _tensors_stay_tensors
+
+
+def _names_host(device: Any) -> bool:
+    """Whether a parameter names the processor."""
+    return str(device).partition(":")[0] == "cpu" and not _tensors_stay_tensors
 
 
 class Origin(NamedTuple):
@@ -120,9 +125,16 @@ def received(A: Any, name: str) -> Any:
     return A.numpy() if _is_host(A.device) else A
 
 
-def received_on_host(A: Any) -> Any:
-    """What was passed as weights, as NumPy knows it."""
+def received_on_host(A: Any, name: str) -> Any:
+    """What was passed as weights or labels, as NumPy knows it."""
+    A = received(A, name)
     return on_host(A) if is_tensor(A) else A
+
+
+def empty_like(like: Any, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
+    """Tensors that may be written to later, also if this is called in an `inference_mode`."""
+    with sys.modules["torch"].inference_mode(False):
+        return tuple(like.new_empty(shape) for shape in shapes)
 
 
 # Backends
@@ -153,7 +165,7 @@ def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None
                 f"{wanted} or in NumPy arrays, or device={str(origin.device)!r}."
             )
         return _torch_backend(origin.device, precision)
-    if device is None or (str(device) == "cpu" and not _tensors_stay_tensors):
+    if device is None or _names_host(device):
         return backend.default()
     if str(device) == "auto":
         found = _usual_gpu() if n_units >= UNITS_WORTH_A_GPU else None
@@ -163,13 +175,13 @@ def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None
 
 def check_device(device: Any) -> None:
     """Raise a ValueError unless it is None, "auto", or a device that is there."""
-    if device is not None and str(device) not in ("auto", "cpu"):
+    if device is not None and str(device) != "auto" and not _names_host(device):
         _device(device)
 
 
 def may_be_moved(device: Any) -> bool:
     """Whether arrays may go to a device with this parameter."""
-    return device is not None and str(device) != "cpu"
+    return device is not None and not _names_host(device)
 
 
 def float_of(A: Any) -> np.dtype[Any]:
@@ -241,10 +253,7 @@ def _device(name: Any) -> Any:
         ) from error
     try:
         device = torch.device(name)
-        if device.type == "cuda" and device.index is None and torch.cuda.is_available():
-            device = torch.device("cuda", torch.cuda.current_device())
-        torch.zeros(1, device=device)
-        return device
+        return torch.zeros(1, device=device).device  # with its number
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise ValueError(
@@ -308,10 +317,10 @@ class Movable:
         if str(device) == "auto":
             device = _usual_gpu() or "cpu"
         check_device(device)
-        host = str(device) == "cpu" and not _tensors_stay_tensors
+        host = _names_host(device)
         precision = getattr(self, "precision", None)
         self._move(backend.get("scipy") if host else _torch_backend(_device(device), precision))
-        self.device = None if host else str(_device(device))
+        self.device = "cpu" if host else str(_device(device))
         return self
 
     def _move(self, b: Backend) -> None:
@@ -342,4 +351,5 @@ class Scoring:
 
         metric = accuracy_score if is_classifier(self) else r2_score
         predicted = on_host(self.predict(X))  # type: ignore[attr-defined]
-        return float(metric(on_host(y), predicted, sample_weight=on_host(sample_weight)))
+        y, weight = received_on_host(y, "y"), received_on_host(sample_weight, "sample_weight")
+        return float(metric(y, predicted, sample_weight=weight))

@@ -306,6 +306,8 @@ def check_magnitude(
 
 def check_size(name: str, size: float, dtype: Any, weight: Array | None) -> None:
     """`check_magnitude` for numbers of which the largest absolute value is known."""
+    if np.isnan(size):
+        raise ValueError(f"{name}: contains NaN or infinity; leave such rows out.")
     if size == np.inf:
         raise ValueError(f"{name}: contains infinity; leave such rows out, or clip them.")
     check_magnitude(name, np.array([size], dtype), weight)

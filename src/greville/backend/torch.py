@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import sqrt
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ _SAME_IN_TORCH = ("float32", "float64", "int8", "int16", "int32", "int64", "uint
 # The square of what no solution of numbers that can be squared exceeds.
 _LARGE = {torch.float64: 1e300, torch.float32: 1e37}
 
-_precision = Lock()  # torch has one setting for all threads
+_precision = RLock()  # torch has one setting for all threads
 
 
 class TorchBackend(PlainBackend):
@@ -94,6 +94,8 @@ class TorchBackend(PlainBackend):
 
     def _uploaded(self, A: Array) -> Any:
         """NumPy numbers on the device, without waiting for it."""
+        A = A.astype(A.dtype.newbyteorder("="), copy=False)
+        A = A if all(step > 0 for step in A.strides) else np.ascontiguousarray(A)
         if self._place.type != "cuda" or not A.size:
             wanted = self._wide if A.dtype == np.float64 else None
             return torch.tensor(A, dtype=wanted, device=self._place)
@@ -139,12 +141,12 @@ class TorchBackend(PlainBackend):
         if A.dtype is not torch.float32 or self._place.type != "cuda":
             yield
             return
-        read, write, wanted = _precision_setting(tf32=self.tf32)
-        before = read()
-        if before == wanted:
-            yield
-            return
         with _precision:
+            read, write, wanted = _precision_setting(tf32=self.tf32)
+            before = read()
+            if before == wanted:
+                yield
+                return
             write(wanted)
             try:
                 yield
@@ -371,7 +373,8 @@ def _upper_parts(n: int) -> Iterator[tuple[slice, slice]]:
 
 def _pinned(A: Array) -> Any:
     """A copy in memory from which a device reads while Python goes on."""
-    pinned = torch.empty(A.shape, dtype=getattr(torch, A.dtype.name), pin_memory=True)
+    dtype = getattr(torch, A.dtype.name)
+    pinned = torch.empty(A.shape, dtype=dtype, device="cpu", pin_memory=True)
     np.copyto(pinned.numpy(), A)
     return pinned
 

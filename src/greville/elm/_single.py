@@ -75,8 +75,9 @@ class SingleRows:
         if fitted is not None and not fitted.solver.pending.n and self._goes_live(fitted):
             return self.learn_one(x, y)
         target = None
-        if fitted is not None and fitted.solver.shape.kernels is not None and not is_tensor(x):
-            target = fitted.targets.encode_one(y)
+        single = fitted is not None and not is_tensor(x) and not is_tensor(y)
+        if single and fitted.solver.shape.kernels is not None:  # type: ignore[union-attr]
+            target = fitted.targets.encode_one(y)  # type: ignore[union-attr]
         if fitted is None or target is None:
             return self._learn_as_table(x, y, None if fitted is None else fitted.hidden.n_inputs)
         h = self._activations_one(fitted.hidden, x)
@@ -88,7 +89,7 @@ class SingleRows:
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
         """Learn the first row, or one with a new label."""
         row = x if is_on_device(x) else check_one(received(x, "x"), "x", n_inputs, FLOATS)
-        y = on_host(y).item() if is_tensor(y) and y.ndim == 0 else y
+        y = on_host(received(y, "y")).item() if is_tensor(y) and y.ndim == 0 else y
         with warnings.catch_warnings():  # one row has no column names
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             learned: Self = self.partial_fit(row[None], y[None] if is_tensor(y) else [y])
@@ -172,6 +173,9 @@ class SingleRows:
 
     def _learn_otherwise(self, live: LiveELM, x: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
+        if is_tensor(x) or is_tensor(y):
+            self.leave_live()
+            return self._learn_as_table(x, y, live.hidden.n_inputs)
         targets, hidden = live.targets, live.hidden
         target = targets.encode_one(y)
         if target is None:  # a new label, or none

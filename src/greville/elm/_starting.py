@@ -93,7 +93,7 @@ class Starting:
             seen = seen if isinstance(layer, Layer) else on_host(seen)
         else:
             seen = scaling.apply(seen, dtype)
-        layer.fit(seen, chunk.y)
+        layer.fit(seen, on_host(chunk.y) if is_on_device(chunk.y) else chunk.y)
         warms_up = not whole and not self._has_own_layer and self._standardizes()
         hidden = HiddenMap(scaling, layer, n_inputs, dtype)
         warmup = Warmup(none, 0, WARMUP_ROWS) if warms_up else None

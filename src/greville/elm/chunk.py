@@ -53,6 +53,14 @@ class Chunk(NamedTuple):
         X, y = (on_host(A) if is_on_device(A) else A for A in (self.X, self.y))
         return self if X is self.X and y is self.y else self._replace(X=X, y=y)
 
+    def on_host_if_finite(self) -> Chunk:
+        """The same in NumPy's memory; a ValueError for rows on a device that are not finite."""
+        here = self.on_host()
+        for name, A, was in (("X", here.X, self.X), ("y", here.y, self.y)):
+            if A is not was and A.dtype.kind == "f" and not np.isfinite(A).all():
+                raise ValueError(f"{name}: contains NaN or infinity; leave such rows out.")
+        return here
+
     def with_columns(self, n: int, old: Array) -> Chunk:
         """With n columns, the present ones at the indices `old`, and zeros in the others."""
         shape = len(old), n
@@ -61,7 +69,6 @@ class Chunk(NamedTuple):
 
     def joined(self, more: Chunk) -> Chunk:
         """These rows and then more, in NumPy's memory; sparse if any of them are."""
-        more = more.on_host()
         blocks = [block for block in (self.X, more.X) if block.shape[0]]
         if any(map(sparse.issparse, blocks)):
             X: Any = sparse.vstack([sparse.csr_array(block) for block in blocks]).tocsr()

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
-from ..devices import Scoring, is_tensor, on_host, origin_of, received_on_host
+from ..devices import Scoring, origin_of, received_on_host
 from ..validation import check_length, check_weights
 from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
@@ -246,17 +246,17 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         known = self.classes_ if self._started else None
         if classes is None:
             return known
-        classes = on_host(classes) if is_tensor(classes) else classes
-        return merged_classes(known, checked_labels(classes, "classes"), "classes")
+        labels = checked_labels(received_on_host(classes, "classes"), "classes")
+        return merged_classes(known, labels, "classes")
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
     ) -> tuple[Chunk, ClassTargets]:
         X = self._checked_rows(X, reset=reset)
-        y = checked_labels(on_host(y) if is_tensor(y) else y, "y")
+        y = checked_labels(received_on_host(y, "y"), "y")
         check_length("y", len(y), X.shape[0])
         dtype = self._dtype_for(X, reset=reset)
-        weight = check_weights(received_on_host(sample_weight), X.shape[0], dtype)
+        weight = check_weights(received_on_host(sample_weight, "sample_weight"), X.shape[0], dtype)
         if reset and self._started:
             return Chunk(X, y, weight), ClassTargets(merged_classes(None, y, "y"), dtype)
         merged = merged_classes(self._with_labels(classes), y, "y")

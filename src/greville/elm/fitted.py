@@ -181,7 +181,7 @@ class FittedELM(NamedTuple):
         """With more rows kept, and the rows to learn now: these or, in new units, all again."""
         if self.warmup is None:
             return self, chunk
-        rows = self.warmup.rows.joined(chunk)
+        rows = self.warmup.rows.joined(chunk.on_host_if_finite())
         warmup = self.warmup.with_rows(rows, rows.n)
         fitted = self._replace(warmup=None if warmup.is_over else warmup)
         if warmup.is_due_after(self.warmup):

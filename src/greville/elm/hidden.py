@@ -65,6 +65,8 @@ class HiddenMap:
         object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def n_units(self) -> int:
+        if runs_on_device(self.layer):
+            return int(self.layer.n_hidden_) + self.n_direct
         zeros = np.zeros((1, self.n_inputs - self.n_direct), self.dtype)
         return int(self._transformed(zeros).shape[1]) + self.n_direct
 
@@ -111,7 +113,8 @@ class HiddenMap:
             H = self._sparse_on(b, inner)
         else:
             inner = b.asarray(inner)
-            inner = inner + 0 * b.xp.sum(inner, axis=1)[:, None]
+            for extreme in (b.xp.max, b.xp.min):  # nan in rows with infinity
+                inner = inner + 0 * extreme(inner, axis=1)[:, None]
             scaled = self.scaling.apply_on(b, inner, self.dtype)
             if runs_on_device(self.layer):
                 H = self.layer.activations_on(b, scaled)

@@ -195,7 +195,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         check_together(y, "y", origin_of(X), "X")
         X = self._checked_rows(X, reset=reset)
         dtype = self._dtype_for(X, reset=reset)
-        weight = check_weights(received_on_host(sample_weight), X.shape[0], dtype)
+        weight = check_weights(received_on_host(sample_weight, "sample_weight"), X.shape[0], dtype)
         y = received(y, "y")
         if is_on_device(y):
             check_tensor_targets(y, "y", X.shape[0])

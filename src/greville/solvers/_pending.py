@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
+from ..devices import empty_like
 from ..threads import new_lock
 from ._rows import Rows
 
@@ -53,7 +54,8 @@ class Pending:
             buffer = self._copied(stop, H.shape[1], Y.shape[1], H.dtype, like=H)
         buffer.H[n:stop], buffer.Y[n:stop] = H, Y
         if sizes is not None:
-            buffer.started.append((n, stop, rows.check, sizes))
+            with buffer.lock:
+                buffer.started.append((n, stop, rows.check, sizes))
         if rows.weight is not None:
             buffer.weight[n:stop] = rows.weight
             buffer.weighted = True
@@ -81,6 +83,13 @@ class Pending:
         return Rows.of(
             buffer.H[places], buffer.Y[places], None if weight is None else weight[places]
         )
+
+    @property
+    def n_refused(self) -> int:
+        """How many of them were found to be of no use."""
+        buffer = self.buffer
+        refused = () if buffer is None else buffer.refused
+        return sum(part.stop - part.start for part in refused if part.stop <= self.n)
 
     def _copied(
         self, stop: int, n_hidden: int, n_outputs: int, dtype: Any, like: Any = None
@@ -121,11 +130,12 @@ class _Buffer:
     def __init__(
         self, length: int, n_hidden: int, n_outputs: int, dtype: Any, like: Any = None
     ) -> None:
-        new = np.empty if like is None or isinstance(like, np.ndarray) else like.new_empty
         kind: Any = np.dtype(np.float32 if "float32" in str(dtype) else np.float64)
-        options = {"dtype": kind if new is np.empty else dtype}
-        self.H = new((length, n_hidden), **options)
-        self.Y = new((length, n_outputs), **options)
+        shapes = (length, n_hidden), (length, n_outputs)
+        if like is None or isinstance(like, np.ndarray):
+            self.H, self.Y = (np.empty(shape, kind) for shape in shapes)
+        else:
+            self.H, self.Y = empty_like(like, *shapes)
         self.weight = np.ones(length, kind)
         self.weighted = False
         self.started: list[tuple[int, int, Any, Any]] = []
@@ -144,19 +154,19 @@ class _Buffer:
 
     def finish_checks(self, n: int) -> None:
         """Read the results of checks of the first n rows; a ValueError if some did not pass."""
-        with self.lock:
+        problem, n_refused = None, 0
+        with self.lock:  # others wait for what is found
             started, self.started = self.started, [c for c in self.started if c[1] > n]
-        problem: ValueError | None = None
-        for start, stop, check, sizes in started:
-            if stop > n:
-                continue
-            try:
-                check.finish(sizes)
-            except ValueError as error:
-                self.refused.append(slice(start, stop))
-                problem = problem or error
+            for start, stop, check, sizes in started:
+                if stop > n:
+                    continue
+                try:
+                    check.finish(sizes)
+                except ValueError as error:
+                    self.refused.append(slice(start, stop))
+                    n_refused += stop - start
+                    problem = problem or error
         if problem is not None:
-            n_refused = sum(part.stop - part.start for part in self.refused)
             raise ValueError(
                 f"{problem} The numbers of short chunks on a device are looked at when the chunks "
                 f"are learned together: the {n_refused} rows of the calls that passed such numbers "

@@ -383,7 +383,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
             b = self.fitted_.shape.backend
         Y = received(Y, "Y")
         Y = Y if is_on_device(Y) else check_targets(Y, "Y", H.shape[0], dtype)
-        weight = check_weights(received_on_host(sample_weight), H.shape[0], dtype)
+        weight = check_weights(received_on_host(sample_weight, "sample_weight"), H.shape[0], dtype)
         check = None
         if place_of(b) is None:
             check_magnitude("H", H, weight)
@@ -494,7 +494,7 @@ class OnlineSolver(Solver):
             return self._learn_otherwise(live, h, y)
         with self._lock:
             fitted = self._fitted
-        if fitted is None or fitted.shape.kernels is None or is_tensor(h):
+        if fitted is None or fitted.shape.kernels is None or is_tensor(h) or is_tensor(y):
             return self._learn_as_chunk(h, y)
         n = fitted.pending.n
         if not n or n + 1 >= fitted.shape.pending_rows:
@@ -530,6 +530,9 @@ class OnlineSolver(Solver):
 
     def _learn_otherwise(self, live: Live, h: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
+        if is_tensor(h) or is_tensor(y):
+            self.leave_live()
+            return self._learn_as_chunk(h, y)
         algorithm = self.algorithm()
         if not self._is_usual(h):
             h = self._checked_one(h)

@@ -67,7 +67,10 @@ class Fitted:
             return cls(algorithm, shape, algorithm.start(shape))
 
     def __reduce__(self) -> Any:
-        return Fitted, (self.algorithm, self.shape, self.state, self.n_seen, self.pending)
+        if self.pending.n:
+            self.pending.rows()  # which looks at them
+        n_seen = self.n_seen - self.pending.n_refused  # these are not pickled
+        return Fitted, (self.algorithm, self.shape, self.state, n_seen, self.pending)
 
     @property
     def n_outputs(self) -> int:

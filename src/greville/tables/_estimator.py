@@ -75,7 +75,7 @@ class TableEstimator(BaseEstimator):
         """
         if self.__sklearn_is_fitted__():
             self.model_ = self.model_.twin().to(device)
-        self.device = None if str(device) == "cpu" else str(device)
+        self.device = str(device)
         return self
 
     # Learning

@@ -322,8 +322,7 @@ class TableModel(DictRows):
         if self.estimator is not None:
             self._state = replace(self._state, learner=self._settled_learner().copy())
             self.estimator.to(device)
-        host = str(device) == "cpu"
-        self.settings["device"] = None if host else str(device)
+        self.settings["device"] = str(device)
         return self
 
     def twin(self) -> Self:
