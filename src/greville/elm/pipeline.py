@@ -326,7 +326,8 @@ class ELM(Movable, SingleRows, Merging, Starting, BaseEstimator, ABC):
         self._check_spread(fitted, spread)
         outputs = fitted.predict(self._checked_rows(X, reset=False), spread=spread)
         self._keep_flushed(fitted)
-        return fitted.targets, outputs if on_device else [on_host(A) for A in outputs]
+        stay = [on_device and is_on_device(A) for A in outputs]
+        return fitted.targets, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]
 
     @staticmethod
     def _check_spread(fitted: FittedELM, spread: bool) -> None:
