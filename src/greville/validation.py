@@ -134,11 +134,12 @@ def check_tensor_rows(estimator: Any, X: Any, name: str, *, reset: bool) -> Any:
     return X if X.is_floating_point() else X.double() if X.device.type != "mps" else X.float()
 
 
-def check_tensor_targets(Y: Any, name: str, n_rows: int) -> None:
-    """Raise a ValueError unless a tensor has one row of targets for each of n rows."""
+def check_tensor_targets(Y: Any, name: str, n_rows: int) -> Any:
+    """A tensor on a device, if it has one row of targets for each of n rows."""
     if Y.ndim not in (1, 2) or (Y.ndim == 2 and Y.shape[1] == 0):
         raise ValueError(f"{name}: expected shape (n,) or (n, n_outputs), got {tuple(Y.shape)}.")
     check_length(name, Y.shape[0], n_rows)
+    return Y
 
 
 def _with_our_advice(error: ValueError, argument: str, estimator: Any) -> ValueError:

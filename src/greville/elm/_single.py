@@ -74,12 +74,13 @@ class SingleRows:
             fitted = self._fitted
         if fitted is not None and not fitted.solver.pending.n and self._goes_live(fitted):
             return self.learn_one(x, y)
+        if fitted is None:
+            return self._learn_as_table(x, y, None)
         target = None
-        single = fitted is not None and not is_tensor(x) and not is_tensor(y)
-        if single and fitted.solver.shape.kernels is not None:  # type: ignore[union-attr]
-            target = fitted.targets.encode_one(y)  # type: ignore[union-attr]
-        if fitted is None or target is None:
-            return self._learn_as_table(x, y, None if fitted is None else fitted.hidden.n_inputs)
+        if fitted.solver.shape.kernels is not None and not is_tensor(x) and not is_tensor(y):
+            target = fitted.targets.encode_one(y)
+        if target is None:
+            return self._learn_as_table(x, y, fitted.hidden.n_inputs)
         h = self._activations_one(fitted.hidden, x)
         if fitted.solver.is_due:
             fitted = self._current()
@@ -87,7 +88,7 @@ class SingleRows:
         return self
 
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
-        """Learn the first row, or one with a new label."""
+        """Learn the first row, one with a new label, a tensor, or one that goes to a device."""
         row = x if is_on_device(x) else check_one(received(x, "x"), "x", n_inputs, FLOATS)
         y = on_host(received(y, "y")).item() if is_tensor(y) and y.ndim == 0 else y
         with warnings.catch_warnings():  # one row has no column names

@@ -100,8 +100,9 @@ class Pending:
         if old is not None:
             new.H[:n], new.Y[:n], new.weight[:n] = old.H[:n], old.Y[:n], old.weight[:n]
             new.weighted = old.weighted
-            new.started = [check for check in old.started if check[1] <= n]
-            new.refused = [part for part in old.refused if part.stop <= n]
+            with old.lock:
+                new.started = [check for check in old.started if check[1] <= n]
+                new.refused = [part for part in old.refused if part.stop <= n]
         new.claim(0, stop)
         return new
 

@@ -381,20 +381,15 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
             dtype = float_of(H) if is_on_device(H) else H.dtype
         else:
             b = self.fitted_.shape.backend
-        Y = received(Y, "Y")
-        Y = Y if is_on_device(Y) else check_targets(Y, "Y", H.shape[0], dtype)
-        weight = check_weights(received_on_host(sample_weight, "sample_weight"), H.shape[0], dtype)
-        check = None
-        if place_of(b) is None:
+        Y, n = received(Y, "Y"), H.shape[0]
+        Y = check_tensor_targets(Y, "Y", n) if is_on_device(Y) else check_targets(Y, "Y", n, dtype)
+        weight = check_weights(received_on_host(sample_weight, "sample_weight"), n, dtype)
+        late = place_of(b) is not None
+        if not is_on_device(H) and not (late and n >= _MANY_ROWS):
             check_magnitude("H", H, weight)
-        else:
-            if not is_on_device(H) and H.shape[0] < _MANY_ROWS:
-                check_magnitude("H", H, weight)
-            check = LateCheck(b, dtype, ("H", "Y"), weight)
         if not is_on_device(Y):
             check_magnitude("Y", Y, weight)
-        if is_on_device(Y):
-            check_tensor_targets(Y, "Y", H.shape[0])
+        check = LateCheck(b, dtype, ("H", "Y"), weight) if late else None
         flat = Y.ndim == 1
         Y = Y.reshape(Y.shape[0], -1)
         rows = Rows.of(H, Y, weight, check)
