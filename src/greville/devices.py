@@ -24,6 +24,9 @@ from .validation import NotEnoughMemory, readable, warn
 UNITS_WORTH_A_GPU = 1000
 
 
+# Letters of what torch says that are repeated.
+_LONGEST_REASON = 120
+
 # For tests on machines without a GPU: tensors in the memory of the processor are then learned by
 # torch, as those on a device are.
 _tensors_stay_tensors = False
@@ -111,14 +114,16 @@ def received(A: Any, name: str) -> Any:
     torch = sys.modules["torch"]
     if A.layout is not torch.strided:
         raise ValueError(f"{name}: got a sparse tensor; pass {name}.to_dense().")
-    if A.is_complex() or (A.is_floating_point() and A.dtype not in (torch.float32, torch.float64)):
+    if A.is_complex():
+        raise ValueError(f"{name}: got {A.dtype}; pass real numbers.")
+    if A.is_floating_point() and A.dtype not in (torch.float32, torch.float64):
         raise ValueError(
             f"{name}: got {A.dtype}; sums of squares need more digits, so pass {name}.float() or, "
             f"where the last digits matter, {name}.double()."
         )
     if A.requires_grad:
         warn(
-            f"{name}: it requires gradients, which are not computed here; it is learned as "
+            f"{name}: it requires gradients, which are not computed here; it is used as "
             f"{name}.detach()."
         )
         A = A.detach()
@@ -208,6 +213,20 @@ def check_place(b: Backend, device: Any, origin: Origin, name: str) -> None:
         )
 
 
+def check_still_there(b: Backend, device: Any) -> None:
+    """Raise a ValueError if the parameter was set to another device than that of a model."""
+    mine = place_of(b)
+    if device is None or str(device) == "auto":
+        return
+    kind, _, number = str(device).partition(":")
+    same = mine is not None and kind == mine.type and number in ("", str(mine.index))
+    if not same and not (mine is None and _names_host(device)):
+        raise ValueError(
+            f"device={str(device)!r}: this model is on {named(b)}; move it with "
+            f"model.to({str(device)!r})."
+        )
+
+
 def check_together(A: Any, name: str, origin: Origin, of: str) -> None:
     """Raise a ValueError if two arguments are tensors on different devices."""
     if not is_tensor(A) or A.device == origin.device:
@@ -253,12 +272,16 @@ def _device(name: Any) -> Any:
         ) from error
     try:
         device = torch.device(name)
-        return torch.zeros(1, device=device).device  # with its number
+        found = torch.zeros(1, device=device)
+        found.cpu()  # which not every device can do
+        return found.device  # with its number
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason = str(error).strip().partition("\n")[0].partition(". ")[0]
+        if len(reason) > _LONGEST_REASON:
+            reason = reason[:_LONGEST_REASON] + " ..."
         raise ValueError(
-            f"device={str(name)!r}: torch cannot use it here ({reason}); pass 'cuda', 'mps', 'cpu' "
-            "or 'auto', as this machine has them."
+            f"device={str(name)!r}: torch cannot use it here ({reason}); 'auto' takes a GPU where "
+            "there is one, and 'cpu' is always there."
         ) from error
 
 

@@ -295,3 +295,12 @@ def test_wide_stream_with_direct_units(rng, tensor, device):
         wide = np.hstack([X[1500:], np.eye(2)[rng.integers(2, size=500) * 0]])
         model.partial_fit(wide, y[1500:])
     np.testing.assert_allclose(there.predict(wide), here.predict(wide), atol=1e-5)
+
+
+def test_models_of_two_dtypes_do_not_merge(rng, tensor):
+    X, y, _ = problem(rng)
+    model = ELMRegressor(20, Opium(0.1), random_state=0, standardize=False)
+    wide = clone(model).fit(tensor(X), tensor(y))
+    narrow = clone(model).fit(tensor(X).float(), tensor(y).float())
+    with pytest.raises(ValueError, match="learned in float32, and this model in float64"):
+        wide.merge(narrow)

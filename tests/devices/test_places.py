@@ -19,7 +19,7 @@ def problem(rng, n=300):
     return X, X @ [1.0, 2.0, 3.0, 4.0]
 
 
-@pytest.mark.parametrize("name", ["abacus", "cuda:99", 7.5, "xla"])
+@pytest.mark.parametrize("name", ["abacus", "cuda:99", 7.5, "xla", "meta"])
 def test_devices_that_are_not_there(rng, name):
     X, y = problem(rng)
     for model in (Opium(0.1, device=name), ELMRegressor(10, device=name)):
@@ -104,6 +104,31 @@ def test_frames_and_the_command(rng, device, tmp_path, monkeypatch):
     run("train", "data.csv", "-o", "n.greville", "--resume", "m.greville", "--device", device)
     options = ("--target", "y", "-o", "o.greville", "--device", "abacus")
     assert "device='abacus'" in run("train", "data.csv", *options, code=2)[1]
+
+
+def test_frames_of_tensors(rng, tensor):
+    """Tables take tensors as they take arrays, and answer with arrays."""
+    pytest.importorskip("pyarrow")
+    X, y = problem(rng)
+    model = greville.TableRegressor(20).fit(tensor(X), tensor(y))
+    np.testing.assert_allclose(
+        model.predict(tensor(X)), greville.TableRegressor(20).fit(X, y).predict(X), atol=1e-9
+    )
+    with pytest.warns(RuntimeWarning, match="X: it requires gradients"):
+        model.fit(tensor(X).requires_grad_(), tensor(y))
+    for kind in (torch.float16, torch.bfloat16):
+        with pytest.raises(ValueError, match="X: got torch"):
+            model.fit(tensor(X).to(kind), tensor(y))
+
+
+def test_a_device_that_is_set_later(rng, device, monkeypatch):
+    X, y = problem(rng)
+    monkeypatch.setattr(devices, "_tensors_stay_tensors", False)
+    model = Opium(0.1).fit(X, y).set_params(device="cuda")
+    for use in (lambda: model.partial_fit(X, y), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match=r"device='cuda': this model is on cpu; move it with"):
+            use()
+    assert model.set_params(device="cpu").predict(X).shape == (300,)
 
 
 def test_memory(rng, tensor, monkeypatch):

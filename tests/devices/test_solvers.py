@@ -226,7 +226,9 @@ def test_integers_gradients_and_half(rng, tensor, same):
     with pytest.warns(RuntimeWarning, match="H: it requires gradients.*H.detach"):
         model = Opium(0.1).fit(tensor(H).requires_grad_(), tensor(Y))
     assert not model.predict(tensor(H)).requires_grad
-    for kind in (torch.float16, torch.bfloat16, torch.complex64):
+    with pytest.raises(ValueError, match="H: got torch.complex64; pass real numbers"):
+        Opium(0.1).fit(tensor(H).to(torch.complex64), tensor(Y))
+    for kind in (torch.float16, torch.bfloat16):
         with pytest.raises(ValueError, match=r"H: got torch.*H.float\(\)"):
             Opium(0.1).fit(tensor(H).to(kind), tensor(Y))
         with pytest.raises(ValueError, match=r"Y: got torch"):

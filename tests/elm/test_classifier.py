@@ -1,5 +1,7 @@
 """Classes: one output each, whenever they come, and the probabilities of them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,3 +120,13 @@ def test_probabilities_are_the_nearest(rng):
     mine = np.linalg.norm(scores - p, axis=1)
     theirs = np.linalg.norm(scores[:, None] - others, axis=2).min(axis=1)
     assert (mine <= theirs + 1e-12).all()
+
+
+def test_streams_of_many_classes_do_not_warn(rng):
+    """scikit-learn takes a chunk with as many labels as rows for a regression."""
+    X = rng.normal(size=(60, 3))
+    model = ELMClassifier(10, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for start in range(0, 60, 30):
+            model.partial_fit(X[start : start + 30], np.arange(30))

@@ -62,6 +62,11 @@ class Merging:
                 "other: it has learned other units for its inputs or targets than this model; "
                 "bring the data to order one yourself, and pass standardize=False."
             )
+        if mine.hidden.dtype != theirs.hidden.dtype:
+            raise ValueError(
+                f"other: it has learned in {theirs.hidden.dtype}, and this model in "
+                f"{mine.hidden.dtype}; only models of one dtype can be merged."
+            )
         if mine.hidden.n_inputs != theirs.hidden.n_inputs:
             raise ValueError("other: it does not have as many inputs as this model.")
         if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):

@@ -110,6 +110,11 @@ class SingleRows:
         """
         live = self._live
         if type(x) is not np.ndarray and is_tensor(x):
+            if x.ndim != 1:
+                raise ValueError(
+                    f"x: expected one row as a 1-d tensor, got shape {tuple(x.shape)}; for several "
+                    "rows there are partial_fit and predict."
+                )
             return self.predict(x[None])[0]
         if live is not None:
             predicted = live.predicted(x)

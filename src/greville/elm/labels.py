@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -94,7 +95,9 @@ def checked_labels(y: Any, name: str) -> Array:
             if y.dtype.kind in "fc":
                 assert_all_finite(y, input_name=name)
             np.unique(y)  # a TypeError for labels that cannot be ordered
-            check_classification_targets(y)
+            with warnings.catch_warnings():  # a chunk of a stream may have as many labels as rows
+                warnings.filterwarnings("ignore", "The number of unique classes is greater")
+                check_classification_targets(y)
         except TypeError as error:
             raise ValueError(
                 f"expected labels of one kind, all numbers or all text ({error})."

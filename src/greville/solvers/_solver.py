@@ -19,6 +19,7 @@ from ..devices import (
     Scoring,
     backend_for,
     check_place,
+    check_still_there,
     check_together,
     float_of,
     is_on_device,
@@ -404,6 +405,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
         origin, H = origin_of(H), received(H, "H")
         on_device = not reset and place_of(self.fitted_.shape.backend) is not None
         if not reset:
+            check_still_there(self.fitted_.shape.backend, self.device)
             check_place(self.fitted_.shape.backend, self.device, origin, "H")
         if is_on_device(H):
             return check_tensor_rows(self, H, "H", reset=reset)

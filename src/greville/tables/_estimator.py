@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..devices import received_on_host
 from ..validation import Seed, naming
 from ._answers import Answers
 from .batch import TableError, batches_of, listed
@@ -96,6 +97,7 @@ class TableEstimator(BaseEstimator):
 
     def _learn(self, X: Any, y: Any, *, reset: bool, **options: Any) -> Self:
         table, columns = self._table(X, reset=reset)
+        y = received_on_host(y, "y")
         targets, labels = self._targets(y, table.num_rows, reset=reset, **options)
         model = self._new_model(table.column_names) if reset else self.model_.twin()
         table = table.append_column(model.target, column_of(targets))
@@ -165,6 +167,7 @@ class TableEstimator(BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> tuple[Any, dict[str, Any]]:
         """An Arrow table with the columns that are learned from, and what they are called."""
+        X = received_on_host(X, "X")
         if not is_frame(X):
             return self._table_of_array(X, reset=reset)
         with naming("X"):
