@@ -8,6 +8,7 @@ are learned as those, without a copy. torch is imported only when a device is as
 from __future__ import annotations
 
 import sys
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -31,8 +32,8 @@ _LONGEST_REASON = 120
 # torch, as those on a device are.
 _tensors_stay_tensors = False
 
-# Rows that are moved all at once, next to one block of activations.
-_ROWS_AT_ONCE = 4
+# How many times as large as one block of activations X may be to be moved to a device at once.
+_BLOCKS_AT_ONCE = 4
 
 
 def is_tensor(A: Any) -> bool:
@@ -242,7 +243,7 @@ def fits_on_device(b: Backend, X: Any) -> bool:
     """Whether NumPy rows are best moved to the device of a backend all at once."""
     if place_of(b) is None or not isinstance(X, np.ndarray):
         return False
-    return X.nbytes <= _ROWS_AT_ONCE * b.tuning.block_bytes[1]
+    return X.nbytes <= _BLOCKS_AT_ONCE * b.tuning.block_bytes[1]
 
 
 def place_of(b: Backend) -> Any:
@@ -346,9 +347,9 @@ class Movable:
         self.device = "cpu" if host else str(_device(device))
         return self
 
+    @abstractmethod
     def _move(self, b: Backend) -> None:
         """Have what was learned on another backend."""
-        raise NotImplementedError
 
 
 class Scoring:

@@ -190,3 +190,12 @@ def test_large_numbers(rng, tensor):
             model.fit(tensor(X / 1e30), tensor(X[:, 0] / 1e30), weight)
         with pytest.raises(ValueError, match="y: got torch"):
             ELMClassifier(10).fit(tensor(X / 1e30), tensor(np.arange(50) % 2).to(kind))
+
+
+def test_targets_that_are_large_whole_numbers(rng, tensor, same):
+    """They are learned with all their digits."""
+    X, _ = problem(rng)
+    y = (1e9 + 1e3 * np.round(10 * X[:, 0])).astype(np.int64)
+    here = ELMRegressor(20, Opium(0.1), random_state=0).fit(X, y)
+    there = ELMRegressor(20, Opium(0.1), random_state=0).fit(tensor(X), tensor(y))
+    same(there.predict(tensor(X)), here.predict(X), 1e-12)

@@ -22,7 +22,7 @@ from .protocol import Array, Tuning, longest_rows
 
 # Columns of a Gram matrix that are multiplied together, with those before them only: torch has no
 # product that knows of a symmetric result. On an H200 (60,000 x 7840, float64) 512, 1024 and 2048
-# columns make 51, 51 and 48 thousand million operations a millisecond, all columns at once 25.
+# columns make 51, 51 and 48 million million operations a second, all columns at once 25.
 _COLUMNS = 1024
 
 # Matrices whose rows begin at multiples of this are multiplied and factored faster: the Gram matrix

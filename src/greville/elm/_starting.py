@@ -83,7 +83,7 @@ class Starting:
         layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
         b = self._backend_for(solver, layer, chunk)
         none, scaling = chunk.part(slice(0)).on_host(), Scaling()
-        if fits_on_device(b, chunk.X):
+        if whole and fits_on_device(b, chunk.X):
             chunk = chunk._replace(X=b.asarray(chunk.X))
         if whole or self._has_own_layer:
             scaling, targets = self._measure(chunk, targets)

@@ -97,9 +97,10 @@ class NumericTargets(Targets):
     def encode(self, y: Array) -> Callable[[slice], Array]:
         if is_on_device(y):  # where they are checked later
             b = backend_for(None, origin_of(y), 0)
-            limit = 0.1 * float(np.finfo(self.dtype).max)
-            infinite = b.xp.where(b.xp.abs(y) > limit, b.xp.ones_like(y) * float("inf"), y)
-            moved = self.scaling.apply_on(b, infinite, self.dtype)
+            limit, wide = 0.1 * float(np.finfo(self.dtype).max), b.asarray(y, np.float64)
+            infinity = b.xp.ones_like(wide) * float("inf")
+            wide = b.xp.where(b.xp.abs(wide) > limit, infinity, wide)
+            moved = self.scaling.apply_on(b, wide, self.dtype)
             return lambda rows: moved[rows, :]
         with np.errstate(over="ignore"):
             scaled = self.scaling.apply(y, self.dtype).astype(self.dtype, copy=False)
