@@ -11,6 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, FourierLayer, Opium, RandomLayer
+from greville.elm.columns import Columns
 from greville.elm.units import Scaling
 
 from ..oracles import relative_error
@@ -72,10 +73,10 @@ def test_inputs_of_order_one_stay_as_they_are(rng):
     pixels[:, 3] = 0
     pixels[7, 3] = 1 / 255  # nearly always black
     for X in (normal, pixels, 2 * pixels - 1, sparse.csr_array(pixels)):
-        assert Scaling.of_inputs(X, None, always=False) == Scaling()
-        assert Scaling.of_inputs(X, None, always=True).unit is not None
+        assert Scaling.of_inputs(Columns.of(X, None), always=False) == Scaling()
+        assert Scaling.of_inputs(Columns.of(X, None), always=True).unit is not None
     for X in (255 * pixels, normal + 50, normal * [1, 1, 1, 1, 1e-3], 1e-3 * normal):
-        scaled = Scaling.of_inputs(X, None, always=False)
+        scaled = Scaling.of_inputs(Columns.of(X, None), always=False)
         assert scaled.unit is not None
         lengths = (scaled.apply(X, float) ** 2).sum(axis=1)
         assert lengths.mean() == pytest.approx(6)
@@ -89,8 +90,8 @@ def test_inputs_of_order_one_stay_as_they_are(rng):
 def test_weights_count_as_rows(rng):
     X = rng.normal(3, 100, size=(50, 3))
     weight = rng.integers(0, 3, size=50)
-    weighted = Scaling.of_inputs(X, weight, always=False)
-    repeated = Scaling.of_inputs(np.repeat(X, weight, axis=0), None, always=False)
+    weighted = Scaling.of_inputs(Columns.of(X, weight), always=False)
+    repeated = Scaling.of_inputs(Columns.of(np.repeat(X, weight, axis=0), None), always=False)
     np.testing.assert_allclose(weighted.centre, repeated.centre)
     np.testing.assert_allclose(weighted.unit, repeated.unit)
 

@@ -18,6 +18,7 @@ from .chunk import Chunk
 from .fitted import WARMUP_ROWS, FittedELM
 from .hidden import HiddenMap
 from .sizing import check_size, hidden_size, most_units
+from .survey import Survey, places_for_layer
 from .targets import Targets
 from .transformers import seeded
 from .units import Scaling
@@ -56,6 +57,11 @@ class Starting:
         """Whether `hidden` is a transformer, which then gets X as it is."""
         return hasattr(self.hidden, "transform") and not isinstance(self.hidden, type)
 
+    @property
+    def looks_at_rows(self) -> bool:
+        """Whether the hidden layer depends on more of X than the number of its columns."""
+        return self._has_own_layer and not isinstance(self.hidden, RandomLayer)
+
     def _standardizes(self) -> bool:
         if isinstance(self.standardize, str) and self.standardize == "auto":
             return not self._has_own_layer or getattr(self.hidden, "wants_order_one", False)
@@ -72,28 +78,40 @@ class Starting:
             size = hidden_size(n_inputs, most=most_units(dtype))
         check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
 
-    def _start(self, chunk: Chunk, targets: Targets, *, whole: bool) -> tuple[FittedELM, Chunk]:
+    def _start(
+        self, chunk: Chunk, targets: Targets, *, whole: bool, survey: Survey | None = None
+    ) -> tuple[FittedELM, Chunk]:
         """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
 
         A transformer that was passed is fitted once, to the first rows; so are the units then. With
-        the rows, which may be on a device now.
+        the rows, which may be on a device now. Or, with a `survey` of all rows, the chunk has those
+        that a layer is fitted to.
         """
         n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
         self._check_size(solver, n_inputs, dtype)
-        layer = self._make_layer(solver, n_inputs, chunk.n if whole else None, dtype)
+        n_rows = survey.n if survey is not None else chunk.n if whole else None
+        layer = self._make_layer(solver, n_inputs, n_rows, dtype)
         b = self._backend_for(solver, layer, chunk)
         none, scaling = chunk.part(slice(0)).on_host(), Scaling()
         if whole and fits_on_device(b, chunk.X):
             chunk = chunk._replace(X=b.asarray(chunk.X))
-        if whole or self._has_own_layer:
+        if survey is not None:
+            scaling, targets = self._units(survey)
+        elif whole or self._has_own_layer:
             scaling, targets = self._measure(chunk, targets)
-        seen = chunk.X if self._has_own_layer else chunk.X[:1]  # a RandomLayer counts columns only
+        seen, y = chunk.X, chunk.y
+        if not self.looks_at_rows:
+            seen, y = seen[:1], y[:1]
+        elif isinstance(layer, Layer) and chunk.n > len(
+            places := places_for_layer(chunk.n, n_inputs)
+        ):
+            seen, y = seen[places], y[places]
         if is_on_device(seen):
             seen = scaling.apply_on(b, seen, dtype)
             seen = seen if isinstance(layer, Layer) else on_host(seen)
         else:
             seen = scaling.apply(seen, dtype)
-        layer.fit(seen, on_host(chunk.y) if is_on_device(chunk.y) else chunk.y)
+        layer.fit(seen, on_host(y) if is_on_device(y) else y)
         warms_up = not whole and not self._has_own_layer and self._standardizes()
         hidden = HiddenMap(scaling, layer, n_inputs, dtype)
         warmup = Warmup(none, 0, WARMUP_ROWS) if warms_up else None
@@ -113,10 +131,15 @@ class Starting:
         """The units of inputs and targets, from these rows."""
         if not self._standardizes():
             return Scaling(), targets.unmeasured()
+        return self._units(Survey.of(chunk, targets))
+
+    def _units(self, survey: Survey) -> tuple[Scaling, Any]:
+        """The units of inputs and targets, from what was measured of rows."""
+        if not self._standardizes():
+            return Scaling(), survey.targets.unmeasured()
         scaling = Scaling.of_inputs(
-            chunk.X,
-            chunk.weight,
+            survey.inputs,
             always=not isinstance(self.standardize, str),
             centre_sparse=not self._has_own_layer,
         )
-        return scaling, targets.measured(chunk.y, chunk.weight)
+        return scaling, survey.targets.measured(survey.outputs)

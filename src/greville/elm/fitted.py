@@ -226,6 +226,22 @@ class FittedELM(NamedTuple):
         solver = mine.solver_object().merge(theirs.solver_object())
         return mine._replace(solver=solver.fitted_, warmup=None)
 
+    def gathering(self, n_rows: int | None) -> FittedELM:
+        """One that only adds rows up, for `join` and `leave`."""
+        return self._replace(solver=self.solver.gathering(n_rows), warmup=None)
+
+    def join(self, gathered: FittedELM) -> FittedELM | None:
+        """With rows that were gathered; None if digits were lost when they were."""
+        targets = self.targets.merged(gathered.targets)
+        mine, theirs = (fitted.with_targets(targets) for fitted in (self, gathered))
+        solver = mine.solver.join(theirs.solver)
+        return None if solver is None else mine._replace(solver=solver, warmup=None)
+
+    def leave(self, gathered: FittedELM) -> FittedELM:
+        """Without rows that were gathered; a ValueError if they cannot be removed."""
+        theirs = gathered.with_targets(self.targets)
+        return self._replace(solver=self.solver.leave(theirs.solver), warmup=None)
+
     def compact(self) -> FittedELM:
         """With no row pending, and nothing that can be computed from the rest."""
         return self._replace(solver=self.solver.compact())

@@ -24,6 +24,7 @@ from ..devices import (
 )
 from ..solvers import Solver
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
+from ._gathering import Gathering
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
@@ -39,7 +40,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, SingleRows, Merging, Starting, BaseEstimator, ABC):
+class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC):
     """Parameters, checks, learning and publishing of both estimators.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from ..backend import Array
-from ..devices import backend_for, is_on_device, on_host, origin_of
+from ..devices import backend_for, is_on_device, origin_of
 from ..fields import count, flag, floating, known, require, stored
 from ..validation import (
     check_magnitude,
@@ -18,6 +18,7 @@ from ..validation import (
     check_representable,
     largest_square,
 )
+from .columns import Columns
 from .units import Scaling
 
 
@@ -61,8 +62,8 @@ class Targets(ABC):
         """Which outputs were those of targets with fewer."""
         return np.arange(before.n_outputs)
 
-    def measured(self, y: Array, weight: Array | None) -> Self:
-        """The same with units from these rows."""
+    def measured(self, columns: Columns | None) -> Self:
+        """The same with units from what was measured of targets."""
         return self
 
     @abstractmethod
@@ -140,9 +141,9 @@ class NumericTargets(Targets):
         """Rows of outputs in the shape of the targets."""
         return Y[:, 0] if self.flat else Y
 
-    def measured(self, y: Array, weight: Array | None) -> Self:
-        y = on_host(y) if is_on_device(y) else y
-        return replace(self, scaling=Scaling.of_targets(y, weight))
+    def measured(self, columns: Columns | None) -> Self:
+        assert columns is not None
+        return replace(self, scaling=Scaling.of_targets(columns))
 
     def unmeasured(self) -> Self:
         return replace(self, scaling=Scaling())

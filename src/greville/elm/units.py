@@ -9,18 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from ..backend import Array, Backend
-from ..devices import backend_for, is_on_device, origin_of
 from ..fields import array, nothing, require, stored
+from .columns import Columns
 
 # The mean square length of a row after scaling. Weights uniform in ±0.5 then make sums with a
 # standard deviation of 0.7: units neither linear nor saturated.
 _SQUARE_LENGTH = 6.0
-
-# Rows of a tensor that are measured at a time.
-_ROWS = 1 << 16
-
-# With fewer rows than this, neither means nor the ranges of columns are judged.
-_LEAST_ROWS_TO_JUDGE = 16
 
 
 def _check_fields(scaling: Scaling) -> None:
@@ -38,9 +32,7 @@ class Scaling:
     unit: Annotated[Array | None, nothing | array(1)] = None
 
     @classmethod
-    def of_inputs(
-        cls, X: Any, weight: Array | None, *, always: bool, centre_sparse: bool = True
-    ) -> Scaling:
+    def of_inputs(cls, columns: Columns, *, always: bool, centre_sparse: bool = True) -> Scaling:
         """Columns around their means, by their ranges, and rows of a common mean length.
 
         By the range and not by the standard deviation: a pixel that is nearly always black is not
@@ -48,23 +40,22 @@ class Scaling:
         rows stay around zero, unless the layer can centre them without filling the zeros
         (`centre_sparse`).
         """
-        half, mean, spread, size = _columns(*_counting(X, weight))
-        if not half.any() or (not always and _is_of_order_one(X, half, mean, spread)):
+        half, mean = columns.half, columns.mean
+        if not half.any() or (not always and columns.are_of_order_one()):
             return cls(None, None)
         unit = np.where(half > 0, half, np.where(mean != 0, np.abs(mean), 1.0))
-        centre = None if sparse.issparse(X) and not centre_sparse else mean
-        length = float((spread if centre is not None else size)[half > 0].sum())
+        centre = None if columns.sparse and not centre_sparse else mean
+        spread = columns.spread if centre is not None else columns.size
+        length = float(spread[half > 0].sum())
         return cls(centre, unit * np.sqrt(length / _SQUARE_LENGTH))
 
     @classmethod
-    def of_targets(cls, Y: Array, weight: Array | None) -> Scaling:
+    def of_targets(cls, columns: Columns) -> Scaling:
         """Near their means and by the order of their deviations, unless they are of order one.
 
         Only rounding depends on it. So round numbers do, which other rows would give too.
         """
-        Y, share = _counting(Y, weight)
-        mean = share @ Y
-        std = np.sqrt(share @ (Y - mean) ** 2)
+        mean, std = columns.mean, columns.half * np.sqrt(columns.spread)
         size = np.where(std > 0, std, np.where(mean != 0, np.abs(mean), 1.0))
         usual = (size > 1e-3) & (size < 1e3)
         if usual.all() and (np.abs(mean) <= 10 * size).all():
@@ -131,72 +122,3 @@ class Scaling:
 
 def _equal(a: Array | None, b: Array | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b)
-
-
-def _counting(X: Any, weight: Array | None) -> tuple[Any, Array]:
-    """The rows that count, and the share of each; all of them if none does."""
-    n = X.shape[0]
-    if weight is None or not weight.any():
-        return X, np.full(n, 1 / n)
-    share = weight.astype(np.float64) / weight.sum(dtype=np.float64)
-    counts = np.flatnonzero(weight)
-    return (X, share) if len(counts) == n else (X[counts], share[counts])
-
-
-def _columns(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
-    """Of each column: half of the range, the mean, the variance and the mean square.
-
-    The last two in units of half the range, so that no square overflows.
-    """
-    if sparse.issparse(X):
-        low, high = (np.asarray(f(axis=0).toarray(), float).ravel() for f in (X.min, X.max))
-        half = high / 2 - low / 2
-        mean, unit = share @ X.astype(np.float64), np.where(half > 0, half, 1.0)
-        size = share @ (X @ sparse.diags_array(1 / unit)).power(2)
-        return half, mean, np.maximum(size - (mean / unit) ** 2, 0.0), size
-    if is_on_device(X):
-        return _columns_on_device(X, share)
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    half = high / 2 - low / 2
-    unit = np.where(half > 0, half, 1.0)
-    blocks = [slice(start, start + 4096) for start in range(0, len(X), 4096)]
-    mean = np.sum([share[rows] @ X[rows].astype(np.float64) for rows in blocks], axis=0)
-    spread = np.zeros(X.shape[1])
-    for rows in blocks:
-        spread += share[rows] @ ((X[rows].astype(np.float64) - mean) / unit) ** 2
-    return half, mean, spread, spread
-
-
-def _columns_on_device(X: Any, share: Array) -> tuple[Array, Array, Array, Array]:
-    """The same for a tensor, where it is."""
-    b = backend_for(None, origin_of(X), 0)
-    low, high = (b.to_numpy(f(X, axis=0)).astype(np.float64) for f in (b.xp.min, b.xp.max))
-    half = high / 2 - low / 2
-    w, unit = b.asarray(share[None, :]), b.asarray(np.where(half > 0, half, 1.0))
-    mean = spread = b.zeros((1, X.shape[1]), np.float64)
-    blocks = [slice(start, start + _ROWS) for start in range(0, X.shape[0], _ROWS)]
-    for rows in blocks:
-        mean = mean + b.matmul(w[:, rows], b.asarray(X[rows, :], np.float64))
-    for rows in blocks:
-        around = (b.asarray(X[rows, :], np.float64) - mean) / unit
-        spread = spread + b.matmul(w[:, rows], around * around)
-    found = b.to_numpy(spread)[0]
-    return half, b.to_numpy(mean)[0], found, found
-
-
-def _is_of_order_one(X: Any, half: Array, mean: Array, variance: Array) -> bool:
-    """Whether a hidden layer can take X as it is: pixels in [0, 1], numbers around zero, ...
-
-    The largest number lies between 0.3 and 10, no column is far from zero next to its range, and
-    none is in much smaller units than the others. A column that is nearly always the same, as
-    the edge of an image, may have a smaller range.
-    """
-    largest = float((np.abs(mean) + half).max())
-    if not 0.3 <= largest <= 10:
-        return False
-    if X.shape[0] < _LEAST_ROWS_TO_JUDGE:
-        return True
-    varies = np.sqrt(variance) >= 0.15
-    far = (np.abs(mean) > 3 * half) & varies & (half > 0)
-    small = (half < 0.05 * half.max()) & varies & (half > 0)
-    return not (far.any() or small.any())

@@ -14,7 +14,7 @@ from ..fields import finite, known, nothing, stored
 from ._checks import check_chosen
 from ._derived import Value, derived, is_derived, replace, with_derived
 from ._evidence import Choice, Path, Sums, choose_epsilon, leading_rows, takes_singular_values
-from ._gram import Blocks, GramSums, add_rows, gram_of, largest_diagonal
+from ._gram import Blocks, GramSums, SummedChunk, add_rows, gram_of, largest_diagonal
 from ._mean import Chunk, Mean
 from ._qr import append, innovate_in_span
 from ._state import LARGEST_LOSS, State
@@ -233,7 +233,7 @@ def _smallest_ridge(dtype: np.dtype[Any], length: float) -> float:
 
 def learn_chosen_by_gram(
     chosen: Chosen,
-    chunk: Chunk,
+    chunk: Chunk | SummedChunk,
     precision: np.dtype[Any],
     decay: float,
     choice: Choice | None,

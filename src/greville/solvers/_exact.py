@@ -15,7 +15,8 @@ from ._chosen import Chosen, append_to_chosen, choose
 from ._correction import Correction, RootCorrection, most_pending
 from ._derived import replace, with_derived
 from ._evidence import Choice, choice_in_stream
-from ._learn import Exact, innovate, learn
+from ._gathering import Gathering, joined_sums, without_sums
+from ._learn import Exact, gram_pays, innovate, learn
 from ._mean import Chunk, Mean
 from ._pending import Pending
 from ._remove import check_same_rows, merge, unlearn
@@ -146,6 +147,23 @@ class ExactAlgorithm(Algorithm):
     def merge(self, state: Exact, other: Exact) -> Exact | None:
         merged = merge(state, other)
         return None if merged is None else self._changed(merged)
+
+    def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
+        choice: Choice | None = "thorough" if self.epsilon is None else None
+        suits = self.epsilon != 0 and n_rows is not None
+        by_gram = suits and gram_pays(self.start(shape), n_rows or 0, choice)
+        return Gathering(self.intercept, by_gram, self.tol, has_prior=self.epsilon != 0)
+
+    def join(self, shape: Shape, state: Exact, gathered: Any) -> Exact | None:
+        found = joined_sums(state, gathered, choosing=self.epsilon is None)
+        return self._changed(found) if isinstance(gathered, Chosen) and found is not None else found
+
+    def leave(self, shape: Shape, state: Exact, gathered: Any) -> Exact:
+        left = without_sums(state, gathered)
+        return self.start(shape) if left is None else self._changed(left)
+
+    def continuing(self, started: Algorithm) -> Algorithm:
+        return started if isinstance(started, Gathering) else super().continuing(started)
 
     def _changed(self, state: Exact) -> Exact:
         """With an ε that suits the rows that are there now."""

@@ -11,7 +11,7 @@ import numpy as np
 from .. import linalg
 from ..backend import Array, Backend
 from ._derived import replace, with_derived
-from ._mean import Chunk
+from ._mean import Chunk, Mean
 from ._state import State, largest_safe_row
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
@@ -66,6 +66,8 @@ def add_rows(
     b: Backend, sums: GramSums, blocks: Blocks, stop: Callable[[Array], bool] | None = None
 ) -> GramSums | None:
     """The sums with more rows; `sums` is consumed. None if `stop` says so of G after a block."""
+    if isinstance(blocks, SummedChunk):
+        sums = _plus(b, sums, blocks.gram)
     G, C, squares = sums.G, sums.C, sums.squares
     precision = b.dtype_of(G)
     for rows, targets in blocks():
@@ -76,7 +78,45 @@ def add_rows(
         C = C + b.matmul(H.T, Y)
         squares = squares + b.column_squares(targets)
         del rows, targets, H, Y  # one block at a time
+    if isinstance(blocks, SummedChunk) and stop is not None and stop(G):
+        return None
     return GramSums(G, C, squares, sums.prior)
+
+
+def _plus(b: Backend, sums: GramSums, more: GramSums) -> GramSums:
+    """Both sums together; the first is consumed, the second has no prior."""
+    precision = b.dtype_of(sums.G)
+    G = sums.G
+    G += b.asarray(more.G, precision)
+    return GramSums(
+        G, sums.C + b.asarray(more.C, precision), sums.squares + more.squares, sums.prior
+    )
+
+
+class SummedChunk:
+    """Rows that were added up already, as a `Chunk`: a Gram matrix, and the step to its mean."""
+
+    def __init__(
+        self,
+        b: Backend,
+        gram: GramSums,
+        count: float,
+        n: int,
+        mean: Mean | None,
+        before: Mean | None,
+    ) -> None:
+        self.gram = gram
+        self.n = n
+        self.count = self.count_of_squares = count
+        self.after: Mean | None = None
+        self._step: list[tuple[Array, Array]] = []
+        if before is not None and mean is not None:
+            row, target, self.after = before.step_to(b, mean, np.float64)
+            self._step.append((row, target))
+
+    def __call__(self) -> Iterator[tuple[Array, Array]]:
+        """What is to be added beside the Gram matrix."""
+        return iter(self._step)
 
 
 def kept_gram(state: State, precision: Any) -> Array | None:
@@ -91,7 +131,7 @@ def with_gram(state: State, gram: Array | None) -> State:
 
 
 def learn_by_gram(
-    state: State, chunk: Chunk, precision: np.dtype[Any], decay: float
+    state: State, chunk: Chunk | SummedChunk, precision: np.dtype[Any], decay: float
 ) -> tuple[State, Array | None] | None:
     """The state after many rows, by a Cholesky factor, and the Gram matrix if it is kept.
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from itertools import groupby
 
+import numpy as np
+
 from .. import linalg
 from ..backend import Array
 from ._chosen import Chosen, append_to_chosen, choose, innovate_chosen, learn_chosen_by_gram
 from ._derived import is_derived
 from ._evidence import Choice
-from ._gram import kept_gram, learn_by_gram, precisions, with_gram
+from ._gram import SummedChunk, kept_gram, learn_by_gram, precisions, with_gram
 from ._mean import Chunk
 from ._qr import innovate_state, learn_by_qr
 from ._state import State
@@ -46,7 +48,7 @@ def learn(
     if chunk.n == 0:
         return known
     b, n_hidden = known.backend, known.n_hidden
-    pays = _gram_pays(known, chunk.n, choice)
+    pays = gram_pays(known, chunk.n, choice)
     if pays:
         with b.few_threads(chunk.n * n_hidden**2):
             for precision in precisions(known.dtype):
@@ -70,12 +72,26 @@ def learn(
     return new if rest is None else learn(new, rest)
 
 
-def _noted(state: State, chunk: Chunk, decay: float) -> State:
+def learn_sums(known: Exact, chunk: SummedChunk, choice: Choice | None) -> Exact | None:
+    """`learn` for rows that were added up already; None where that has lost too many digits."""
+    if chunk.n == 0:
+        return known
+    double = np.dtype(np.float64)
+    with known.backend.few_threads(np.inf):
+        if isinstance(known, Chosen):
+            return learn_chosen_by_gram(known, chunk, double, 1.0, choice, None)
+        if known.tol is not None and known.basis is not None:
+            return None  # which rows are independent, the rows themselves say
+        found = learn_by_gram(known, chunk, double, 1.0)
+        return None if found is None else _noted(found[0], chunk, 1.0)
+
+
+def _noted(state: State, chunk: Chunk | SummedChunk, decay: float) -> State:
     """With what the rows of a chunk count, and the mean after them."""
     return state.tallied(chunk.count, chunk.count_of_squares, decay).around(chunk.after)
 
 
-def _gram_pays(known: Exact, n_rows: int, choice: Choice | None) -> bool:
+def gram_pays(known: Exact, n_rows: int, choice: Choice | None) -> bool:
     """Whether so many rows are tall enough for the Gram matrix.
 
     M² operations a row against 2M² at half the speed, on one thread. Going from R to R'R and back

@@ -82,17 +82,20 @@ class Mean:
     ) -> tuple[Array, Array, Mean]:
         """What rows take from the scatter, as rows of their own, and the mean without them."""
         *scatter, count, row, target = _around_own_mean(b, H, Y, weight)
-        left = self.count - count
-        if left <= _NOTHING_LEFT * self.count:
-            rest = Mean.of_nothing(b, row.shape[0], target.shape[0])
-        else:
-            moved = count / left
-            rest = Mean(
-                left,
-                self.row + moved * (self.row - row),
-                self.target + moved * (self.target - target),
-            )
+        rest = self.without(b, Mean(count, row, target))
         return *rest._joined(b, scatter, count, row, target), rest
+
+    def without(self, b: Backend, other: Mean) -> Mean:
+        """The mean of the rows that are not those of another mean."""
+        left = self.count - other.count
+        if left <= _NOTHING_LEFT * self.count:
+            return Mean.of_nothing(b, self.row.shape[0], self.target.shape[0])
+        moved = other.count / left
+        return Mean(
+            left,
+            self.row + moved * (self.row - other.row),
+            self.target + moved * (self.target - other.target),
+        )
 
     def step_to(self, b: Backend, other: Mean, dtype: Any) -> tuple[Array, Array, Mean]:
         """The one row that merging two scatters adds, its target, and the common mean."""

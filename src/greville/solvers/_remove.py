@@ -8,6 +8,7 @@ from .. import linalg
 from ..backend import Array, Backend, eps
 from ._chosen import Chosen, pieces, raised
 from ._derived import replace
+from ._evidence import leading_rows
 from ._learn import Exact, learn
 from ._mean import Chunk, Mean
 from ._qr import append
@@ -49,11 +50,17 @@ def unlearn(known: Exact, rows: Rows) -> Exact:
     ValueError
         If they cannot be removed.
     """
+    known, count = _without(known, rows, around_mean=True), float(rows.weights.sum())
+    return known.tallied(-count, -count)
+
+
+def _without(known: Exact, rows: Rows, *, around_mean: bool) -> Exact:
+    """The state without some rows, which are around the mean already or are to be."""
     b, least = known.backend, eps(known.dtype) ** _LEAST_LEFT
     for part in rows.slices(int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))):
         H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
         weight, mean = None if rows.weight is None else rows.weight[part], known.mean
-        if mean is not None:
+        if mean is not None and around_mean:
             H, Y, mean = mean.remove(b, H, Y, weight)
         elif weight is not None:
             root = b.asarray(np.sqrt(weight)[:, None], known.dtype)
@@ -65,8 +72,7 @@ def unlearn(known: Exact, rows: Rows) -> Exact:
         if rest is None:
             raise ValueError(_CANNOT_UNLEARN)
         known = rest.around(mean)
-    count = float(rows.weights.sum())
-    return known.tallied(-count, -count)
+    return known
 
 
 def check_same_rows(known: Exact, rows: Rows) -> None:
@@ -188,8 +194,39 @@ def merge(known: Exact, other: Exact) -> Exact | None:
     """A state that has learned the rows of both, from the same prior. None if it cannot."""
     if isinstance(known, Chosen):
         assert isinstance(other, Chosen)
-        return _merge_chosen(known, other)
+        return merge_chosen(known, other)
     assert isinstance(other, State)
+    b, state = known.backend, _with_rows_of(known, other)
+    if state.prior == 0 or not other.rank:
+        return state
+    if other.basis is None:  # it has brought the prior with it, a second time
+        squares = state.loss + b.column_squares(state.Z)
+        new = linalg.remove_diagonal(b, state.R, state.Z, state.prior)
+        return _replaced(state, new, squares, state.mean)
+    prior = other.basis * state.prior
+    return remove(state, prior, b.zeros((prior.shape[0], state.Z.shape[1]), state.dtype))
+
+
+def join(known: Exact, sums: Exact) -> Exact:
+    """A state that has learned the rows of sums without a prior."""
+    if isinstance(known, Chosen):
+        assert isinstance(sums, Chosen)
+        return merge_chosen(known, sums)
+    return _with_rows_of(known, _without_zeros(sums))
+
+
+def _without_zeros(known: Exact) -> State:
+    """Sums without the rows of R that are zero, since no row has reached them."""
+    if isinstance(known, State):
+        return known
+    sums = known.sums
+    n = leading_rows(sums.backend, sums.R) if sums.count else 0
+    left = sums.backend.column_squares(sums.Z[n:, :])
+    return replace(sums, R=sums.R[:n, :], Z=sums.Z[:n, :], loss=sums.loss + left)
+
+
+def _with_rows_of(known: State, other: State) -> State:
+    """A state that has learned the rows of another, and of its prior."""
     b, mean = known.backend, known.mean
     rows = other.R if other.basis is None else b.matmul(other.R, other.basis)
     blocks = [(rows, other.Z)]
@@ -202,15 +239,53 @@ def merge(known: Exact, other: Exact) -> Exact | None:
     assert isinstance(state, State)
     if not chunk.n:
         state = state.tallied(other.count, other.count_of_squares).around(mean)
-    state = replace(state, loss=state.loss + other.loss, lost=state.lost + other.lost)
-    if state.prior == 0 or not other.rank:
-        return state
-    if other.basis is None:  # it has brought the prior with it, a second time
-        squares = state.loss + b.column_squares(state.Z)
-        new = linalg.remove_diagonal(b, state.R, state.Z, state.prior)
-        return _replaced(state, new, squares, state.mean)
-    prior = other.basis * state.prior
-    return remove(state, prior, b.zeros((prior.shape[0], state.Z.shape[1]), state.dtype))
+    return replace(state, loss=state.loss + other.loss, lost=state.lost + other.lost)
+
+
+def leave(known: Exact, sums: Exact) -> Exact | None:
+    """A state without the rows of sums that have no prior; None for nothing at all.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be removed.
+    """
+    b, mean, theirs = known.backend, known.mean, _without_zeros(sums)
+    if theirs.count >= known.count - _LARGEST_DEFICIT["d"] * known.count:
+        _check_same_sums(known, theirs)
+        return None
+    rows = theirs.R if theirs.basis is None else b.matmul(theirs.R, theirs.basis)
+    blocks = [(rows, theirs.Z)]
+    if mean is not None and theirs.mean is not None:
+        mean = mean.without(b, theirs.mean)
+        blocks.append(mean.step_to(b, theirs.mean, known.dtype)[:2])
+    # What the targets have that no weight explains: rows of zeros, one for each output.
+    left = np.diag(np.sqrt(theirs.loss)).astype(known.dtype)
+    blocks.append((b.zeros((len(left), known.n_hidden), known.dtype), b.asarray(left)))
+    H, Y = (b.xp.concat(list(part)) for part in zip(*blocks, strict=True))
+    without = _without(known, Rows.of(H, Y), around_mean=False)
+    return without.around(mean).tallied(-theirs.count, -theirs.count_of_squares)
+
+
+def _check_same_sums(known: Exact, other: State) -> None:
+    """Raise a ValueError unless these sums have the squares of all rows that were learned."""
+    total, of_targets = known.squares()
+    theirs = float(known.backend.column_squares(other.R).sum())
+    squares = other.loss + known.backend.column_squares(other.Z)
+    alike = _ALIKE[known.dtype.char]
+    slack = alike * max(total, theirs) + known.slack
+    same = abs(total - theirs) <= slack
+    scale = np.maximum(of_targets, squares)
+    if known.mean is not None and other.mean is not None:
+        b = known.backend
+        (row, target), (their_row, their_target) = (
+            (b.to_numpy(m.row), b.to_numpy(m.target)) for m in (known.mean, other.mean)
+        )
+        scale = scale + known.mean.count * target**2
+        same &= bool(np.abs(row - their_row).max() <= alike * (np.abs(row).max() + 1e-300))
+        same &= bool((np.abs(target - their_target) <= alike * np.sqrt(scale)).all())
+    if not same or (np.abs(of_targets - squares) > alike * scale).any():
+        raise ValueError(_CANNOT_UNLEARN)
 
 
 class _Merged:
@@ -226,7 +301,8 @@ class _Merged:
         return iter(self._blocks)
 
 
-def _merge_chosen(mine: Chosen, other: Chosen) -> Chosen:
+def merge_chosen(mine: Chosen, other: Chosen) -> Chosen:
+    """Sums over the rows of both; ε stays that of the first."""
     b, sums, theirs = mine.backend, mine.sums, other.sums
     mean, blocks = sums.mean, [(theirs.R, theirs.Z)] if theirs.count else []
     if mean is not None and theirs.mean is not None:

@@ -187,6 +187,22 @@ class Algorithm(ABC):
         """The state that has learned the rows of both; None if it cannot be."""
         raise NotImplementedError
 
+    def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
+        """The algorithm that only adds rows up, for `join` and `leave`.
+
+        `n_rows` is how many there will be, where that is known; None for one that loses no digits,
+        whatever the rows are.
+        """
+        raise NotImplementedError
+
+    def join(self, shape: Shape, state: Any, gathered: Any) -> Any:
+        """The state that has learned rows which were gathered; None if digits were lost."""
+        raise NotImplementedError
+
+    def leave(self, shape: Shape, state: Any, gathered: Any) -> Any:
+        """The state without rows which were gathered; a ValueError if they cannot be removed."""
+        raise NotImplementedError
+
     def leave_out(self, shape: Shape, state: Any, rows: Rows) -> Array:
         """Predictions (NumPy) for rows that were learned, each as if it alone had not been."""
         raise NotImplementedError
@@ -203,6 +219,11 @@ class Algorithm(ABC):
 
     def check_continues(self, started: Algorithm) -> None:  # noqa: B027
         """Raise a ValueError if a model that started with other parameters cannot go on."""
+
+    def continuing(self, started: Algorithm) -> Algorithm:
+        """What a model that started with another algorithm goes on with."""
+        self.check_continues(started)
+        return self
 
     def record(
         self,

@@ -1,0 +1,111 @@
+"""Rows in many places: looked at and added up there, and learned by one model."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .capabilities import solver_adds
+from .chunk import Chunk
+from .fitted import FittedELM
+from .survey import Survey
+
+
+class Gathering:
+    """What estimators offer to those who bring rows together from many places."""
+
+    # What `ELM` has
+    fitted_: FittedELM
+    _publish: Any
+    _start: Any
+    _checked: Any
+    _checked_known: Any
+    _check_mergeable: Any
+    _columns_restored_on_error: Any
+
+    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+        """What must be known of rows before the first is learned; learns nothing.
+
+        Surveys of different rows can be joined, and `start_from` takes that of all.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        other: Any = clone(self)
+        chunk, targets = other._checked(X, y, sample_weight, reset=True)
+        return Survey.of(chunk, targets, getattr(other, "feature_names_in_", None))
+
+    def start_from(self, survey: Survey, X: Any, y: Any) -> Self:
+        """Forget everything; take units, hidden layer and classes from a survey; learn nothing.
+
+        Parameters
+        ----------
+        survey : Survey
+            Of all rows.
+        X : array-like of shape (n_samples, n_features)
+            The rows that the hidden layer is fitted to: those at `survey.places_for_layer`, or any
+            one row where the layer counts columns only.
+        y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        with self._columns_restored_on_error():
+            chunk: Chunk = self._checked(X, y, None, reset=True)[0]
+            self._publish(self._start(chunk, survey.targets, whole=True, survey=survey)[0])
+        return self
+
+    @available_if(solver_adds)
+    def gathering(self, n_rows: int | None = None) -> Self:
+        """A model with the same layer, units and classes that only adds rows up.
+
+        It learns with `partial_fit`, can be merged with others of its kind, and cannot predict.
+        `join` and `leave` of this model then take all of its rows at once.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            How many rows there will be, for a faster way that does not suit all data.
+        """
+        check_is_fitted(self)
+        other: Any = copy(self)
+        other._publish(self.fitted_.gathering(n_rows))
+        return other
+
+    @available_if(solver_adds)
+    def join(self, gathered: Self) -> bool:
+        """Learn all rows that another model has gathered, as if they had come in one call.
+
+        Returns
+        -------
+        joined : bool
+            False if too many digits were lost on the fast way; nothing was learned then, and the
+            rows are to be gathered again, without `n_rows`.
+        """
+        check_is_fitted(self)
+        self._check_mergeable(gathered)
+        fitted = self.fitted_.join(gathered.fitted_)
+        if fitted is not None:
+            self._publish(fitted)
+        return fitted is not None
+
+    @available_if(solver_adds)
+    def leave(self, gathered: Self) -> Self:
+        """Unlearn all rows that another model has gathered, without `n_rows`.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._check_mergeable(gathered)
+        self._publish(self.fitted_.leave(gathered.fitted_))
+        return self
