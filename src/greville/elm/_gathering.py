@@ -109,3 +109,10 @@ class Gathering:
         self._check_mergeable(gathered)
         self._publish(self.fitted_.leave(gathered.fitted_))
         return self
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        other: Any = copy(self)
+        other._publish(self.fitted_.frozen())
+        return other

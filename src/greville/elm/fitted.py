@@ -242,6 +242,10 @@ class FittedELM(NamedTuple):
         theirs = gathered.with_targets(self.targets)
         return self._replace(solver=self.solver.leave(theirs.solver), warmup=None)
 
+    def frozen(self) -> FittedELM:
+        """One that predicts the same and cannot learn."""
+        return self._replace(solver=self.solver.frozen(), warmup=None)
+
     def compact(self) -> FittedELM:
         """With no row pending, and nothing that can be computed from the rest."""
         return self._replace(solver=self.solver.compact())

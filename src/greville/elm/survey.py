@@ -70,6 +70,11 @@ class Survey:
         """How many rows there are."""
         return self.inputs.n
 
+    @property
+    def count(self) -> float:
+        """How much they count."""
+        return self.inputs.count
+
     def joined(self, other: Survey) -> Survey:
         """Of the rows of both; a ValueError if they cannot be rows of one model."""
         mine, theirs = len(self.inputs.low), len(other.inputs.low)

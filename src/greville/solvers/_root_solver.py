@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
@@ -15,6 +18,37 @@ from ._evidence import Path
 from ._solver import OnlineSolver
 from ._state import State
 from .protocol import Capabilities
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How many rows there are, how much they count, and of which size and kind they are."""
+
+    n: int
+    count: float
+    n_hidden: int
+    n_outputs: int
+    flat: bool
+    dtype: Any
+
+    def joined(self, other: Survey) -> Survey:
+        """Of the rows of both; a ValueError if they cannot be rows of one model."""
+        for name, text in _KINDS.items():
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ValueError(
+                    f"{text.format(theirs)}, and in the rows before {text.format(mine)}; pass rows "
+                    "of one kind."
+                )
+        return replace(self, n=self.n + other.n, count=self.count + other.count)
+
+
+_KINDS = {
+    "n_hidden": "H: it has {} columns",
+    "n_outputs": "Y: it has {} outputs",
+    "flat": "Y: that it has one dimension is {}",
+    "dtype": "H: its numbers are {}",
+}
 
 
 class RootSolver(OnlineSolver):
@@ -157,6 +191,75 @@ class AdditiveSolver(RootSolver):
             for other in others:
                 self._check_alike(other)
                 self.update(self.fitted_.merge(other.fitted_))
+        return self
+
+    # For those who bring rows together from many places
+
+    looks_at_rows: ClassVar[bool] = False
+
+    def survey(self, H: Any, Y: Any, sample_weight: Any = None) -> Survey:
+        """What must be known of rows before the first is learned; learns nothing.
+
+        Surveys of different rows can be joined, and `start_from` takes that of all.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_hidden)
+        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        rows, fitted, flat = clone(self)._checked(H, Y, sample_weight, reset=True)
+        shape, count = fitted.shape, float(rows.weights.sum(dtype=np.float64))
+        return Survey(rows.n, count, shape.n_hidden, shape.n_outputs, flat, shape.dtype)
+
+    def start_from(self, survey: Survey, H: Any, Y: Any) -> Self:
+        """Forget everything, and be ready for the rows of a survey; H and Y are not looked at."""
+        size = survey.n_hidden, survey.n_outputs, survey.dtype
+        return self.start(*size, flat=survey.flat)
+
+    def gathering(self, n_rows: int | None = None) -> Self:
+        """A model of the same size that only adds rows up.
+
+        It learns with `partial_fit`, can be merged with others of its kind, and cannot predict.
+        `join` and `leave` of this model then take all of its rows at once.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            How many rows there will be, for a faster way that does not suit all data.
+        """
+        check_is_fitted(self)
+        return copy(self).restore(self.fitted_.gathering(n_rows), flat=self._flat)
+
+    def join(self, gathered: Self) -> bool:
+        """Learn all rows that another model has gathered, as if they had come in one call.
+
+        Returns
+        -------
+        joined : bool
+            False if too many digits were lost on the fast way; nothing was learned then, and the
+            rows are to be gathered again, without `n_rows`.
+        """
+        self._check_alike(gathered)
+        fitted = self.fitted_.join(gathered.fitted_)
+        if fitted is not None:
+            self.update(fitted)
+        return fitted is not None
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        return copy(self).restore(self.fitted_.frozen(), flat=self._flat)
+
+    def leave(self, gathered: Self) -> Self:
+        """Unlearn all rows that another model has gathered, without `n_rows`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_alike(gathered)
+        self.update(self.fitted_.leave(gathered.fitted_))
         return self
 
     def _check_alike(self, other: Any) -> None:

@@ -192,6 +192,11 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
     # For other packages
 
     @property
+    def is_flat(self) -> bool:
+        """Whether the targets are 1-d."""
+        return self._flat
+
+    @property
     def fitted_(self) -> Fitted:
         """What it has learned, as an immutable value."""
         with self._lock:

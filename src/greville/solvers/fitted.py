@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backend import Array, Backend
 from ._correction import Correction
+from ._frozen import Frozen
 from ._pending import Pending
 from ._state import State
 from .protocol import Algorithm, Rows, Shape
@@ -67,6 +68,8 @@ class Fitted:
             return cls(algorithm, shape, algorithm.start(shape))
 
     def __reduce__(self) -> Any:
+        if not self.n_seen:  # a model that is sent to many places before it has learned is small
+            return Fitted.start, (self.algorithm, self.shape)
         if self.pending.n:
             self.pending.rows()  # which looks at them
         n_seen = self.n_seen - self.pending.n_refused  # these are not pickled
@@ -291,6 +294,10 @@ class Fitted:
         base = self.flushed()
         state = self.algorithm.on(self.shape.backend, b, base.state)
         return Fitted(self.algorithm, replace(self.shape, backend=b), state, base.n_seen)
+
+    def frozen(self) -> Fitted:
+        """The weights alone: it predicts the same and cannot learn, and is small."""
+        return Fitted(Frozen(), self.shape, self.weights(), self.n_seen)
 
     # Reading
 

@@ -1,0 +1,16 @@
+"""Models of Dask arrays and data frames: the same model as on one machine, from many."""
+
+from __future__ import annotations
+
+try:
+    import dask.array  # noqa: F401
+    import distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "greville.dask needs Dask and its scheduler: pip install 'greville[dask]'."
+    ) from error
+
+from .estimators import ELMClassifier, ELMRegressor
+from .solvers import Greville, Opium
+
+__all__ = ["ELMClassifier", "ELMRegressor", "Greville", "Opium"]

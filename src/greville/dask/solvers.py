@@ -1,0 +1,195 @@
+"""Solvers that take Dask arrays of hidden activations."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from .. import solvers
+from ._blocks import Blocks, is_collection
+from ._cluster import as_tree, compute
+from ._model import DaskModel
+from ._scores import Errors
+
+
+class _Solver(DaskModel):
+    """What both solvers share."""
+
+    is_flat: Any
+    fitted_: Any
+    restore: Any
+
+    def to_local(self) -> Any:
+        """The ordinary solver that has learned the same; it needs no cluster."""
+        local = self.local(**self._local_parameters())
+        if self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
+            local.restore(self.fitted_, flat=self.is_flat)
+        return local
+
+    def _take(self, local: Any) -> None:
+        self.restore(local.fitted_, flat=local.is_flat)
+
+    def _n_units(self, local: Any) -> int:
+        return int(local.fitted_.shape.n_hidden)
+
+    def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        H : Dask array of shape (n_samples, n_hidden)
+        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : Dask array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not is_collection(H):
+            return super().fit(H, Y, sample_weight)  # type: ignore[misc]
+        return self._fit(H, Y, sample_weight)
+
+    def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Learn more rows, or the first.
+
+        Parameters
+        ----------
+        H : Dask array of shape (n_samples, n_hidden)
+        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : Dask array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not is_collection(H):
+            return super().partial_fit(H, Y, sample_weight)  # type: ignore[misc]
+        return self._partial_fit(H, Y, sample_weight)
+
+    def unlearn(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        Parameters
+        ----------
+        H : Dask array of shape (n_samples, n_hidden)
+        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : Dask array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not is_collection(H):
+            return super().unlearn(H, Y, sample_weight)  # type: ignore[misc]
+        return self._unlearn(H, Y, sample_weight)
+
+    def predict(self, H: Any, return_std: bool = False) -> Any:
+        """H @ W, lazily, and if wanted how far off it may be.
+
+        Parameters
+        ----------
+        H : Dask array of shape (n_samples, n_hidden)
+        return_std : bool, default=False
+
+        Returns
+        -------
+        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        std : the same
+            Only if `return_std`.
+        """
+        options = {"return_std": True} if return_std else {}
+        if not is_collection(H):
+            return super().predict(H, **options)  # type: ignore[misc]
+        return self._answer(H, "predict", **options)
+
+    def score(self, H: Any, Y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination R², the mean over the outputs.
+
+        Parameters
+        ----------
+        H : Dask array of shape (n_samples, n_hidden)
+        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : Dask array of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        if not is_collection(H):
+            return float(super().score(H, Y, sample_weight))  # type: ignore[misc]
+        blocks = Blocks(self.predict(H), y=Y, sample_weight=sample_weight)
+        tasks = [blocks.apply(Errors.of, i) for i in range(blocks.n)]
+        return float(compute(self.client_, as_tree(tasks, Errors.joined)).r2())
+
+    def _like(self, method: str) -> Any:
+        shape = self.fitted_.shape
+        return np.zeros((0,) if self.is_flat else (0, shape.n_outputs), shape.dtype)
+
+
+class Opium(_Solver, solvers.Opium):
+    """`greville.Opium` on Dask arrays: exact ridge regression on the rows of a cluster.
+
+    Parameters
+    ----------
+    epsilon : float or "auto", default=1e-3
+    intercept : bool, default=False
+    device : str, optional
+    precision : "tf32", optional
+        All as for `greville.Opium`.
+    client : distributed.Client, optional
+        The cluster; by default the client that the program has started, or threads if there is
+        none.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from greville.dask import Opium
+    >>> H = da.random.default_rng(0).normal(size=(1000, 3), chunks=(300, 3))
+    >>> Opium(epsilon=1e-6).fit(H, H @ [1.0, 2.0, 3.0]).coef_.round(6)
+    array([1., 2., 3.])
+    """
+
+    local = solvers.Opium
+
+    def __init__(
+        self,
+        epsilon: float | Literal["auto"] = 1e-3,
+        intercept: bool = False,
+        *,
+        device: str | None = None,
+        precision: Literal["tf32"] | None = None,
+        client: Any = None,
+    ) -> None:
+        super().__init__(epsilon, intercept, device=device, precision=precision)
+        self.client = client
+
+
+class Greville(_Solver, solvers.Greville):
+    """`greville.Greville` on Dask arrays: the pseudoinverse solution of the rows of a cluster.
+
+    Parameters
+    ----------
+    tol : float, optional
+    device : str, optional
+        Both as for `greville.Greville`.
+    client : distributed.Client, optional
+        The cluster; by default the client that the program has started, or threads if there is
+        none.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from greville.dask import Greville
+    >>> H = da.ones((10, 2), chunks=(5, 2))
+    >>> Greville().fit(H, 2 * da.ones(10, chunks=5)).coef_.round(12)
+    array([1., 1.])
+    """
+
+    local = solvers.Greville
+
+    def __init__(
+        self, tol: float | None = None, *, device: str | None = None, client: Any = None
+    ) -> None:
+        super().__init__(tol, device=device)
+        self.client = client
