@@ -351,3 +351,16 @@ def test_gaps_are_for_models_of_tables(kind):
     assert "Hist" not in str(caught.value)
     with pytest.raises(ValueError, match=r"^H: Input H contains NaN.$"):
         greville.Opium().fit([[1.0, np.nan], [2.0, 3.0]], [0, 1])
+
+
+def test_no_error_is_its_own_cause():
+    """Programs that walk along the causes of an error, as Dask does, would never end."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    for bad in (X[:, :2], np.where(X > 0, np.nan, X), X.astype(str), [[1]], X[0]):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011
+            ELMRegressor(5).fit(X, X[:, 0]).predict(bad)
+        error, seen = caught.value, []
+        while error is not None:
+            assert all(error is not each for each in seen)
+            seen.append(error)
+            error = error.__cause__

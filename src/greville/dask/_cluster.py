@@ -33,6 +33,8 @@ def client_of(client: Any) -> Any:
 
 def compute(client: Any, value: Any) -> Any:
     """The value of a task; what was begun is cancelled if this is interrupted."""
+    if client is not None:
+        _wait_for_worker(client)
     with warnings.catch_warnings():
         # A hidden layer is sent once, and has the size that it has.
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
@@ -57,14 +59,15 @@ def n_walks(client: Any, n_blocks: int, n_units: int) -> int:
         return min(n_blocks, dask.system.CPU_COUNT)
     needed = _MATRICES * 8.0 * n_units**2
     walks = 0
-    for worker in _workers(client).values():
+    _wait_for_worker(client)
+    for worker in client.scheduler_info(n_workers=-1)["workers"].values():
         limit = worker.get("memory_limit") or np.inf
         walks += int(max(1, min(worker["nthreads"], _SHARE * limit / needed)))
     return max(1, min(n_blocks, walks))
 
 
-def _workers(client: Any) -> dict[str, Any]:
-    """What is known of the workers; waits for the first."""
+def _wait_for_worker(client: Any) -> None:
+    """Raise a ValueError if there is no worker after a while: Dask would wait for ever."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError as error:
@@ -72,8 +75,6 @@ def _workers(client: Any) -> dict[str, Any]:
             f"client: the cluster {client.scheduler.address} has no worker after {_PATIENCE} "
             "seconds; start one, or let an adaptive cluster have at least one."
         ) from error
-    workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    return workers
 
 
 def walked(

@@ -239,6 +239,8 @@ class FittedELM(NamedTuple):
 
     def leave(self, gathered: FittedELM) -> FittedELM:
         """Without rows that were gathered; a ValueError if they cannot be removed."""
+        if self.targets.merged(gathered.targets) is not self.targets:
+            raise ValueError("y: it has labels that were never learned.")
         theirs = gathered.with_targets(self.targets)
         return self._replace(solver=self.solver.leave(theirs.solver), warmup=None)
 

@@ -290,7 +290,9 @@ class Learner(SingleRows):
         try:
             self.estimator.merge(theirs.estimator)
         except ValueError as error:
-            raise (_different_columns() if grew else error) from error
+            if not grew:
+                raise
+            raise _different_columns() from error
         self.n_rows += other.n_rows
         self.categories |= theirs.categories
 

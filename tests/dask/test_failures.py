@@ -1,0 +1,199 @@
+"""Workers that die, and arguments that cannot be learned from."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+import greville
+from greville.dask import ELMClassifier, ELMRegressor, Opium
+
+from .problems import N, frame, numbers
+
+# Rounds, and workers that are killed in each: 20 in all.
+_ROUNDS, _KILLED, _WORKERS = 5, 4, 6
+
+
+def _kill(pids, stop, killed):
+    """Kill some processes, one after the other, while a fit goes on."""
+    for pid in pids:
+        if stop.wait(0.15):
+            return
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
+def test_workers_are_killed_in_the_middle_of_a_fit():
+    """The model is that of a fit which nobody disturbed: no row is lost, and none counts twice."""
+    from distributed import Client, LocalCluster
+
+    def slow(block):  # in here, so that workers need not import this file
+        time.sleep(0.05)
+        return block
+
+    X, y, _, _ = numbers()
+    known = greville.ELMRegressor(60, random_state=0).fit(X, y)
+    random, total = np.random.default_rng(0), 0
+    rows = da.from_array(X, chunks=(60, X.shape[1])).map_blocks(slow, meta=X[:0])
+    targets = da.from_array(y, chunks=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            # A local cluster gives up workers that are away a while after they were lost, even
+            # if they were back meanwhile.
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
+            LocalCluster(
+                n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None, scheduler_port=0
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            for _ in range(_ROUNDS):
+                client.wait_for_workers(_WORKERS, timeout=60)
+                stop, killed = threading.Event(), []
+                pids = list(client.run(os.getpid).values())
+                chosen = random.choice(pids, _KILLED, replace=False).tolist()
+                killer = threading.Thread(target=_kill, args=(chosen, stop, killed))
+                killer.start()
+                try:
+                    model = ELMRegressor(60, random_state=0, client=client).fit(rows, targets)
+                finally:
+                    stop.set()
+                    killer.join()
+                total += len(killed)
+                assert model.n_samples_seen_ == N
+                assert model.epsilon_ == known.epsilon_
+                np.testing.assert_allclose(model.predict(X), known.predict(X), rtol=1e-10)
+    assert total == _ROUNDS * _KILLED
+
+
+def chunked(A, n=700):
+    return da.from_array(A, chunks=(n, *A.shape[1:]))
+
+
+def _fitted(client):
+    X, y, _, _ = numbers()
+    return ELMRegressor(30, random_state=0, client=client).fit(chunked(X), chunked(y))
+
+
+def test_an_error_leaves_the_model_as_it_was(client):
+    X, y, _, _ = numbers()
+    model = _fitted(client)
+    before = model.predict(X)
+    bad = X.copy()
+    bad[2500, 1] = np.nan
+    with pytest.raises(ValueError, match=r"partition 4 of 5: X: .*NaN"):
+        model.partial_fit(chunked(bad), chunked(y))
+    with pytest.raises(ValueError, match=r"partition 4 of 5: X: .*NaN"):
+        model.fit(chunked(bad), chunked(y))
+    with pytest.raises(ValueError, match="X has 3 features"):
+        client.compute(model.predict(da.from_array(X[:, :3]))).result()
+    with pytest.raises(ValueError, match="cannot be unlearned"):
+        model.unlearn(chunked(X[:50] * 3, 10), chunked(y[:50], 10))
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_samples_seen_ == N
+
+
+def test_partitions_that_differ(client):
+    X, y, labels, _ = numbers()
+    model = ELMRegressor(30, random_state=0, client=client)
+    table, names = frame()
+    parts = dd.from_pandas(table, npartitions=3)
+    renamed = dd.from_map(
+        lambda i: table[names].rename(columns={"x1": f"x1{'' if i < 2 else '?'}"}),
+        range(3),
+        meta=table[names][:0],
+    )
+    same = dd.from_map(lambda i: table["y"], range(3), meta=table["y"][:0])
+    with pytest.raises(ValueError, match=r"its columns are 'x0', 'x1\?'"):
+        model.fit(renamed, same)
+    mixed = dd.from_map(
+        lambda i: table[names].astype(np.float32 if i else np.float64),
+        range(2),
+        meta=table[names][:0],
+    )
+    two = dd.from_map(lambda i: table["y"], range(2), meta=table["y"][:0])
+    with pytest.raises(ValueError, match="float32, and those of the rows before float64"):
+        model.fit(mixed, two)
+    with pytest.raises(ValueError, match="y: it has 2 partitions, and X has 3"):
+        model.fit(parts[names], dd.from_pandas(table["y"], npartitions=2))
+    with pytest.raises(ValueError, match=r"partition \d of 2: y: inconsistent numbers"):
+        model.fit(dd.from_pandas(table[names], npartitions=2), two.partitions[:2])
+    with pytest.raises(ValueError, match="y: it has 2999 rows, and X has 3000"):
+        model.fit(chunked(X), chunked(y[1:]))
+    with pytest.raises(ValueError, match="y: expected a Dask array"):
+        model.fit(chunked(X), y)
+    kinds = da.concatenate([chunked(y[:1400].round()), chunked(labels[1400:].astype(object))])
+    with pytest.raises(ValueError, match=r"partition \d of 5: y: Unknown label type"):
+        ELMClassifier(30, client=client).fit(chunked(X), kinds)
+    text = table.assign(x0="much")
+    with pytest.raises(ValueError, match=r"partition \d of 3: X: expected numbers"):
+        model.fit(dd.from_pandas(text[names], npartitions=3), parts["y"])
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_nothing_to_learn(client):
+    X, y, _, _ = numbers()
+    model = ELMRegressor(30, random_state=0, client=client)
+    table, names = frame()
+    parts = dd.from_pandas(table, npartitions=3)
+    empty = parts[parts["x0"] > 1e9]
+    with pytest.raises(ValueError, match="X: it has no rows in any partition"):
+        model.fit(empty[names], empty["y"])
+    with pytest.raises(ValueError, match="sample_weight: all weights are zero"):
+        model.fit(chunked(X), chunked(y), chunked(np.zeros(N)))
+    model.fit(parts[names], parts["y"])
+    assert len(model.predict(empty[names]).compute()) == 0
+    model.partial_fit(empty[names], empty["y"])
+    assert model.n_samples_seen_ == N
+
+
+def test_labels_that_were_never_learned_are_not_removed(client):
+    X, _, labels, _ = numbers()
+    model = ELMClassifier(30, random_state=0, client=client).fit(chunked(X), chunked(labels))
+    other = np.where(np.arange(N) == 5, "other", labels)
+    with pytest.raises(ValueError, match="never learned"):
+        model.unlearn(chunked(X), chunked(other))
+
+
+@pytest.mark.parametrize("solver", ["dynamic", "light", "sliding", "batch"])
+def test_solvers_that_are_no_sums(client, solver):
+    X, y, _, _ = numbers()
+    model = ELMRegressor(30, solver, client=client)
+    with pytest.raises(ValueError, match="is not a sum over rows"):
+        model.fit(chunked(X), chunked(y))
+
+
+def test_a_cluster_without_workers(monkeypatch):
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr("greville.dask._cluster._PATIENCE", 0.2)
+    X, y, _, _ = numbers()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            LocalCluster(n_workers=0, dashboard_address=None, scheduler_port=0) as cluster,
+            Client(cluster, set_as_default=False) as client,
+            pytest.raises(ValueError, match="has no worker after 0.2 seconds"),
+        ):
+            Opium(client=client).fit(chunked(X), chunked(y))
+
+
+def test_pandas_series_of_weights(client):
+    table, names = frame()
+    parts = dd.from_pandas(table, npartitions=2)
+    model = ELMRegressor(30, random_state=0, client=client)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.fit(parts[names], parts["y"], parts["weight"] - 10)
+    assert isinstance(model.fit(parts[names], parts["y"]).predict(table[names]), np.ndarray)
+    assert isinstance(pd.Series(model.predict(table[names])), pd.Series)
