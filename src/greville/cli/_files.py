@@ -51,7 +51,8 @@ def check_apart(output: Path | None, sources: Any) -> None:
     if output is None or not output.exists():
         return
     for source in sources:
-        if source.path is not None and os.path.samefile(output, source.path):
+        local = source.path is not None and not source.remote
+        if local and os.path.samefile(output, source.path):
             raise UserError(f"{output}: it is one of the files to read; name another for output.")
 
 

@@ -278,7 +278,7 @@ def _base(
 
 def _fingerprint(sources: Any, how: Any, base: str, settings: Any, on_error: str) -> str:
     """What a checkpoint must agree with to be one of this run."""
-    files = [(s.name, s.size, s.path and s.path.stat().st_mtime_ns) for s in sources]
+    files = [(s.name, s.size, s.version) for s in sources]
     tree = [files, repr(how), base, settings, on_error]
     return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()
 

@@ -107,6 +107,34 @@ def count_lines(data: bytes) -> int:
     return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
+def regular_quotes(data: bytes, mark: bytes, inside: bool) -> bool:
+    """Whether quotes are only around fields, or doubled in them, in a piece of a file.
+
+    The piece begins `inside` quotes or not. Its first and last byte are those of its neighbours, to
+    see what stands around a quote.
+    """
+    values = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(values[1:-1] == _QUOTE) + 1
+    opening, closing = (quotes[1::2], quotes[::2]) if inside else (quotes[::2], quotes[1::2])
+    around = np.zeros(256, bool)
+    around[[_QUOTE, ord(mark), _NEWLINE, _RETURN]] = True
+    return bool(around[values[opening - 1]].all() and around[values[closing + 1]].all())
+
+
+def row_end(data: bytes, mark: bytes | None, inside: bool) -> int | None:
+    """The place behind the first end of a row; None if there is none.
+
+    The first byte is the last of what comes before; `inside` says whether quotes are open behind
+    it. Without a mark every end of a line ends a row.
+    """
+    if mark is None:
+        return data.find(b"\n") + 1 or None
+    ends = _line_ends(data)
+    quotes = np.flatnonzero(np.frombuffer(data, np.uint8)[1:] == _QUOTE) + 1
+    outside = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
+    return int(outside[0]) + 1 if len(outside) else None
+
+
 def _cut(data: bytes, mark: bytes, last: bool) -> tuple[int, int | None]:
     """The place behind the last row that is whole, and that of a quote that is never closed.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,7 +16,7 @@ from ..findings import Finding, distinct
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def partitions_of(path: Path) -> dict[str, str | None]:
+def partitions_of(path: Any) -> dict[str, str | None]:
     """The names and values that the folders of a path have; None is a missing value."""
     found: dict[str, str | None] = {}
     for part in path.parent.parts:

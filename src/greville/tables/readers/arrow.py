@@ -18,7 +18,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
     with source.open(request.over) as (stream, share_read):
         if source.path is not None and stream.read(6) == b"ARROW1":
             # Not mapped into memory: a file that is cut off meanwhile would end the process.
-            with pa.OSFile(str(source.path)) as file:
+            with source.file() as opened, pa.PythonFile(opened, "r") as file:
                 yield from _read_file(request, pa.ipc.open_file(file))
         else:
             if source.path is not None:

@@ -39,7 +39,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
     layout = layout_of(request)
     table = _Table(request, layout.mark, layout.findings)
     held: Batch | None = None
-    for rows in whole_rows(layout.blocks, layout.mark, layout.line, layout.comments):
+    line = layout.line + request.source.first_line
+    for rows in whole_rows(layout.blocks, layout.mark, line, layout.comments):
         batch = table.batch(rows)
         if batch is None:
             continue

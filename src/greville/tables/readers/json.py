@@ -52,7 +52,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
             f"{source.name}: it is one JSON list; one object a line is wanted, which "
             "jq -c '.[]' makes of it."
         )
-    number = 0
+    number = source.first_line
     texts: dict[str, Any] = {}  # columns that Arrow would take for dates
     order: dict[str, None] = {}
     for block in _whole_lines(source, content.blocks()):
@@ -73,7 +73,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
 
 def _whole_lines(source: Source, blocks: Iterator[bytes]) -> Iterator[list[bytes]]:
     """The lines of each block that are whole; a TableError for one that is too long."""
-    rest, number = next(blocks, b"").removeprefix(codecs.BOM_UTF8), 1
+    rest = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
+    number = 1 + source.first_line
     for block in blocks:
         whole, end, rest = (rest + block).rpartition(b"\n")
         lines = whole.split(b"\n") if end else []

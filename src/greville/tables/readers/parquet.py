@@ -15,14 +15,16 @@ def read(request: ReadRequest) -> Iterator[Batch]:
     from pyarrow import parquet
 
     source = request.source
-    assert source.path is not None
-    with parquet.ParquetFile(source.path, memory_map=False, pre_buffer=False) as file:
+    with source.file() as opened, parquet.ParquetFile(opened, pre_buffer=False) as file:
         names = file.schema_arrow.names
         check_column_names(source.name, names)
         needed = None if request.columns is None else set(request.columns)
         columns = None if needed is None else [name for name in names if name in needed]
-        n = max(file.metadata.num_rows, 1)
-        tables = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns)
+        groups = getattr(source, "groups", None) or range(file.metadata.num_row_groups)
+        n = max(sum(file.metadata.row_group(i).num_rows for i in groups), 1)
+        tables = file.iter_batches(
+            batch_size=ROWS_AT_ONCE, columns=columns, row_groups=list(groups)
+        )
         yield from numbered(source, tables, lambda rows: rows / n)
 
 

@@ -19,6 +19,7 @@ from ..findings import Finding
 from ._partitions import partitions_of, with_partitions
 from .recognition import recognised, text_batches
 from .registry import by_path
+from .remote import RemoteSource, is_remote, remote_sources
 from .source import Reading, ReadRequest, Source, Unreadable, with_findings
 
 # Batches that may be read before they are wanted.
@@ -31,6 +32,9 @@ def find_sources(names: Sequence[str]) -> list[Source]:
     for name in names:
         if name == "-":
             sources.append(Source(None))
+            continue
+        if is_remote(name):
+            sources += _remote(name)
             continue
         path, findings = Path(name), []
         try:
@@ -48,6 +52,27 @@ def find_sources(names: Sequence[str]) -> list[Source]:
             raise TableError(f"{name}: {what}; pass files, folders, patterns, or - for a pipe.")
         sources += [Source(file, partitions_of(file), findings) for file in found]
     return sources
+
+
+def _remote(name: str) -> list[Source]:
+    """The files at an address, in a folder there, or those that a pattern of addresses names."""
+    found = remote_sources(name)
+    hidden = [
+        address for address, inside in found if inside and address.name.startswith((".", "_"))
+    ]
+    used = [
+        address
+        for address, inside in found
+        if address not in hidden and (not inside or by_path(address)[0] is not None)
+    ]
+    if not used:
+        raise TableError(f"{name}: there is no such file, and no table in a folder of this name.")
+    left_out = [str(a) for a, _ in found if a not in used and a not in hidden]
+    findings = []
+    if left_out:
+        text = f"{name}: {listed(left_out)}: the names are not those of tables, they are not read"
+        findings.append(Finding("files left out", f"{text}; to read them, name them."))
+    return [RemoteSource(address, partitions_of(address), findings) for address in used]
 
 
 def _tables_in(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -122,7 +147,7 @@ def _read(
                 names, batch = _with_new_names(batch, names)
             empty = False
             yield batch
-        if empty:
+        if empty and not source.may_be_empty:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
 
@@ -150,6 +175,11 @@ def _read_source(request: ReadRequest) -> Iterator[Batch]:
             raise TableError(
                 f"{source.name}: {format.name} cannot be read from a pipe; write it to a file "
                 "first."
+            )
+        if source.remote and format is not None and not (format.text or format.remote):
+            raise TableError(
+                f"{source.name}: {format.name} cannot be read from an address; copy it to this "
+                "machine first."
             )
         findings = (*source.findings, *findings)
         if format is None or format.text:

@@ -60,6 +60,8 @@ def text_batches(
     head = stream.read(_HEAD)
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if not start:
+        if request.source.may_be_empty:
+            return
         raise TableError(f"{name}: it is empty; there is nothing to read.")
     _check_is_text(request, head)
     findings: tuple[Finding, ...] = ()

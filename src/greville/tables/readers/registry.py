@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ class TableFormat:
         files can be written too.
     from_pipe : bool
         Whether it can be read from standard input.
+    remote : bool
+        Whether it can be read from an address, by `Source.file`; text always can.
     magic : tuple of bytes
         With what contents begin: a file is recognised by it, whatever its name says.
     """
@@ -52,6 +53,7 @@ class TableFormat:
     text: bool = False
     from_pipe: bool = True
     magic: tuple[bytes, ...] = ()
+    remote: bool = False
 
     def batches(self, request: ReadRequest) -> Iterator[Batch]:
         """The batches of one source."""
@@ -92,7 +94,7 @@ def by_name(name: str) -> TableFormat:
     return _formats[name]
 
 
-def by_path(path: Path) -> tuple[TableFormat | None, str | None]:
+def by_path(path: Any) -> tuple[TableFormat | None, str | None]:
     """The format and the compression that the name of a file says."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     codec = _CODECS.get(suffixes.pop()) if suffixes and suffixes[-1] in _CODECS else None
@@ -121,13 +123,13 @@ register(
 register(
     TableFormat(
         "parquet", (".parquet", ".pq"), f"{_PARQUET}:read", f"{_PARQUET}:Writer",
-        from_pipe=False, magic=(b"PAR1",),
+        from_pipe=False, magic=(b"PAR1",), remote=True,
     )
 )  # fmt: skip
 register(
     TableFormat(
         "arrow", (".arrow", ".arrows", ".feather", ".ipc"), f"{_ARROW}:read", f"{_ARROW}:Writer",
-        magic=(b"ARROW1", b"\xff\xff\xff\xff"),
+        magic=(b"ARROW1", b"\xff\xff\xff\xff"), remote=True,
     )
 )  # fmt: skip
 # Archives come before what is kept in archives.

@@ -118,10 +118,25 @@ class Source:
         self.name = "standard input" if path is None else str(path)
         self.size = 0 if path is None else path.stat().st_size
 
+    remote = False  # whether it is at an address, not on this machine
+    may_be_empty = False  # whether it is no error if there are no rows
+    first_row = 0  # how many rows of the file come before those of this source
+    first_line = 0  # the same for lines
+
     @property
     def can_be_read_again(self) -> bool:
         """Whether it is a file, and no pipe."""
         return self.path is not None and self.path.is_file()
+
+    @property
+    def version(self) -> Any:
+        """What changes when the file does; None for a pipe."""
+        return None if self.path is None else self.path.stat().st_mtime_ns
+
+    def file(self) -> Any:
+        """The file, opened for random access."""
+        assert self.path is not None
+        return self.path.open("rb")
 
     @contextmanager
     def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
@@ -131,14 +146,7 @@ class Source:
         """
         with ExitStack() as closing:
             raw: Any = closing.enter_context(_opened(self._descriptor(), over))
-            codec = compression(raw.peek(8)[:8])
-            if codec is None and self.path is not None:
-                codec = by_path(self.path)[1]  # and it is damaged
-            stream = raw
-            if codec == "xz":
-                stream = _Xz(raw)
-            elif codec is not None:
-                stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
+            stream = decompressed(raw, compression(raw.peek(8)[:8]), self.path)
             size = self.size if raw.seekable() else 0
             yield stream, lambda: min(1.0, raw.tell() / size) if size else 0.0
 
@@ -157,6 +165,15 @@ class Source:
         if reading.format is not None:
             return _named(reading.format)
         return None if self.path is None else by_path(self.path)[0]
+
+
+def decompressed(raw: Any, codec: str | None, path: Path | None) -> Any:
+    """What is in a file that is compressed, or should be by its name."""
+    if codec is None and path is not None:
+        codec = by_path(path)[1]  # and it is damaged
+    if codec == "xz":
+        return _Xz(raw)
+    return raw if codec is None else pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
 
 
 def compression(head: bytes) -> str | None:
@@ -260,14 +277,14 @@ def numbered(
 
     `share_read` takes the number of rows so far.
     """
-    number = 0
+    number = source.first_row
     for table in tables:
         table.validate(full=True)  # a damaged file may claim any lengths, and any bytes to be text
         for start in range(0, table.num_rows, ROWS_AT_ONCE):
             piece = table.slice(start, ROWS_AT_ONCE)
             numbers = row_numbers(number, piece.num_rows)
             number += piece.num_rows
-            yield Batch(piece, source.name, numbers, share_read(number))
+            yield Batch(piece, source.name, numbers, share_read(number - source.first_row))
 
 
 def with_findings(batches: Iterable[Batch], findings: Sequence[Finding]) -> Iterator[Batch]:
