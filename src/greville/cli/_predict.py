@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ._cluster import ClusterOptions, check_folder, cluster, cluster_bar, new_folder
 from ._errors import UserError, ignoring_closed_output, reported
 from ._files import check_apart, check_picture, check_writable, load_table_model
 from ._options import (
@@ -44,9 +46,12 @@ def predict(
     data: Data,
     *,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--output", "-o", help=".csv, .tsv, .jsonl, .parquet or .arrow; else CSV to stdout."
+            "--output",
+            "-o",
+            help=".csv, .tsv, .jsonl, .parquet or .arrow; else CSV to stdout. For workers a folder.",
+            metavar="PATH",
         ),
     ] = None,
     std: StdOption = False,
@@ -55,6 +60,7 @@ def predict(
         str, typer.Option("--as", help="The name of the column of predictions.")
     ] = "prediction",
     reading: ReadingOptions,
+    on: ClusterOptions,
     quiet: QuietOption = False,
 ) -> None:
     """Predict the target for every row, beside all columns that were there.
@@ -68,61 +74,81 @@ def predict(
         greville predict model.greville new.parquet --std
 
         cat new.jsonl | greville predict model.greville - --proba -o out.jsonl
+
+        greville predict model.greville 'new/*.parquet' --workers 4 -o predicted/
     """
-    from ..tables import UnlearnedValues, find_sources, read, written
+    from ..tables import UnlearnedValues, find_sources, read, with_predictions, written
 
     how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
     check_std_and_proba(known, std, proba)
-    if output is not None:
-        check_writable(output)
+    if on.wanted:
+        folder = check_folder(output)
+        sources = find_sources(data)
+        predicted = _predict_on_cluster(
+            on, known, sources, how, troubles, folder, name, std, proba, quiet
+        )
+        _say_predicted(predicted, folder, quiet)
+        return
+    path = None if output is None else Path(output)
+    if path is not None:
+        check_writable(path)
     sources = find_sources(data)
-    check_apart(output, sources)
+    check_apart(path, sources)
     with ignoring_closed_output(), rows_bar(quiet, "predicting", sources) as advance:
         rows, left_out, unlearned = 0, 0, UnlearnedValues()
         batches = read(sources, how, troubles)
-        with closing(batches), written(output, printable_lines) as writer:
+        with closing(batches), written(path, printable_lines) as writer:
             for batch in batches:
                 answers = known.answers(batch, std=std, proba=proba)
                 unlearned.add(answers)
-                writer.write(_with_predictions(known, batch, answers, troubles, name))
+                writer.write(with_predictions(known, batch, answers, troubles, name))
                 rows += len(batch)
                 left_out += len(batch.skipped)
                 advance(batch, rows)
-    if not quiet:
-        if troubles.count:
-            read_rows = rows + left_out
-            say_examples(
-                f"{part_of(troubles.count, read_rows, 'row')} without a prediction", troubles
-            )
-        say_findings([*troubles.findings, *unlearned.findings()])
-        if output is not None:
-            predicted = rows + left_out - troubles.count
-            say(f"{counted(predicted, 'row')} with a prediction: see {output}.")
+    _say_predicted(_Predicted(rows, left_out, troubles, unlearned), output, quiet)
 
 
-def _with_predictions(model: Any, batch: Any, answers: Any, troubles: Any, name: str) -> Any:
-    import numpy as np
-    import pyarrow as pa
+@dataclass(frozen=True)
+class _Predicted:
+    """How many rows were read and left out by readers, and what is to be said of them."""
 
-    troubles.count_skipped(batch)
-    troubles.meet_rows(batch, answers.wrong)
-    unusable = np.zeros(len(batch), bool)
-    unusable[list(answers.wrong)] = True
-    new = {name: answers.prediction}
-    if answers.std is not None:
-        new["std"] = answers.std
-    if answers.proba is not None:
-        new |= {f"p({label})": answers.proba[:, i] for i, label in enumerate(model.classes)}
-    table = batch.table
-    for column, values in new.items():
-        if column in table.schema.names:
-            raise UserError(
-                f"{batch.source}: it has a column {column!r} already; rename it, or name that of "
-                "predictions with --as."
-            )
-        table = table.append_column(column, pa.array(values, mask=unusable))
-    return table
+    rows: int
+    left_out: int
+    troubles: Any
+    unlearned: Any
+
+
+def _say_predicted(found: Any, output: Any, quiet: bool) -> None:
+    if quiet:
+        return
+    total, troubles = found.rows + found.left_out, found.troubles
+    if troubles.count:
+        say_examples(f"{part_of(troubles.count, total, 'row')} without a prediction", troubles)
+    say_findings([*troubles.findings, *found.unlearned.findings()])
+    if output is not None:
+        say(f"{counted(total - troubles.count, 'row')} with a prediction: see {output}.")
+
+
+def _predict_on_cluster(
+    on: ClusterOptions,
+    model: Any,
+    sources: Any,
+    how: Any,
+    troubles: Any,
+    folder: str,
+    name: str,
+    std: bool,
+    proba: bool,
+    quiet: bool,
+) -> Any:
+    """Predict each part of the files where it is read, and write it into a folder."""
+    with cluster(on) as client, new_folder(folder) as write:
+        from ..dask.tables import Job
+
+        job = Job(client, sources, how, troubles.skip)
+        with cluster_bar(quiet, "predicting", job):
+            return job.predict(model, write, name, std=std, proba=proba)
 
 
 @reported
@@ -139,6 +165,7 @@ def score(
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .svg or .pdf.")] = None,
     reading: ReadingOptions,
+    on: ClusterOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -154,37 +181,23 @@ def score(
         greville score model.greville test.csv --plot test.png
 
         greville score model.greville stream.csv --prequential --json
+
+        greville score model.greville 'test/*.parquet' --workers 4
     """
-    from ..tables import (
-        ClassificationScore,
-        RegressionScore,
-        UnlearnedValues,
-        add_scores,
-        find_sources,
-        read,
-    )
+    from ..tables import find_sources
 
     how, troubles = reading.reading(), reading.troubles()
     known = load_table_model(model)
     check_picture(plot)
     sources = find_sources(data)
-    classes = known.task == "classification"
-    found: Any = ClassificationScore(known.classes) if classes else RegressionScore()
-    unlearned = UnlearnedValues()
-    rows = left_out = 0
-    batches = read(sources, how, troubles, None if prequential else known.needed)
-    with closing(batches), rows_bar(quiet, "scoring", sources) as advance:
-        for batch in batches:
-            if prequential:
-                for answers in known.record(batch, troubles):
-                    use = _usable(answers)
-                    left_out += len(use) - int(use.sum())
-                    found.add(answers.target[use], answers.prediction[use])
-                    unlearned.add(answers)
-            else:
-                left_out += add_scores(found, known, batch, troubles, unlearned)
-            rows += len(batch)
-            advance(batch, rows)
+    if on.wanted and prequential:
+        raise UserError("--prequential: rows are learned one after the other, not on a cluster.")
+    if on.wanted:
+        scored = _score_on_cluster(on, known, sources, how, troubles, quiet)
+    else:
+        scored = _score_here(known, sources, how, troubles, prequential, quiet)
+    found, rows, left_out = scored.found, scored.rows, scored.left_out
+    troubles, unlearned = scored.troubles, scored.unlearned
     if not found.n:
         raise UserError(
             f"no row has a value of {known.target!r}; there is nothing to compare with."
@@ -212,6 +225,51 @@ def score(
         say_findings([*troubles.findings, *unlearned.findings()])
         if plot is not None:
             say(f"The picture is in {plot}.")
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Scores of rows, how many were read and had no target, and what is to be said of them."""
+
+    found: Any
+    rows: int
+    left_out: int
+    troubles: Any
+    unlearned: Any
+
+
+def _score_here(
+    known: Any, sources: Any, how: Any, troubles: Any, prequential: bool, quiet: bool
+) -> _Scored:
+    from ..tables import UnlearnedValues, add_scores, empty_score, read
+
+    found, unlearned = empty_score(known), UnlearnedValues()
+    rows = left_out = 0
+    batches = read(sources, how, troubles, None if prequential else known.needed)
+    with closing(batches), rows_bar(quiet, "scoring", sources) as advance:
+        for batch in batches:
+            if prequential:
+                for answers in known.record(batch, troubles):
+                    use = _usable(answers)
+                    left_out += len(use) - int(use.sum())
+                    found.add(answers.target[use], answers.prediction[use])
+                    unlearned.add(answers)
+            else:
+                left_out += add_scores(found, known, batch, troubles, unlearned)
+            rows += len(batch)
+            advance(batch, rows)
+    return _Scored(found, rows, left_out, troubles, unlearned)
+
+
+def _score_on_cluster(
+    on: ClusterOptions, model: Any, sources: Any, how: Any, troubles: Any, quiet: bool
+) -> Any:
+    with cluster(on) as client:
+        from ..dask.tables import Job
+
+        job = Job(client, sources, how, troubles.skip)
+        with cluster_bar(quiet, "scoring", job):
+            return job.score(model)
 
 
 def _usable(answers: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ._cluster import ClusterOptions, cluster, cluster_bar
 from ._errors import UserError, reported
 from ._files import check_apart, check_writable, read_table_model
 from ._options import (
@@ -70,6 +71,7 @@ def train(
         typer.Option(help="The share of rows to hold out, and to see at the end how good it is."),
     ] = 0.0,
     reading: ReadingOptions,
+    on: ClusterOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -90,6 +92,8 @@ def train(
         greville train more.csv --resume model.greville
 
         zcat big.csv.gz | greville train - --target y --on-error skip
+
+        greville train 's3://bucket/*.parquet' --target y --workers 4
     """
     from ..persistence import locked
 
@@ -99,9 +103,44 @@ def train(
     with locked(checkpoint), locked(resume if output == resume else None):
         base = _base(target, resume, like, settings)
         run = _start(data, reading, settings, base, output, checkpoint, test)
-        if run is not None:
-            before, seconds = run.rows, _learn(run, every, quiet)
-            _report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
+        if run is None:
+            return
+        if on.wanted:
+            train_on_cluster(run, on, as_json, quiet)
+            return
+        before, seconds = run.rows, _learn(run, every, quiet)
+        _report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
+
+
+def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) -> None:
+    """Learn all rows on a cluster; the model is that of one machine."""
+    if run.checkpoint is not None:
+        raise UserError(
+            "--checkpoint: workers that die are replaced, and what they have learned is learned "
+            "again; leave it out."
+        )
+    with cluster(on) as client:
+        from ..dask.tables import Job
+
+        start = time.perf_counter()
+        job = Job(client, run.sources, run.how, run.troubles.skip)
+        run.n_workers = len(client.nthreads())
+        with cluster_bar(quiet, "training", job):
+            sample = job.sample(run.model, run.holdout)
+            if run.is_new:
+                run.model.prepare_from(sample)
+            before = run.model.n_rows
+            run.model, run.troubles = job.learn(run.model, run.holdout)
+        seconds = time.perf_counter() - start
+        run.finish()
+        if run.holdout.share:
+            with cluster_bar(quiet, "testing", job):
+                found = job.score(run.model, run.holdout).found
+            scores = {"how": "held out", **found.summary()} if found.n else None
+        else:
+            run.score.before_learning(run.model, sample)
+            scores = run.score.summary(run.model)
+    _report(run, run.model.n_rows - before, seconds, scores, as_json, quiet)
 
 
 @dataclass
@@ -130,6 +169,7 @@ class _Run:
     is_new: bool = True  # no row was learned, in this run or before it
     rows: int = 0
     saved: int = 0
+    n_workers: int | None = None  # where there is a cluster
 
     def findings(self) -> tuple[Any, ...]:
         """What readers and columns have to say."""
@@ -220,7 +260,7 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
                         run.save_checkpoint()
             with stop.at_once():
                 settled, met = run.model.twin(), run.troubles.copy()
-                settled.settle(met)
+                settled.settle(met).choose()
             run.model, run.troubles = settled, met
         except Stopped:
             run.save_checkpoint()
@@ -385,6 +425,7 @@ def _report(
         "columns": [column.as_dict() for column in model.schema.columns],
         "units": int(model.estimator.solver_.n_features_in_),
         "solver": model.settings["solver"],
+        "workers": run.n_workers,
         "seconds": round(seconds, 3),
         "rows_per_second": round(rows / seconds) if seconds > 0 else None,
         "score": scores,
@@ -406,10 +447,11 @@ def _report(
     )
     if model.target_kind == "integer" and model.settings["task"] == "auto":
         what += " (for a number pass --task regression)"
+    where = "" if run.n_workers is None else f" on {counted(run.n_workers, 'worker')}"
     say(
         f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
         f"{counted(model.n_rows, 'row')} with "
-        f"{counted(summary['units'], 'hidden unit')} in {seconds:.1f} s "
+        f"{counted(summary['units'], 'hidden unit')}{where} in {seconds:.1f} s "
         f"({summary['rows_per_second']:,} rows/s)."
     )
     if scores is None:

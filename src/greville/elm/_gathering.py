@@ -116,3 +116,9 @@ class Gathering:
         other: Any = copy(self)
         other._publish(self.fitted_.frozen())
         return other
+
+    def choose(self) -> Self:
+        """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
+        check_is_fitted(self)
+        self._publish(self.fitted_.chosen())
+        return self

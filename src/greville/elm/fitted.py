@@ -244,6 +244,10 @@ class FittedELM(NamedTuple):
         theirs = gathered.with_targets(self.targets)
         return self._replace(solver=self.solver.leave(theirs.solver), warmup=None)
 
+    def chosen(self) -> FittedELM:
+        """With an ε that is chosen from all rows, where it is chosen at all."""
+        return self._replace(solver=self.solver.chosen())
+
     def frozen(self) -> FittedELM:
         """One that predicts the same and cannot learn."""
         return self._replace(solver=self.solver.frozen(), warmup=None)

@@ -142,11 +142,11 @@ class ExactAlgorithm(Algorithm):
         if rows.n == seen:
             check_same_rows(state, rows)
             return self.start(shape)
-        return self._changed(unlearn(state, rows))
+        return self.chosen(unlearn(state, rows))
 
     def merge(self, state: Exact, other: Exact) -> Exact | None:
         merged = merge(state, other)
-        return None if merged is None else self._changed(merged)
+        return None if merged is None else self.chosen(merged)
 
     def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
         choice: Choice | None = "thorough" if self.epsilon is None else None
@@ -156,17 +156,16 @@ class ExactAlgorithm(Algorithm):
 
     def join(self, shape: Shape, state: Exact, gathered: Any) -> Exact | None:
         found = joined_sums(state, gathered, choosing=self.epsilon is None)
-        return self._changed(found) if isinstance(gathered, Chosen) and found is not None else found
+        return self.chosen(found) if isinstance(gathered, Chosen) and found is not None else found
 
     def leave(self, shape: Shape, state: Exact, gathered: Any) -> Exact:
         left = without_sums(state, gathered)
-        return self.start(shape) if left is None else self._changed(left)
+        return self.start(shape) if left is None else self.chosen(left)
 
     def continuing(self, started: Algorithm) -> Algorithm:
         return started if isinstance(started, Gathering) else super().continuing(started)
 
-    def _changed(self, state: Exact) -> Exact:
-        """With an ε that suits the rows that are there now."""
+    def chosen(self, state: Exact) -> Exact:
         return choose(state, "thorough") if isinstance(state, Chosen) else state
 
     def leave_out(self, shape: Shape, state: Exact, rows: Rows) -> Array:

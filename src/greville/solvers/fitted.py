@@ -295,6 +295,11 @@ class Fitted:
         state = self.algorithm.on(self.shape.backend, b, base.state)
         return Fitted(self.algorithm, replace(self.shape, backend=b), state, base.n_seen)
 
+    def chosen(self) -> Fitted:
+        """With an ε that is chosen with care from all rows, where it is chosen at all."""
+        base = self.flushed()
+        return self._after(self.algorithm.chosen(base.state), base.n_seen)
+
     def frozen(self) -> Fitted:
         """The weights alone: it predicts the same and cannot learn, and is small."""
         return Fitted(Frozen(), self.shape, self.weights(), self.n_seen)

@@ -203,6 +203,10 @@ class Algorithm(ABC):
         """The state without rows which were gathered; a ValueError if they cannot be removed."""
         raise NotImplementedError
 
+    def chosen(self, state: Any) -> Any:
+        """The state with an ε that is chosen with care, where it is chosen at all."""
+        return state
+
     def leave_out(self, shape: Shape, state: Any, rows: Rows) -> Array:
         """Predictions (NumPy) for rows that were learned, each as if it alone had not been."""
         raise NotImplementedError

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._answers import Answers as Answers
+    from ._sample import joined_sample as joined_sample
+    from ._sample import sampled as sampled
+    from ._sample import sampled_part as sampled_part
     from ._settings import solver_names as solver_names
+    from ._state import FIRST_ROWS as FIRST_ROWS
     from .batch import Batch as Batch
     from .batch import TableError as TableError
     from .batch import Troubles as Troubles
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from .evaluation import Holdout as Holdout
     from .evaluation import TrainingScore as TrainingScore
     from .evaluation import add_scores as add_scores
+    from .evaluation import empty_score as empty_score
     from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
     from .metrics import ClassificationScore as ClassificationScore
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from .model import TableModel as TableModel
     from .overview import Overview as Overview
     from .overview import look_at as look_at
+    from .predictions import with_predictions as with_predictions
     from .readers.reading import Stopped as Stopped
     from .readers.reading import find_sources as find_sources
     from .readers.reading import read as read
@@ -34,6 +40,9 @@ if TYPE_CHECKING:
     from .readers.source import Content as Content
     from .readers.source import Reading as Reading
     from .readers.source import ReadRequest as ReadRequest
+    from .readers.splitting import Part as Part
+    from .readers.splitting import split as split
+    from .readers.splitting import total_rows as total_rows
     from .schema import far_values as far_values
     from .schema import how_written as how_written
     from .schema import numbers as numbers
@@ -44,17 +53,21 @@ if TYPE_CHECKING:
 # What is used is imported: the command lists the formats without waiting for Arrow.
 _EXPORTS = {
     "_answers": ("Answers",),
+    "_sample": ("joined_sample", "sampled", "sampled_part"),
     "_settings": ("solver_names",),
+    "_state": ("FIRST_ROWS",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
-    "evaluation": ("Holdout", "TrainingScore", "add_scores", "score_rows"),
+    "evaluation": ("Holdout", "TrainingScore", "add_scores", "empty_score", "score_rows"),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding",),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
+    "predictions": ("with_predictions",),
     "readers.reading": ("Stopped", "find_sources", "read"),
     "readers.registry": ("TableFormat", "register"),
     "readers.sample": ("parts_of",),
     "readers.source": ("Content", "ReadRequest", "Reading"),
+    "readers.splitting": ("Part", "split", "total_rows"),
     "overview": ("Overview", "look_at"),
     "schema": ("far_values", "how_written", "numbers"),
     "stream": ("Stream",),

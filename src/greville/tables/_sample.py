@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from .batch import Batch
 
+# What random numbers are for: rows that are held out have others than those of a sample.
+HELD_OUT, _SAMPLE = 0, 1
+
 _Pieces = list[tuple[Batch, NDArray[np.float64]]]
 
 
@@ -22,11 +25,11 @@ def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
     Every row gets a random number, and the rows with the n smallest are kept: rows that follow
     each other in some regular way, sorted or in turns, make no difference.
     """
-    random, limit = np.random.RandomState(0), 1.0
+    limit = 1.0
     pieces: _Pieces = []
     total = kept = 0
     for batch in batches:
-        numbers = random.random_sample(len(batch))
+        numbers = uniform(total, len(batch), _SAMPLE)
         total += len(batch)
         pieces.append(_below(batch, numbers, limit))
         kept += len(pieces[-1][1])
@@ -34,6 +37,36 @@ def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
             pieces, limit = _smallest(pieces, n)
             kept = n
     return list(_joined([batch for batch, _ in _smallest(pieces, n)[0]])), total
+
+
+def sampled_part(
+    batches: Iterable[Batch], first: int, n: int, total: int, more: float = 1.0
+) -> _Pieces:
+    """The rows of a part, after `first` others, that may be in a sample of n out of `total` rows.
+
+    Some more than are needed; `more` times as many if it turns out that they were not enough.
+    """
+    limit, pieces = more * (n + 6 * n**0.5 + 6) / max(total, 1), []
+    for batch in batches:
+        piece = _below(batch, uniform(first, len(batch), _SAMPLE), limit)
+        first += len(batch)
+        if len(piece[1]):
+            pieces.append(piece)
+    return pieces
+
+
+def joined_sample(pieces: _Pieces, n: int) -> list[Batch]:
+    """The sample of n rows that parts have found, as `sampled` finds it."""
+    return list(_joined([batch for batch, _ in _smallest(pieces, n)[0]]))
+
+
+def uniform(first: int, n: int, purpose: int) -> NDArray[np.float64]:
+    """A number from 0 to 1 for each of n row numbers: always the same (splitmix64)."""
+    start = np.uint64((purpose * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF)
+    z = (np.arange(first, first + n, dtype=np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15) + start
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64
 
 
 def _smallest(pieces: _Pieces, n: int) -> tuple[_Pieces, float]:

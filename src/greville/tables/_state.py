@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,9 +69,12 @@ class State:
         Before any row only; the same state if there are no more than the first rows.
         """
         assert self.warmup is not None
-        state, (sample, n) = self, sampled(batches, self.warmup.length)
-        if n <= self.warmup.length:
-            return self
+        sample, n = sampled(batches, self.warmup.length)
+        return self if n <= self.warmup.length else self.prepared_from(sample)
+
+    def prepared_from(self, sample: Iterable[Batch]) -> State:
+        """The same from exactly these rows, however few they are."""
+        state = self
         for batch in sample:
             assert state.warmup is not None
             self._check_names(batch, state.warmup.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +51,10 @@ class TableError(ValueError):
         self.message, self.argument = message, argument
         self._advice, self._recommended = advice, recommended
         super().__init__(message + self.advice())
+
+    def __reduce__(self) -> Any:
+        made = partial(TableError, argument=self.argument, **self._recommended)
+        return made, (self.message, self._advice)
 
     def advice(self, name: Callable[[str, Any], str] = _as_argument) -> str:
         """What to do; `name` says how an argument and its value are written."""
@@ -146,6 +151,12 @@ class Troubles:
 
     def copy(self) -> Self:
         return replace(self, first=list(self.first), findings=list(self.findings))
+
+    def join(self, other: Troubles) -> None:
+        """Count the rows that were met elsewhere."""
+        self.count += other.count
+        self.first = [*self.first, *other.first][:_MOST_REASONS]
+        self.findings += [each for each in other.findings if each not in self.findings]
 
     def meet(self, reason: str) -> None:
         """One row that cannot be used."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._first import FirstRows
+from ._sample import HELD_OUT, uniform
 from .batch import Batch, TableError, Troubles
 from .metrics import ClassificationScore, RegressionScore
 from .model import TableModel
@@ -35,28 +35,19 @@ class Holdout:
             )
         self.share = share
 
-    def learned(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The rows that are to be learned."""
-        return self._part(batches, held_out=False)
+    def learned(self, batches: Iterable[Batch], first: int = 0) -> Iterator[Batch]:
+        """The rows that are to be learned; `first` others come before these."""
+        return self._part(batches, first, held_out=False)
 
-    def held_out(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def held_out(self, batches: Iterable[Batch], first: int = 0) -> Iterator[Batch]:
         """The other rows."""
-        return self._part(batches, held_out=True)
+        return self._part(batches, first, held_out=True)
 
-    def _part(self, batches: Iterable[Batch], *, held_out: bool) -> Iterator[Batch]:
-        number = 0
+    def _part(self, batches: Iterable[Batch], number: int, *, held_out: bool) -> Iterator[Batch]:
         for batch in batches:
-            chosen = _uniform(number, len(batch)) < self.share
+            chosen = uniform(number, len(batch), HELD_OUT) < self.share
             number += len(batch)
             yield batch.filter(chosen == held_out) if self.share else batch
-
-
-def _uniform(first: int, n: int) -> NDArray[np.float64]:
-    """A number from 0 to 1 for each of n row numbers: the same for the same (splitmix64)."""
-    z = (np.arange(first, first + n, dtype=np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))).astype(np.float64) / 2.0**64
 
 
 class TrainingScore:
@@ -75,7 +66,7 @@ class TrainingScore:
         """Look at a chunk that the model has not learned yet."""
         if not model.leaves_out:
             if model.n_rows > 0:
-                self._found = self._found or _empty_score(model)
+                self._found = self._found or empty_score(model)
                 for batch in chunk:
                     add_scores(self._found, model, batch, Troubles(skip=True))
             return
@@ -97,7 +88,7 @@ class TrainingScore:
                 answers = model.leave_out(self._rows.batch())
             except ValueError:  # rows determine their own predictions
                 return None
-            self._found, use = _empty_score(model), answers.known
+            self._found, use = empty_score(model), answers.known
             assert use is not None
             assert answers.target is not None
             proba = None if answers.proba is None else answers.proba[use]
@@ -109,7 +100,7 @@ class TrainingScore:
 
 def score_rows(model: TableModel, batches: Iterable[Batch], troubles: Troubles) -> dict[str, Any]:
     """The scores of a model on rows that have a target."""
-    found = _empty_score(model)
+    found = empty_score(model)
     for batch in batches:
         add_scores(found, model, batch, troubles)
     if not found.n:
@@ -117,7 +108,8 @@ def score_rows(model: TableModel, batches: Iterable[Batch], troubles: Troubles) 
     return {"how": "held out", **found.summary()}
 
 
-def _empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
+def empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
+    """The score of a model before any row."""
     classes = model.task == CLASSIFICATION
     return ClassificationScore(model.classes) if classes else RegressionScore()
 

@@ -40,6 +40,20 @@ class RegressionScore:
         self._sums += np.array(parts, dtype=np.float64)
         self.sample.add(np.column_stack([y, predicted]))
 
+    def join(self, other: RegressionScore) -> None:
+        """Count the rows that another has counted."""
+        if other._origin is None:
+            return
+        if self._origin is None:
+            self._origin = other._origin
+        sums, moved = other._sums.copy(), other._origin - self._origin
+        sums[4] += 2 * moved * sums[3] + other.n * moved**2
+        sums[3] += other.n * moved
+        self._sums += sums
+        self.n += other.n
+        self._with_std += other._with_std
+        self.sample.join(other.sample)
+
     def summary(self) -> dict[str, Any]:
         bias, mae, mse = self._sums[:3] / self.n
         mean, square = self._sums[3:5] / self.n
@@ -99,6 +113,17 @@ class ClassificationScore:
         if len(self.classes) == 2:
             for row, chosen in enumerate((index == 1, index == 0)):
                 self._second[row] += _histogram(proba[chosen, 1])
+
+    def join(self, other: ClassificationScore) -> None:
+        """Count the rows that another has counted."""
+        self.n += other.n
+        for pair, count in other._counts.items():
+            self._counts[pair] = self._counts.get(pair, 0) + count
+        self._logs += other._logs
+        self._squares += other._squares
+        self._with_proba += other._with_proba
+        self._places = self._places + other._places
+        self._second = self._second + other._second
 
     def matrix(self) -> tuple[list[str], NDArray[np.int64]]:
         """The labels, and how often rows of each were taken for each."""
@@ -167,6 +192,16 @@ class _Sample:
         while len(self.rows) > _KEPT:
             self.rows = self.rows[::2]
             self._every *= 2
+
+    def join(self, other: _Sample) -> None:
+        """With the rows of another, at the larger of both distances."""
+        while self._every < other._every:
+            self.rows, self._every = self.rows[::2], 2 * self._every
+        step = self._every // other._every
+        self.rows.extend(other.rows[::step])
+        self._seen += other._seen
+        while len(self.rows) > _KEPT:
+            self.rows, self._every = self.rows[::2], 2 * self._every
 
 
 def _histogram(p: NDArray[Any]) -> NDArray[np.int64]:

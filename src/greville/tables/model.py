@@ -299,6 +299,52 @@ class TableModel(DictRows):
         self._state = State(self.settings, None, False, learner)
         return self
 
+    def prepare_from(self, sample: list[Batch]) -> Self:
+        """Take columns and units from exactly these rows; learn none."""
+        self._state = State.started(self.settings).prepared_from(sample)
+        return self
+
+    def gathering(self, n_rows: int | None = None) -> Self:
+        """A model with the same columns, units and hidden layer that only adds rows up.
+
+        It learns, can be merged with others of its kind, and cannot predict. `join` of this model
+        then takes all of its rows at once. With `n_rows`, how many there will be, it may take a
+        faster way that does not suit all data.
+        """
+        learner = self._additive_learner("be trained in parts")
+        other = self.twin()
+        other._state = State(self.settings, None, False, learner.gathering(n_rows))
+        return other
+
+    def join(self, gathered: Self) -> bool:
+        """Learn all rows that another model has gathered, as if they had come in one call.
+
+        False if too many digits were lost on the fast way; nothing was learned then.
+        """
+        learner = self._additive_learner("be trained in parts")
+        theirs = gathered._state.learner
+        assert theirs is not None
+        if not learner.join(theirs):
+            return False
+        self._state = State(self.settings, None, False, learner)
+        return True
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        learner = self._settled_learner().copy()
+        learner.estimator = learner.estimator.frozen()
+        other = self.twin()
+        other._state = State(self.settings, None, False, learner)
+        return other
+
+    def choose(self) -> Self:
+        """Choose epsilon again from all rows, with care, where it is chosen."""
+        learner = self._settled_learner().copy()
+        if learner.estimator is not None:
+            learner.estimator.choose()
+        self._state = replace(self._state, learner=learner)
+        return self
+
     def forgotten(self) -> Self:
         """The same columns, units and hidden layer, and nothing learned."""
         learner = self.settle()._state.learner

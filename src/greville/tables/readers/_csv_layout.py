@@ -28,7 +28,8 @@ _BLANKS_OUTSIDE_QUOTES = re.compile(rb'"[^"\r\n]*"|[ \t]+')
 class Layout:
     """The bytes from the first row on, the number of its line, and what stands between fields.
 
-    `comments` says whether lines that begin with ``#`` are comments, also among the rows.
+    `comments` says whether lines that begin with ``#`` are comments, also among the rows, and
+    `rewritten` whether the bytes are not those of the file.
     """
 
     blocks: Iterator[bytes]
@@ -36,6 +37,7 @@ class Layout:
     mark: bytes
     comments: bool
     findings: tuple[Finding, ...]
+    rewritten: bool = False
 
 
 def layout_of(request: ReadRequest) -> Layout:
@@ -67,7 +69,7 @@ def layout_of(request: ReadRequest) -> Layout:
         )
         if row_names:  # as R writes them
             blocks = chain([b'"" '], blocks)
-        return Layout(_with_tabs(blocks), line, b"\t", comments, tuple(findings))
+        return Layout(_with_tabs(blocks), line, b"\t", comments, tuple(findings), True)
     mark = delimiter.encode()
     if len(mark) != 1:
         raise TableError(

@@ -8,6 +8,7 @@ import selectors
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,20 @@ class Source:
     def version(self) -> Any:
         """What changes when the file does; None for a pipe."""
         return None if self.path is None else self.path.stat().st_mtime_ns
+
+    def located(self) -> Source:
+        """The same file for processes with another working folder; its name stays."""
+        other = copy(self)
+        other.path = None if self.path is None else self.path.absolute()
+        return other
+
+    def check_seen(self) -> None:
+        """Raise a TableError if this machine does not see the file."""
+        if self.path is not None and not self.path.exists():
+            raise TableError(
+                f"{self.name}: a worker of the cluster does not see it; put it where all machines "
+                "do, or pass an address such as s3://bucket/name."
+            )
 
     def file(self) -> Any:
         """The file, opened for random access."""

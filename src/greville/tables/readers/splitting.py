@@ -302,8 +302,7 @@ def _csv_ranges(source: Source, reading: Reading, size: int, map_: Map) -> list[
         start = file.read(1 << 22)
     content = Content(start, _Nothing(), lambda: 0.0)
     layout = layout_of(ReadRequest(source, reading, False, None, lambda: False, content))
-    delimiter = reading.delimiter or layout.mark.decode()
-    if delimiter.encode() != layout.mark or layout.comments:
+    if layout.rewritten or layout.comments:
         return None  # blanks between fields, or comments among the rows
     first = b"".join(layout.blocks)
     head = b""
@@ -316,7 +315,9 @@ def _csv_ranges(source: Source, reading: Reading, size: int, map_: Map) -> list[
     if parts is None:
         return None
     # Only the first part has the first rows, by which names are told from values.
-    named = replace(reading, delimiter=delimiter, format="csv", header=reading.header is not False)
+    named = replace(
+        reading, delimiter=layout.mark.decode(), format="csv", header=reading.header is not False
+    )
     return [parts[0], *(replace(part, reading=named) for part in parts[1:])]
 
 

@@ -1,0 +1,241 @@
+"""Commands on a cluster: one that is started for the command, or one that runs already."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ._errors import UserError
+from ._signals import EXIT_STOPPED, stopping_on
+from ._terminal import say
+
+# How long a scheduler may take to answer, in seconds.
+_PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """On how many workers, or on which cluster."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Work in so many processes of one thread (greville[dask])."),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Work on the Dask cluster at this address, such as tcp://host:8786."),
+    ] = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is to be a cluster."""
+        return self.workers is not None or self.scheduler is not None
+
+
+@contextmanager
+def cluster(options: ClusterOptions) -> Iterator[Any]:
+    """A client of the cluster; one that was started here has ended when this has."""
+    if options.workers is not None and options.scheduler is not None:
+        raise UserError("--workers and --scheduler: pass one of them.")
+    try:
+        import greville.dask  # noqa: F401
+    except ImportError as error:
+        option = "--workers" if options.scheduler is None else "--scheduler"
+        raise UserError(f"{option}: this needs Dask; pip install 'greville[dask]'.") from error
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    if options.scheduler is not None:
+        with _running(options.scheduler) as client, _ended_by_signal():
+            yield client
+    else:
+        assert options.workers is not None
+        with _started(options.workers) as client, _ended_by_signal():
+            yield client
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """SIGTERM ends the work at once: nothing has been written that would have to be kept."""
+    from ..tables import Stopped
+
+    try:
+        with stopping_on(signal.SIGTERM) as stop, stop.at_once():
+            yield
+    except Stopped:
+        say("Stopped; nothing was written.")
+        raise typer.Exit(EXIT_STOPPED) from None
+
+
+@contextmanager
+def _started(n_workers: int) -> Iterator[Any]:
+    """A cluster of processes on this machine."""
+    from distributed import Client, LocalCluster
+
+    with _interrupts_left_to_this_process():
+        started = LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+    with started, Client(started, set_as_default=False) as client:
+        yield client
+
+
+@contextmanager
+def _interrupts_left_to_this_process() -> Iterator[None]:
+    """Processes that are started now ignore Ctrl-C, which a terminal sends to all of them."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _running(address: str) -> Iterator[Any]:
+    """A client of a cluster that others have started, and that goes on afterwards."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UserError(
+            f"--scheduler {address}: it does not answer; is a Dask scheduler running there?"
+        ) from error
+    with client:
+        _check_versions(client, address)
+        yield client
+
+
+def _check_versions(client: Any, address: str) -> None:
+    """Workers must have this version of greville."""
+    from .. import __version__
+
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+        versions = set(client.run(_version).values())
+    except TimeoutError as error:
+        raise UserError(f"--scheduler {address}: it has no workers; start some.") from error
+    except Exception as error:
+        raise UserError(
+            f"--scheduler {address}: its workers cannot run greville ({error}); install it there."
+        ) from error
+    if versions != {__version__}:
+        there = ", ".join(sorted(map(str, versions)))
+        raise UserError(
+            f"--scheduler {address}: its workers have greville {there}, and this is {__version__}; "
+            "install the same."
+        )
+
+
+def _version() -> str:
+    import greville
+
+    return greville.__version__
+
+
+@contextmanager
+def cluster_bar(quiet: bool, what: str, job: Any) -> Iterator[None]:
+    """A bar for what workers do: rows, rows a second, workers, time left."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    sizes = [max(1, part.source.size) for part in job.parts]
+    bars = Progress(
+        TextColumn(what),
+        BarColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TextColumn("{task.fields[rate]:,.0f} rows/s"),
+        TextColumn("{task.fields[workers]} workers"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    n_workers = len(job.client.nthreads())
+    task = bars.add_task(what, total=sum(sizes), rows=0, rate=0.0, workers=n_workers)
+    start, done = time.monotonic(), [0]
+
+    def report(i: int, rows: int) -> None:
+        done[0] += rows
+        rate = done[0] / max(time.monotonic() - start, 1e-9)
+        workers = len(job.client.scheduler_info(n_workers=-1)["workers"])
+        bars.update(task, advance=sizes[i], rows=done[0], rate=rate, workers=workers)
+
+    job.report = report
+    try:
+        with bars:
+            yield
+    finally:
+        job.report = None
+
+
+def check_folder(output: Path | str | None) -> str:
+    """Where parts are to be written: a folder that is not there yet, or an address of one."""
+    if output is None:
+        raise UserError("--output is missing: name a folder for the parts that workers write.")
+    name = str(output)
+    if "://" in name:
+        return name.rstrip("/")
+    path = Path(name)
+    if path.exists():
+        raise UserError(f"{path}: it is there already; name a folder that is not.")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UserError(f"{path}: the folder {folder} is not there; make it first.")
+    return name
+
+
+@contextmanager
+def new_folder(name: str) -> Iterator[Callable[[int], Any]]:
+    """Where to write each part; a folder on this machine is there when all of them are written."""
+    from ..dask.parts import ParquetPart
+
+    if "://" in name:
+        yield lambda i: ParquetPart(f"{name}/part-{i:05d}.parquet")
+        return
+    path = Path(name).resolve()
+    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield lambda i: ParquetPart(str(work / f"part-{i:05d}.parquet"))
+        work.chmod(0o777 & ~_umask())
+        work.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            shutil.rmtree(work)
+        raise
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
