@@ -12,6 +12,7 @@ from greville.paper.measure import environment
 
 from . import (
     accuracy,
+    cluster,
     device,
     drift,
     exactness,
@@ -53,6 +54,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "exits": exits.run,
     "load": load.run,
     "device": device.run,
+    "cluster": cluster.run,
 }
 
 

@@ -58,7 +58,9 @@ def test_every_class_of_the_registry_is_in_some_file(models, rng):
     for model in [*models, stream_of_rows(rng)]:
         visit(content(model)[0])
     classes = (registry.declared(name)[0] for name in registry.registered_names())
-    assert met == {cls.__name__ for cls in classes if cls.__module__.startswith("greville.")}
+    # A class of an example in a docstring has the module of that docstring, and is not in it.
+    ours = (cls for cls in classes if vars(sys.modules[cls.__module__]).get(cls.__name__) is cls)
+    assert met == {cls.__name__ for cls in ours if cls.__module__.startswith("greville.")}
 
 
 def test_a_file_has_no_private_names(models, rng):

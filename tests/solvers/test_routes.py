@@ -121,7 +121,7 @@ def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     monkeypatch.setattr(gram, "_SAFE_IF_WIDE", 0.0)
     steps, real = [], _gram._refinement
     monkeypatch.setattr(_gram, "_refinement", lambda *args: steps.append(real(*args)) or steps[-1])
-    monkeypatch.setattr(_learn, "_gram_pays", lambda known, n, choosing: n > 50)
+    monkeypatch.setattr(_learn, "gram_pays", lambda known, n, choosing: n > 50)
     H, Y = (a.astype(np.float32) for a in problem(rng, 900, 30))
     model = DynamicOpium(1.001, 1e-2, floor=1.0)
     for stop in (300, 600, 900):

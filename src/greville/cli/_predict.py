@@ -50,7 +50,7 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help=".csv, .tsv, .jsonl, .parquet or .arrow; else CSV to stdout. For workers a folder.",
+            help=".csv, .tsv, .jsonl, .parquet, .arrow; else CSV to stdout. With workers a folder.",
             metavar="PATH",
         ),
     ] = None,

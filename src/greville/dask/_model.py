@@ -75,7 +75,8 @@ class DaskModel:
         """Remove rows learned earlier."""
         blocks = Blocks(X, y=y, sample_weight=sample_weight)
         model = self._without_device()
-        self._take(model.leave(self._gathered(model, blocks, None, {})))
+        gathered = compute(self.client_, self._gathered(model, blocks, None, {}))
+        self._take(model.leave(gathered.to("cpu")))
         return self
 
     def _unplaced(self) -> Any:
@@ -115,27 +116,31 @@ class DaskModel:
     def _with_rows(self, model: Any, blocks: Blocks, n_rows: int, options: Any) -> Any:
         """An ordinary model with the rows of all blocks."""
         for wanted in (n_rows, None):  # the fast way, and the one that suits all rows
-            gathered = self._gathered(model, blocks, wanted, options)
-            joined = self._joined(model, gathered)
+            joined = self._joined(model, self._gathered(model, blocks, wanted, options))
             if joined is not None:
                 return joined
         raise AssertionError("rows that were gathered without a Gram matrix were not joined")
 
     def _gathered(self, model: Any, blocks: Blocks, n_rows: int | None, options: Any) -> Any:
-        """A model that has gathered the rows of all blocks."""
-        client, shared = self.client_, dask.delayed(model, pure=False, traverse=False)
-        walks = n_walks(client, blocks.n, self._n_units(model))
+        """A task for a model that has gathered the rows of all blocks."""
+        shared = dask.delayed(model, pure=False, traverse=False)
+        walks = n_walks(self.client_, blocks.n, self._n_units(model))
 
         def step(i: int, before: Any) -> Any:
             task = partial(_gather, n_rows, self.device, options)
             return blocks.apply(task, i, shared, before)
 
-        return compute(client, walked(step, blocks.n, walks, _work.merge))
+        return walked(step, blocks.n, walks, _work.merge)
 
     def _joined(self, model: Any, gathered: Any) -> Any:
+        """An ordinary model with gathered rows: learned here, or where there are devices."""
         if self.device is None:
-            return model if model.join(gathered.to("cpu")) else None
-        return compute(self.client_, dask.delayed(_work.join)(model, gathered, self.device))
+            found = compute(self.client_, gathered)
+            return model if model.join(found.to("cpu")) else None
+        shared = dask.delayed(model, pure=False, traverse=False)
+        task = dask.delayed(_work.join, pure=False)(shared, gathered, self.device)
+        learned = compute(self.client_, task)
+        return None if learned is None else learned.to("cpu")
 
     # Predicting
 

@@ -66,7 +66,7 @@ def merge(first: Any, second: Any) -> Any:
 def join(model: Any, gathered: Any, device: Any) -> Any:
     """The model with the rows of a gathered one, computed on a device; None if digits were lost."""
     learned = copy(model).to(device)
-    return learned.to("cpu") if learned.join(gathered.to(device)) else None
+    return learned.to("cpu") if learned.join(copy(gathered).to(device)) else None
 
 
 @dataclass(frozen=True)

@@ -291,6 +291,8 @@ class Fitted:
         """The same on another backend, with no row pending."""
         if b is self.shape.backend:
             return self
+        if not self.n_seen:  # nothing to move
+            return Fitted.start(self.algorithm, replace(self.shape, backend=b))
         base = self.flushed()
         state = self.algorithm.on(self.shape.backend, b, base.state)
         return Fitted(self.algorithm, replace(self.shape, backend=b), state, base.n_seen)

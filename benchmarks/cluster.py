@@ -1,0 +1,383 @@
+"""On a Dask cluster: one and two workers next to one process, the merge, and the cost model."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import pickle
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greville import ELMRegressor
+
+ROWS, FEATURES, UNITS, GROUP = 1_000_000, 20, 1000, 20_000
+
+# A second run, for the cost model: fewer rows and more units.
+MORE = 60_000, 4000, 6000
+
+MERGED: tuple[int, ...] = (1000, 4000, 10_000)
+
+
+def run() -> None:
+    """Print the tables of docs/scale.md."""
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        print("    Dask is not installed (pip install 'greville[dask]'): nothing was measured")
+        return
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with tempfile.TemporaryDirectory() as folder:
+        costs = Costs.measured()
+        print(f"    constants: {costs}")
+        for n, units, group in ((ROWS, UNITS, GROUP), MORE):
+            path = Path(folder) / "rows.parquet"
+            _write(path, n, group)
+            _compare(path, n, units, costs)
+    for units in MERGED:
+        _merge(units)
+    print("    10⁹ rows x 1,000 features, 10,000 units, by the model (40 Gbit/s between machines):")
+    _predicted(costs)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of one thread for each operation, and bytes a second from process to process."""
+
+    multiply: float  # a multiplication and addition in the Gram matrix
+    layer: float  # a multiplication and addition in the hidden layer, and what follows
+    activate: float  # one activation: the layer's function, checks, the mean
+    read: float  # one number from Parquet to the layer
+    look: float  # one number of the first look
+    add: float  # one number of two sums that are added
+    factor: float  # one operation of the choice of ε, M³, on all threads of the client
+    bandwidth: float  # bytes a second from one process to another, pickled
+    start: float  # of a fit: graphs, tasks, answers
+
+    @classmethod
+    def measured(cls) -> Costs:
+        """In processes of one thread, as workers are; what the client does with all of its."""
+        with _client(1) as client:
+            found = client.submit(_constants, pure=False).result()
+            start = min(_seconds(lambda: _tiny(client)) for _ in range(3))
+        return cls(**found, factor=_factor(), bandwidth=_bandwidth(), start=start)
+
+    def seconds(
+        self,
+        n: float,
+        features: int,
+        units: int,
+        workers: int,
+        *,
+        bandwidth: float | None = None,
+        factor: float | None = None,
+    ) -> dict[str, float]:
+        """What the parts of a fit take."""
+        matrix = units**2
+        rows = n / workers
+        send = 8 * matrix / (bandwidth or self.bandwidth)
+        rounds = int(np.ceil(np.log2(workers)))
+        return {
+            "look": rows * features * (self.look + self.read),
+            "read": rows * features * self.read,
+            "layer": rows * units * (features * self.layer + self.activate),
+            "Gram": rows * matrix / 2 * 2 * self.multiply,
+            "merge": rounds * (send + matrix * self.add),
+            "finish": send + units**3 * (factor or self.factor),
+            "start": self.start,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"Gram {2e-9 / self.multiply:.1f} and layer {2e-9 / self.layer:.1f} GFLOP/s a thread, "
+            f"{1e9 * self.activate:.1f} ns an activation, {1e9 * self.read:.1f} and "
+            f"{1e9 * self.look:.1f} ns a number to read and look at, {1e9 * self.add:.1f} ns a "
+            f"number to add, {1e9 * self.factor:.2f} ns x M³ for the choice of ε, "
+            f"{self.bandwidth / 1e9:.2f} GB/s between processes, {self.start:.2f} s to start"
+        )
+
+
+def _data(n: int, seed: int) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, FEATURES))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + random.normal(size=n)
+    return X, y
+
+
+def _frame(n: int, seed: int) -> Any:
+    import pandas
+
+    X, y = _data(n, seed)
+    return pandas.DataFrame(X, columns=[f"x{i}" for i in range(FEATURES)]).assign(y=y)
+
+
+def _write(path: Path, n: int, group: int) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    writer = None
+    for seed, start in enumerate(range(0, n, group)):
+        table = pyarrow.Table.from_pandas(_frame(min(group, n - start), seed), preserve_index=False)
+        writer = writer or parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=group)
+    assert writer is not None
+    writer.close()
+
+
+def _model(units: int, **options: Any) -> dict[str, Any]:
+    return {"hidden": units, "random_state": 0, **options}
+
+
+class _client:
+    """A client of so many workers, processes of one thread."""
+
+    def __init__(self, workers: int) -> None:
+        from distributed import Client, LocalCluster
+
+        self._cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+        self._client = Client(self._cluster, set_as_default=False)
+
+    def __enter__(self) -> Any:
+        return self._client
+
+    def __exit__(self, *_: Any) -> None:
+        self._client.close()
+        self._cluster.close()
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _tiny(client: Any) -> None:
+    import dask.array as da
+
+    from greville.dask import ELMRegressor as Distributed
+
+    X, y = _data(2000, 0)
+    blocks = da.from_array(X, chunks=(40, FEATURES)), da.from_array(y, chunks=40)
+    Distributed(**_model(10), client=client).fit(*blocks)
+
+
+# Constants
+
+
+def _best(work: Callable[[], Any], rounds: int = 5) -> float:
+    return min(_seconds(work) for _ in range(rounds))
+
+
+def _constants() -> dict[str, float]:
+    """On a worker."""
+    from greville.backend import get
+    from greville.layers import RandomLayer
+
+    n, units = 8192, 2000
+    X, y = _data(n, 0)
+    b = get("scipy")
+    layer = RandomLayer(units, bias=True, random_state=0).fit(X[:1])
+    wide = RandomLayer(units, bias=True, random_state=0).fit(np.zeros((1, 420)))
+    H = layer.activations(X)
+    G = b.zeros((units, units), np.float64)
+    gram = _best(lambda: b.add_gram(G, H))
+    narrow = _best(lambda: layer.activations(X))
+    wider = _best(lambda: wide.activations(np.tile(X, (1, 21))))
+    per_feature = max((wider - narrow) / (n * units * 400), 1e-12)
+    model = ELMRegressor(**_model(units))
+    look = _best(lambda: model.survey(X, y))
+    model.start_from(model.survey(X, y), X[:1], y[:1])
+    part = model.gathering(1 << 40)
+    gathered = _best(lambda: copy(part).partial_fit(X, y), 3)
+    rest = gathered - gram - n * units * FEATURES * per_feature
+    full = part.partial_fit(X, y)
+    merged = _best(lambda: copy(full).merge(full), 3)
+    return {
+        "multiply": gram / (n * units**2),
+        "layer": per_feature,
+        "activate": max(rest, narrow - n * units * FEATURES * per_feature) / (n * units),
+        "look": look / (n * FEATURES),
+        "read": _reading(),
+        "add": merged / units**2,
+    }
+
+
+def _reading(n: int = 40_000) -> float:
+    import dask.dataframe as dd
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.parquet"
+        _write(path, n, 20_000)
+        read = dd.read_parquet(path, split_row_groups=1)
+        names = [f"x{i}" for i in range(FEATURES)]
+
+        def work() -> None:
+            for block in (read[names], read["y"]):
+                for part in block.to_delayed():
+                    part.compute(scheduler="synchronous")
+
+        return _best(work, 3) / (n * (FEATURES + 1))
+
+
+def _factor(units: int = 2000) -> float:
+    """The choice of ε and the root, on the client."""
+    n = 3 * units
+    X, y = _data(n, 0)
+    model = ELMRegressor(**_model(units))
+    model.start_from(model.survey(X, y), X[:1], y[:1])
+    part = model.gathering(1 << 40).partial_fit(X, y)
+    return _best(lambda: copy(model).join(part), 2) / units**3
+
+
+def _bandwidth(units: int = 2000) -> float:
+    """From worker to worker: one sends sums to the other, which does nothing with them."""
+    with _client(2) as client:
+        first, second = list(client.scheduler_info(n_workers=-1)["workers"])
+        size = 8 * units**2
+        times = []
+        for seed in range(4):
+            there = client.submit(_numbers, units, seed, workers=[first], pure=False)
+            there.exception()  # waits for it
+            work = client.submit(len, there, workers=[second], pure=False)
+            times.append(_seconds(work.result))
+        return size / min(times)
+
+
+def _numbers(units: int, seed: int) -> Any:
+    return np.full((units, units), float(seed))
+
+
+# Fits
+
+
+def _moved(client: Any) -> float:
+    """Bytes that workers have received from each other and sent to the client."""
+    found = client.run(_sent)
+    return float(sum(found.values()))
+
+
+def _sent(dask_worker: Any) -> float:
+    return float(dask_worker.transfer_outgoing_bytes_total)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def _compare(path: Path, n: int, units: int, costs: Costs) -> None:
+    """One process with all threads, one worker and two."""
+    import dask.dataframe as dd
+    import pandas
+
+    from greville.dask import ELMRegressor as Distributed
+
+    names = [f"x{i}" for i in range(FEATURES)]
+    kept: dict[str, Any] = {}
+
+    def alone() -> None:
+        table = pandas.read_parquet(path)
+        kept["one"] = ELMRegressor(**_model(units)).fit(table[names], table["y"])
+
+    times = {0: _seconds(alone)}
+    print(f"    {n:,} rows x {FEATURES}, {units:,} units, from Parquet")
+    print(f"    {'one process, all threads':32} {times[0]:6.1f} s")
+    test = _data(1000, 10**6)[0]
+    for workers in (1, 2):
+        with _client(workers) as client:
+            client.run(_import)
+            before = client.run(_peak)
+            read = dd.read_parquet(path, split_row_groups=1)
+            model = Distributed(**_model(units), client=client)
+            start = time.perf_counter()
+            model.fit(read[names], read["y"])
+            times[workers] = time.perf_counter() - start
+            moved = _moved(client)
+            after = client.run(_peak)
+            memory = max(after[name] - before[name] for name in after)
+        model_seconds = sum(costs.seconds(n, FEATURES, units, workers).values())
+        off = np.abs(
+            model.to_local().predict(_named(test, names)) - kept["one"].predict(_named(test, names))
+        ).max()
+        assert model.epsilon_ == kept["one"].epsilon_
+        print(
+            f"    {workers} worker{'s' * (workers > 1):24} {times[workers]:6.1f} s; by the model "
+            f"{model_seconds:6.1f} s ({model_seconds / times[workers]:.2f}); {moved / 1e6:,.0f} MB "
+            f"moved, {memory / 1e6:,.0f} MB a worker more than before; largest difference of "
+            f"predictions {off:.1e}"
+        )
+    print(f"    two workers over one: {times[1] / times[2]:.2f} x")
+
+
+def _named(X: Any, names: list[str]) -> Any:
+    import pandas
+
+    return pandas.DataFrame(X, columns=names)
+
+
+def _import() -> None:
+    import greville.dask  # noqa: F401
+
+
+def _merge(units: int) -> None:
+    """Two sums on two workers: to one of them, added, and to the client."""
+    size = units**2 * 8
+    with _client(2) as client:
+        client.run(_import)
+        first, second = list(client.scheduler_info(n_workers=-1)["workers"])
+        futures = [
+            client.submit(_summed, units, workers=[worker], pure=False)
+            for worker in (first, second)
+        ]
+        for future in futures:
+            future.exception()  # waits for it
+        from greville.dask import _work
+
+        start = time.perf_counter()
+        merged = client.submit(_work.merge, *futures, workers=[first], pure=False)
+        merged.exception()
+        there = time.perf_counter() - start
+        start = time.perf_counter()
+        model = merged.result()
+        here = time.perf_counter() - start
+        assert model.n_samples_seen_ == 2 * 256
+    del model
+    gc.collect()
+    print(
+        f"    merge of {units:,} units ({size / 1e6:,.0f} MB): {there:.2f} s with its way from "
+        f"worker to worker, {here:.2f} s to the client"
+    )
+
+
+def _summed(units: int) -> Any:
+    X, y = _data(256, 0)
+    model = ELMRegressor(**_model(units))
+    model.start_from(model.survey(X, y), X[:1], y[:1])
+    part = model.gathering(1 << 40).partial_fit(X, y)
+    len(pickle.dumps(part.n_features_in_))
+    return part
+
+
+def _predicted(costs: Costs) -> None:
+    """The case of docs/scale.md."""
+    for workers in (1, 10, 100, 1000):
+        parts = costs.seconds(1e9, 1000, 10_000, workers, bandwidth=5e9)
+        total = sum(parts.values())
+        shares = ", ".join(f"{name} {value:,.0f}" for name, value in parts.items() if value >= 1)
+        print(f"    {workers:5} workers of one thread: {total / 3600:9.1f} h ({shares} s)")
+
+
+if os.environ.get("GREVILLE_BENCH_QUICK"):  # to try it out
+    ROWS, MORE, MERGED = 100_000, (20_000, 2000, 4000), (1000,)
