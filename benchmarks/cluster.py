@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import pickle
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +21,9 @@ ROWS, FEATURES, UNITS, GROUP = 1_000_000, 20, 1000, 20_000
 
 # A second run, for the cost model: fewer rows and more units.
 MORE = 60_000, 4000, 6000
+
+# Units for which the constants of the merge are measured.
+_MERGED = 4000
 
 MERGED: tuple[int, ...] = (1000, 4000, 10_000)
 
@@ -41,34 +42,47 @@ def run() -> None:
         for n, units, group in ((ROWS, UNITS, GROUP), MORE):
             path = Path(folder) / "rows.parquet"
             _write(path, n, group)
-            _compare(path, n, units, costs)
+            _compare(path, n, units, group, costs)
     for units in MERGED:
-        _merge(units)
+        there, here = _merge(units)
+        print(
+            f"    merge of {units:,} units ({8e-6 * units**2:,.0f} MB): {there:.2f} s with its way "
+            f"from worker to worker, {here:.2f} s to the client"
+        )
     print("    10⁹ rows x 1,000 features, 10,000 units, by the model (40 Gbit/s between machines):")
     _predicted(costs)
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of one thread for each operation, and bytes a second from process to process."""
+    """Seconds of one thread for each operation."""
 
-    multiply: float  # a multiplication and addition in the Gram matrix
+    multiply: float  # one operation in the Gram matrix, which takes M² of them a row
     layer: float  # a multiplication and addition in the hidden layer, and what follows
     activate: float  # one activation: the layer's function, checks, the mean
     read: float  # one number from Parquet to the layer
     look: float  # one number of the first look
-    add: float  # one number of two sums that are added
     factor: float  # one operation of the choice of ε, M³, on all threads of the client
-    bandwidth: float  # bytes a second from one process to another, pickled
-    start: float  # of a fit: graphs, tasks, answers
+    merge: float  # one number of sums, from worker to worker and added there
+    fetch: float  # the same from a worker to the client
+    task: float  # of the two tasks of a block: scheduling, checks
+    start: float  # of a fit: graphs, answers
 
     @classmethod
     def measured(cls) -> Costs:
         """In processes of one thread, as workers are; what the client does with all of its."""
         with _client(1) as client:
             found = client.submit(_constants, pure=False).result()
-            start = min(_seconds(lambda: _tiny(client)) for _ in range(3))
-        return cls(**found, factor=_factor(), bandwidth=_bandwidth(), start=start)
+            few, many = _best(lambda: _tiny(client, 1), 3), _best(lambda: _tiny(client, 50), 3)
+        merge, fetch = (each / _MERGED**2 for each in _merge(_MERGED))
+        return cls(
+            **found,
+            factor=_factor(),
+            merge=merge,
+            fetch=fetch,
+            task=(many - few) / 49,
+            start=few,
+        )
 
     def seconds(
         self,
@@ -76,32 +90,33 @@ class Costs:
         features: int,
         units: int,
         workers: int,
+        blocks: float,
         *,
-        bandwidth: float | None = None,
-        factor: float | None = None,
+        bandwidth: float = np.inf,
     ) -> dict[str, float]:
-        """What the parts of a fit take."""
+        """What the parts of a fit take; `bandwidth` is that between machines, in bytes a second."""
         matrix = units**2
         rows = n / workers
-        send = 8 * matrix / (bandwidth or self.bandwidth)
+        wire = 8 * matrix / bandwidth
         rounds = int(np.ceil(np.log2(workers)))
         return {
             "look": rows * features * (self.look + self.read),
             "read": rows * features * self.read,
             "layer": rows * units * (features * self.layer + self.activate),
-            "Gram": rows * matrix / 2 * 2 * self.multiply,
-            "merge": rounds * (send + matrix * self.add),
-            "finish": send + units**3 * (factor or self.factor),
-            "start": self.start,
+            "Gram": rows * matrix * self.multiply,
+            "merge": rounds * (wire + matrix * self.merge),
+            "finish": wire + matrix * self.fetch + units**3 * self.factor,
+            "tasks": self.start + blocks / workers * self.task,
         }
 
     def __str__(self) -> str:
         return (
-            f"Gram {2e-9 / self.multiply:.1f} and layer {2e-9 / self.layer:.1f} GFLOP/s a thread, "
+            f"Gram {1e-9 / self.multiply:.1f} and layer {2e-9 / self.layer:.1f} GFLOP/s a thread, "
             f"{1e9 * self.activate:.1f} ns an activation, {1e9 * self.read:.1f} and "
-            f"{1e9 * self.look:.1f} ns a number to read and look at, {1e9 * self.add:.1f} ns a "
-            f"number to add, {1e9 * self.factor:.2f} ns x M³ for the choice of ε, "
-            f"{self.bandwidth / 1e9:.2f} GB/s between processes, {self.start:.2f} s to start"
+            f"{1e9 * self.look:.1f} ns a number to read and look at, {1e9 * self.merge:.0f} ns a "
+            f"number of sums to merge and {1e9 * self.fetch:.0f} to fetch, {1e9 * self.factor:.2f} "
+            f"ns x M³ for the choice of ε, {1e3 * self.task:.1f} ms a block, "
+            f"{self.start:.2f} s to start"
         )
 
 
@@ -164,14 +179,14 @@ def _seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def _tiny(client: Any) -> None:
+def _tiny(client: Any, n_blocks: int) -> None:
     import dask.array as da
 
     from greville.dask import ELMRegressor as Distributed
 
-    X, y = _data(2000, 0)
-    blocks = da.from_array(X, chunks=(40, FEATURES)), da.from_array(y, chunks=40)
-    Distributed(**_model(10), client=client).fit(*blocks)
+    size = 2000 // n_blocks
+    X = da.random.default_rng(0).normal(size=(2000, FEATURES), chunks=(size, FEATURES))
+    Distributed(**_model(10), client=client).fit(X, X[:, 0])
 
 
 # Constants
@@ -203,15 +218,12 @@ def _constants() -> dict[str, float]:
     part = model.gathering(1 << 40)
     gathered = _best(lambda: copy(part).partial_fit(X, y), 3)
     rest = gathered - gram - n * units * FEATURES * per_feature
-    full = part.partial_fit(X, y)
-    merged = _best(lambda: copy(full).merge(full), 3)
     return {
         "multiply": gram / (n * units**2),
         "layer": per_feature,
         "activate": max(rest, narrow - n * units * FEATURES * per_feature) / (n * units),
         "look": look / (n * FEATURES),
         "read": _reading(),
-        "add": merged / units**2,
     }
 
 
@@ -242,42 +254,23 @@ def _factor(units: int = 2000) -> float:
     return _best(lambda: copy(model).join(part), 2) / units**3
 
 
-def _bandwidth(units: int = 2000) -> float:
-    """From worker to worker: one sends sums to the other, which does nothing with them."""
-    with _client(2) as client:
-        first, second = list(client.scheduler_info(n_workers=-1)["workers"])
-        size = 8 * units**2
-        times = []
-        for seed in range(4):
-            there = client.submit(_numbers, units, seed, workers=[first], pure=False)
-            there.exception()  # waits for it
-            work = client.submit(len, there, workers=[second], pure=False)
-            times.append(_seconds(work.result))
-        return size / min(times)
-
-
-def _numbers(units: int, seed: int) -> Any:
-    return np.full((units, units), float(seed))
-
-
 # Fits
 
 
-def _moved(client: Any) -> float:
-    """Bytes that workers have received from each other and sent to the client."""
-    found = client.run(_sent)
-    return float(sum(found.values()))
+def _moved() -> float:
+    """Bytes that have gone through the loopback device, whatever sent them."""
+    import psutil
 
-
-def _sent(dask_worker: Any) -> float:
-    return float(dask_worker.transfer_outgoing_bytes_total)
+    return float(psutil.net_io_counters(pernic=True)["lo"].bytes_sent)
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    """The most memory that a process has had, in bytes; Linux knows it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def _compare(path: Path, n: int, units: int, costs: Costs) -> None:
+def _compare(path: Path, n: int, units: int, group: int, costs: Costs) -> None:
     """One process with all threads, one worker and two."""
     import dask.dataframe as dd
     import pandas
@@ -298,16 +291,17 @@ def _compare(path: Path, n: int, units: int, costs: Costs) -> None:
     for workers in (1, 2):
         with _client(workers) as client:
             client.run(_import)
+            _tiny(client, 4)
             before = client.run(_peak)
             read = dd.read_parquet(path, split_row_groups=1)
             model = Distributed(**_model(units), client=client)
-            start = time.perf_counter()
+            sent, start = _moved(), time.perf_counter()
             model.fit(read[names], read["y"])
             times[workers] = time.perf_counter() - start
-            moved = _moved(client)
+            moved = _moved() - sent
             after = client.run(_peak)
             memory = max(after[name] - before[name] for name in after)
-        model_seconds = sum(costs.seconds(n, FEATURES, units, workers).values())
+        model_seconds = sum(costs.seconds(n, FEATURES, units, workers, n / group).values())
         off = np.abs(
             model.to_local().predict(_named(test, names)) - kept["one"].predict(_named(test, names))
         ).max()
@@ -328,52 +322,50 @@ def _named(X: Any, names: list[str]) -> Any:
 
 
 def _import() -> None:
+    import pyarrow.parquet  # noqa: F401
+
     import greville.dask  # noqa: F401
 
 
-def _merge(units: int) -> None:
-    """Two sums on two workers: to one of them, added, and to the client."""
-    size = units**2 * 8
+def _merge(units: int, rounds: int = 2) -> tuple[float, float]:
+    """Two sums on two workers: to one of them and added there; and to the client."""
+    from greville.dask import _work
+
+    found = []
     with _client(2) as client:
         client.run(_import)
         first, second = list(client.scheduler_info(n_workers=-1)["workers"])
-        futures = [
-            client.submit(_summed, units, workers=[worker], pure=False)
-            for worker in (first, second)
-        ]
-        for future in futures:
-            future.exception()  # waits for it
-        from greville.dask import _work
-
-        start = time.perf_counter()
-        merged = client.submit(_work.merge, *futures, workers=[first], pure=False)
-        merged.exception()
-        there = time.perf_counter() - start
-        start = time.perf_counter()
-        model = merged.result()
-        here = time.perf_counter() - start
-        assert model.n_samples_seen_ == 2 * 256
-    del model
-    gc.collect()
-    print(
-        f"    merge of {units:,} units ({size / 1e6:,.0f} MB): {there:.2f} s with its way from "
-        f"worker to worker, {here:.2f} s to the client"
-    )
+        for _ in range(rounds):
+            futures = [
+                client.submit(_summed, units, workers=[worker], pure=False)
+                for worker in (first, second)
+            ]
+            for future in futures:
+                future.exception()  # waits for it
+            start = time.perf_counter()
+            merged = client.submit(_work.merge, *futures, workers=[first], pure=False)
+            merged.exception()
+            there = time.perf_counter() - start
+            start = time.perf_counter()
+            model = client.gather(merged, direct=True)
+            found.append((there, time.perf_counter() - start))
+            assert model.n_samples_seen_ == 2 * 256
+            del model, merged, futures
+            gc.collect()
+    return min(each[0] for each in found), min(each[1] for each in found)
 
 
 def _summed(units: int) -> Any:
     X, y = _data(256, 0)
     model = ELMRegressor(**_model(units))
     model.start_from(model.survey(X, y), X[:1], y[:1])
-    part = model.gathering(1 << 40).partial_fit(X, y)
-    len(pickle.dumps(part.n_features_in_))
-    return part
+    return model.gathering(1 << 40).partial_fit(X, y)
 
 
 def _predicted(costs: Costs) -> None:
     """The case of docs/scale.md."""
     for workers in (1, 10, 100, 1000):
-        parts = costs.seconds(1e9, 1000, 10_000, workers, bandwidth=5e9)
+        parts = costs.seconds(1e9, 1000, 10_000, workers, 1e9 / 100_000, bandwidth=5e9)
         total = sum(parts.values())
         shares = ", ".join(f"{name} {value:,.0f}" for name, value in parts.items() if value >= 1)
         print(f"    {workers:5} workers of one thread: {total / 3600:9.1f} h ({shares} s)")
