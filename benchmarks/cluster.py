@@ -322,6 +322,7 @@ def _named(X: Any, names: list[str]) -> Any:
 
 
 def _import() -> None:
+    import dask.dataframe  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
     import greville.dask  # noqa: F401
