@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from ._errors import UserError
+from ._progress import rows_progress
 from ._signals import EXIT_STOPPED, stopping_on
 from ._terminal import say
 
@@ -152,49 +154,45 @@ def _version() -> str:
 
 
 @contextmanager
-def cluster_bar(quiet: bool, what: str, job: Any) -> Iterator[None]:
-    """A bar for what workers do: rows, rows a second, workers, time left."""
+def cluster_bar(quiet: bool, what: str, job: Any, *, reported: bool = True) -> Iterator[None]:
+    """A bar for what workers do: rows, rows a second, workers, time left.
+
+    Without reports, it only moves.
+    """
     if quiet or not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
     sizes = [max(1, part.source.size) for part in job.parts]
-    bars = Progress(
-        TextColumn(what),
-        BarColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-        TextColumn("{task.fields[rate]:,.0f} rows/s"),
-        TextColumn("{task.fields[workers]} workers"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    n_workers = len(job.client.nthreads())
-    task = bars.add_task(what, total=sum(sizes), rows=0, rate=0.0, workers=n_workers)
-    start, done = time.monotonic(), [0]
+    with rows_progress(what, "{task.fields[workers]} workers") as bars:
+        total = sum(sizes) if reported else None
+        task = bars.add_task(what, total=total, rows=0, rate=0.0, workers=0)
+        start, done, over = [time.monotonic()], [0], threading.Event()
 
-    def report(i: int, rows: int) -> None:
-        done[0] += rows
-        rate = done[0] / max(time.monotonic() - start, 1e-9)
-        workers = len(job.client.scheduler_info(n_workers=-1)["workers"])
-        bars.update(task, advance=sizes[i], rows=done[0], rate=rate, workers=workers)
+        def report(i: int, rows: int) -> None:
+            done[0] += rows
+            rate = done[0] / max(time.monotonic() - start[0], 1e-9)
+            bars.update(task, advance=sizes[i], rows=done[0], rate=rate)
 
-    job.report = report
-    try:
-        with bars:
+        def again() -> None:
+            start[0], done[0] = time.monotonic(), 0
+            bars.reset(task, rows=0, rate=0.0)
+
+        def count_workers() -> None:  # which may come and go
+            while True:
+                with suppress(Exception):
+                    bars.update(task, workers=len(job.client.nthreads()))
+                if over.wait(2):
+                    return
+
+        counting = threading.Thread(target=count_workers, daemon=True)
+        counting.start()
+        job.report, job.again = (report, again) if reported else (None, None)
+        try:
             yield
-    finally:
-        job.report = None
+        finally:
+            job.report = job.again = None
+            over.set()
+            counting.join(5)
 
 
 def check_folder(output: Path | str | None) -> str:

@@ -69,29 +69,33 @@ def rows_bar(quiet: bool, what: str, sources: Any) -> Iterator[Callable[[Any, in
         return
     sizes = {source.name: source.size for source in sources}
     total, order = sum(sizes.values()), list(sizes)
-    bars = RichProgress(
+    with rows_progress(what) as bars:
+        task = bars.add_task(what, total=total or None, rows=0, rate=0.0)
+        start, before = time.monotonic(), None
+
+        def advance(batch: Any, rows: int) -> None:
+            nonlocal before
+            if before is None:
+                before = rows - len(batch)
+            earlier = sum(sizes[name] for name in order[: order.index(batch.source)])
+            rate = (rows - before) / max(time.monotonic() - start, 1e-9)
+            bars.update(
+                task, completed=earlier + batch.done * sizes[batch.source], rows=rows, rate=rate
+            )
+
+        yield advance
+
+
+def rows_progress(what: str, *more: str) -> RichProgress:
+    """A bar with rows, rows a second, more texts and the time that is left."""
+    texts = ("{task.fields[rows]:,} rows", "{task.fields[rate]:,.0f} rows/s", *more)
+    return RichProgress(
         TextColumn(what),
         BarColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-        TextColumn("{task.fields[rate]:,.0f} rows/s"),
+        *map(TextColumn, texts),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )
-    task = bars.add_task(what, total=total or None, rows=0, rate=0.0)
-    start, before = time.monotonic(), None
-
-    def advance(batch: Any, rows: int) -> None:
-        nonlocal before
-        if before is None:
-            before = rows - len(batch)
-        earlier = sum(sizes[name] for name in order[: order.index(batch.source)])
-        rate = (rows - before) / max(time.monotonic() - start, 1e-9)
-        bars.update(
-            task, completed=earlier + batch.done * sizes[batch.source], rows=rows, rate=rate
-        )
-
-    with bars:
-        yield advance

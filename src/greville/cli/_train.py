@@ -125,11 +125,12 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
         start = time.perf_counter()
         job = Job(client, run.sources, run.how, run.troubles.skip)
         run.n_workers = len(client.nthreads())
-        with cluster_bar(quiet, "training", job):
+        with cluster_bar(quiet, "looking", job, reported=False):
             sample = job.sample(run.model, run.holdout)
-            if run.is_new:
-                run.model.prepare_from(sample)
-            before = run.model.n_rows
+        if run.is_new:
+            run.model.prepare_from(sample)
+        before = run.model.n_rows
+        with cluster_bar(quiet, "training", job):
             run.model, run.troubles = job.learn(run.model, run.holdout)
         seconds = time.perf_counter() - start
         run.finish()

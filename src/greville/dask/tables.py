@@ -43,6 +43,8 @@ class Job:
         Whether rows that cannot be used are left out.
     report : function, optional
         It is called with the number of a part, and of its rows, whenever a worker is done with one.
+    again : function, optional
+        It is called when all parts have to be read once more.
     """
 
     client: Any
@@ -50,6 +52,7 @@ class Job:
     reading: tables.Reading
     skip: bool
     report: Report | None = None
+    again: Callable[[], None] | None = None
     parts: list[tables.Part] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +127,8 @@ class Job:
             learned = model.twin()
             if learned.join(gathered.model):
                 return learned, gathered.troubles
+            if self.again is not None:
+                self.again()
         raise AssertionError("rows that were gathered without a Gram matrix were not joined")
 
     def _gathered(
