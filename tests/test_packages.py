@@ -25,6 +25,19 @@ def test_an_import_of_the_package_imports_nothing_large():
     children.run([sys.executable, "-c", code])
 
 
+def test_a_cluster_is_imported_only_where_it_is_used():
+    code = (
+        "import sys, numpy as np, pyarrow as pa\n"
+        "from greville import ELMRegressor, tables, cli\n"
+        "import greville.cli._app\n"
+        "X = np.arange(60.0).reshape(20, 3)\n"
+        "ELMRegressor(5).fit(X, X[:, 0]).predict(X)\n"
+        "tables.TableModel('y').learn(pa.table({'x': X[:, 0], 'y': X[:, 1]})).settle()\n"
+        "assert not {'dask', 'distributed', 'fsspec', 'tornado'} & set(sys.modules)\n"
+    )
+    children.run([sys.executable, "-c", code])
+
+
 def test_no_package_uses_private_names_of_another():
     assert not private_names.violations()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import copy, deepcopy
 from itertools import product
 
 import dask
@@ -310,3 +312,26 @@ def test_parameters_and_clones(client):
     assert "client" not in model.to_local().get_params()
     assert model.to_local().get_params()["random_state"] == 3
     assert model.set_params(client=None).client_ is None
+
+
+def test_copies_share_the_client_and_files_and_pickles_have_none(client, tmp_path):
+    X, y, _, _ = numbers()
+    for model, data in (
+        (ELMRegressor(20, random_state=0, client=client), X),
+        (Opium("auto", client=client), X),
+    ):
+        model.fit(blocks(data, 700), blocks(y, 700))
+        assert clone(model).client is client
+        assert not hasattr(clone(model), "fitted_")
+        for copied in (copy(model), deepcopy(model)):
+            assert copied.client is client
+            np.testing.assert_array_equal(copied.predict(data), model.predict(data))
+        again = pickle.loads(pickle.dumps(model))
+        assert again.client is None
+        np.testing.assert_array_equal(again.predict(data), model.predict(data))
+        greville.save(model, tmp_path / "m.greville")
+        loaded = greville.load(tmp_path / "m.greville")
+        assert type(loaded) is type(model).local
+        np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
+        both = model + model
+        assert both.n_samples_seen_ == 2 * N

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import dask
 import dask.array as da
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..elm.survey import places_for_layer
@@ -46,6 +48,28 @@ class DaskModel:
     @abstractmethod
     def _n_units(self, local: Any) -> int:
         """The size of an ordinary model."""
+
+    # A client is a connection: copies share it, and pickles have none
+
+    def __sklearn_clone__(self) -> Self:
+        parameters = {name: clone(v, safe=False) for name, v in self._local_parameters().items()}
+        return type(self)(**parameters, client=self.client)
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {**state, "client": None}
+
+    def __copy__(self) -> Self:
+        return self._with_state(self.__getstate__())
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self._with_state(deepcopy(self.__getstate__(), memo))
+
+    def _with_state(self, state: Any) -> Self:
+        other = object.__new__(type(self))
+        other.__setstate__(state)  # type: ignore[attr-defined]
+        other.client = self.client
+        return other
 
     def _local_parameters(self) -> dict[str, Any]:
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]

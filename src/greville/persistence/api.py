@@ -52,7 +52,7 @@ def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     ----------
     model : estimator, solver, layer, DriftMonitor, TableModel or Stream
         Fitted or not, with one of greville's layers; or an object of a class that was passed to
-        `greville.persistence.register`.
+        `greville.persistence.register`. Of a model of `greville.dask`, ``to_local()`` is saved.
     path : str or path-like
     extra : dict, optional
         Anything else to keep with it: a tree of None, bool, int, float, str, list and dict.
@@ -78,7 +78,8 @@ def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     True
     """
     with _naming(path, _WRITTEN):
-        replace_file(os.fspath(path), *_encoded(model, extra))
+        local = model.to_local() if hasattr(model, "to_local") else model
+        replace_file(os.fspath(path), *_encoded(local, extra))
 
 
 def check_fits(model: Any) -> None:
