@@ -53,7 +53,9 @@ class DaskModel:
 
     def __sklearn_clone__(self) -> Self:
         parameters = {name: clone(v, safe=False) for name, v in self._local_parameters().items()}
-        return type(self)(**parameters, client=self.client)
+        make: Any = type(self)
+        other: Self = make(**parameters, client=self.client)
+        return other
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
