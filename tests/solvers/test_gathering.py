@@ -128,10 +128,10 @@ def test_sums_are_values():
         more = deepcopy(model).restore(before).partial_fit(H[200:], Y[200:], weight[200:])
         more.merge(deepcopy(model).restore(before))
         assert more.n_samples_seen_ == 600
-        a, b = (model.fitted_.join(fitted) for fitted in (before, kept))
-        for one, other in zip(
-            *(map(np.asarray, (f.state.R, f.state.Z)) for f in (a, b)), strict=True
-        ):
+        first, second = (model.fitted_.join(fitted) for fitted in (before, kept))
+        numpy = model.fitted_.shape.backend.to_numpy
+        for name in ("R", "Z"):
+            one, other = (numpy(getattr(f.state, name)) for f in (first, second))
             np.testing.assert_array_equal(one, other)
 
 
