@@ -60,21 +60,24 @@ def assert_same_models(one, other, table):
         np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-10 * scale)
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
+@pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 @pytest.mark.parametrize("target", ["price", "city"])
-def test_models_are_those_of_one_process(there, name, target, monkeypatch):
+def test_models_are_those_of_one_process(there, file, target, monkeypatch):
     monkeypatch.setattr("greville.dask.tables._LEAST_PART", 1 << 14)  # many parts
     table = many_houses()
-    write(table, name)
+    write(table, file)
     options = ("--target", target, "--hidden", "60")
-    run("train", name, *options, "-o", "one.greville", "-q")
-    found = json.loads(run("train", name, *options, "-o", "two.greville", "--json", *there)[0])
+    one = run("train", file, *options, "-o", "one.greville", "--json", "-q")[0]
+    found = json.loads(run("train", file, *options, "-o", "two.greville", "--json", *there)[0])
     assert found["workers"] == 2
     assert found["rows"] == 9000
     assert found["score"]["how"] == "leave-one-out"
+    for name, value in json.loads(one)["score"].items():
+        same = pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
+        assert found["score"][name] == same
     assert_same_models("one.greville", "two.greville", table)
-    run("train", name, "--resume", "one.greville", "-q")
-    run("train", name, "--resume", "two.greville", *there)
+    run("train", file, "--resume", "one.greville", "-q")
+    run("train", file, "--resume", "two.greville", *there)
     assert_same_models("one.greville", "two.greville", table)
 
 
@@ -125,6 +128,10 @@ def test_classes_and_addresses(there):
     out = f"file://{folder}/out"
     run("predict", "model.greville", f"file://{folder}/a.parquet", "--proba", "-o", out, *there)
     assert parquet.read_table(f"{folder}/out").num_rows == 2000
+    said = refused("predict", "model.greville", "data/b.parquet", "-o", out, *there)
+    assert said.endswith("it is there already; name a folder that does not exist.")
+    said = refused("predict", "model.greville", "data/b.parquet", "-o", "unheard://x", *there)
+    assert said.startswith("unheard://x: ")
 
 
 def test_what_is_refused(there, cluster):
@@ -142,7 +149,9 @@ def test_what_is_refused(there, cluster):
     assert said.startswith("--output is missing")
     Path("out").mkdir()
     said = refused("predict", "model.greville", "t.csv", "-o", "out", *there)
-    assert said == "out: it is there already; name a folder that is not."
+    assert said == "out: it is there already; name a folder that does not exist."
+    said = refused("predict", "model.greville", "t.csv", "-o", "out.csv", *there)
+    assert said == "out.csv: workers write a folder of Parquet files; name a folder."
     said = refused("score", "model.greville", "t.csv", "--prequential", *there)
     assert said.startswith("--prequential: ")
     Path("bad.csv").write_text("a,price\n" + "1,2\n" * 500 + "x,3\n" + "1,2\n" * 500)
@@ -153,11 +162,32 @@ def test_what_is_refused(there, cluster):
     assert list(Path().glob(".*")) == []
 
 
-def test_a_scheduler_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr("greville.cli._cluster._PATIENCE", 0.5)
+def test_a_scheduler_that_does_not_answer(monkeypatch, client):
+    monkeypatch.setattr("greville.cli._cluster._PATIENCE", 2)
     write(houses(300), "t.csv")
-    said = refused("train", "t.csv", "--target", "price", "--scheduler", "tcp://127.0.0.1:9", "-q")
-    assert "it does not answer; is a Dask scheduler running there?" in said
+    options = ("train", "t.csv", "--target", "price", "-q", "--scheduler")
+    for address in ("tcp://127.0.0.1:9", "banana", "http://127.0.0.1:9"):
+        said = refused(*options, address)
+        assert "it does not answer; is a Dask scheduler running there?" in said
+    worker = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+    assert "this is the address of a worker" in refused(*options, worker)
+
+
+def test_scores_that_only_one_process_can_tell(there):
+    write(houses(300), "t.csv")
+    options = ("--target", "price", "--solver", "greville", "--hidden", "50", "--json")
+    found = json.loads(run("train", "t.csv", *options, *there)[0])
+    assert found["score"] is None
+
+
+def test_columns_that_change_their_type(there, monkeypatch):
+    monkeypatch.setattr("greville.dask.tables._LEAST_PART", 1 << 10)
+    rows = [{"x": i, "v": i if i < 400 else f"v{i}", "y": 2 * i} for i in range(800)]
+    Path("t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("train", "t.jsonl", "--target", "y", "--features", "x", "--hidden", "20", "-q")
+    said = refused("predict", "model.greville", "t.jsonl", "-o", "out", *there)
+    assert said.startswith("column 'v' is int64 in one part of the files and string in another")
+    assert not Path("out").exists()
 
 
 def _workers_of(pid):

@@ -14,6 +14,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import greville
 from greville.dask import ELMClassifier, ELMRegressor, Opium
@@ -123,7 +124,7 @@ def test_partitions_that_differ(client):
         meta=table[names][:0],
     )
     two = dd.from_map(lambda i: table["y"], range(2), meta=table["y"][:0])
-    with pytest.raises(ValueError, match="float32, and those of the rows before float64"):
+    with pytest.raises(ValueError, match="float32, and those of the first float64"):
         model.fit(mixed, two)
     with pytest.raises(ValueError, match="y: it has 2 partitions, and X has 3"):
         model.fit(parts[names], dd.from_pandas(table["y"], npartitions=2))
@@ -197,3 +198,66 @@ def test_pandas_series_of_weights(client):
         model.fit(parts[names], parts["y"], parts["weight"] - 10)
     assert isinstance(model.fit(parts[names], parts["y"]).predict(table[names]), np.ndarray)
     assert isinstance(pd.Series(model.predict(table[names])), pd.Series)
+
+
+def test_scores_of_what_cannot_be_compared(client):
+    X, y, labels, _ = numbers()
+    model = _fitted(client)
+    gap = np.where(np.arange(N) == 5, np.nan, y)
+    for arguments, message in (
+        ((chunked(X), chunked(gap)), r"partition 1 of 5: y: contains NaN"),
+        ((chunked(X), chunked(y), chunked(gap)), "sample_weight"),
+        ((chunked(X), chunked(y), chunked(-np.ones(N))), "sample_weight"),
+        ((chunked(X), chunked(y), chunked(np.zeros(N))), "no row that counts"),
+        ((chunked(X), chunked(np.column_stack([y, y]))), "y: it has 2 outputs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.score(*arguments)
+    classifier = ELMClassifier(30, random_state=0, client=client)
+    classifier.fit(chunked(X), chunked(labels))
+    local = classifier.to_local()
+    assert classifier.score(chunked(X), chunked(labels[:, None])) == local.score(X, labels)
+    with pytest.raises(ValueError, match="of another kind"):
+        classifier.score(chunked(X), chunked(np.ones(N, int)))
+    with pytest.raises(ValueError, match="no row that counts"):
+        classifier.score(chunked(X), chunked(labels), chunked(np.zeros(N)))
+
+
+def test_unlearning_what_was_not_learned_like_this(client):
+    X, y, _, _ = numbers()
+    with pytest.raises(NotFittedError):
+        ELMRegressor(30, client=client).unlearn(chunked(X), chunked(y))
+    model = _fitted(client)
+    before = model.predict(X)
+    for weight in (0.5, 0.0, 2.0):
+        with pytest.raises(ValueError, match="cannot be unlearned"):
+            model.unlearn(chunked(X), chunked(y), chunked(np.full(N, weight)))
+    with pytest.raises(ValueError, match="y: expected a Dask array"):
+        model.fit(chunked(X), None)
+    with pytest.raises(ValueError, match="client='tcp://x:1': pass a client"):
+        ELMRegressor(30, client="tcp://x:1").fit(chunked(X), chunked(y))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_fit_inside_a_task(client):
+    """It leaves its thread to the tasks that it waits for."""
+
+    def work():
+        import dask.array
+
+        from greville.dask import ELMRegressor as Model
+
+        X = dask.array.random.default_rng(0).normal(size=(600, 3), chunks=(50, 3))
+        return Model(20, random_state=0).fit(X, X[:, 0]).n_samples_seen_
+
+    futures = [client.submit(work, pure=False) for _ in range(3)]
+    assert [future.result(timeout=60) for future in futures] == [600, 600, 600]
+
+
+def test_labels_that_are_text_have_the_dtype_that_was_announced(client):
+    """Else Dask cannot write them to Parquet."""
+    table, names = frame()
+    parts = dd.from_pandas(table, npartitions=3)
+    model = ELMClassifier(30, random_state=0, client=client).fit(parts[names], parts["label"])
+    lazy = model.predict(parts[names])
+    assert client.compute(lazy).result().dtype == lazy.dtype

@@ -52,12 +52,11 @@ def write_csv(path, chance, end, quoted=True, header=True, n=250):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("quoted", [False, True])
-@pytest.mark.parametrize("header", [False, True])
-def test_ranges_of_csv(tmp_path, end, quoted, header):
-    chance, path, reading = random.Random(0), tmp_path / "t.csv", Reading(header=header or None)
-    reading = Reading() if header else Reading(header=False)
+@pytest.mark.parametrize("reading", [Reading(), Reading(header=True, encoding="utf-8")])
+def test_ranges_of_csv(tmp_path, end, quoted, reading):
+    chance, path = random.Random(0), tmp_path / "t.csv"
     for _ in range(5):
-        write_csv(path, chance, end, quoted, header)
+        write_csv(path, chance, end, quoted)
         sources = find_sources([str(path)])
         whole = rows_of(sources, reading)
         for size in (31, 200, 3000):
@@ -84,11 +83,36 @@ def test_comments_blanks_encodings_and_compressed_files_stay_whole(tmp_path):
         ("a.csv", "# comment\na,b\n" + rows, Reading()),
         ("b.txt", "a b\n" + rows.replace(",", " "), Reading()),
         ("c.csv", "a,b\n" + rows, Reading(encoding="latin-1")),
+        ("e.csv", rows, Reading(header=False)),  # the first row says how many columns there are
     ):
         (tmp_path / name).write_text(content)
         assert len(split(find_sources([str(tmp_path / name)]), reading, 100, HERE)) == 1
     (tmp_path / "d.csv.gz").write_bytes(gzip.compress(("a,b\n" + rows).encode()))
     assert len(split(find_sources([str(tmp_path / "d.csv.gz")]), Reading(), 100, HERE)) == 1
+
+
+def test_lines_that_are_no_objects_and_long_last_rows(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join('{"a": 1}\n' if i % 3 == 0 else "[1, 2]\n" for i in range(300)))
+    sources = find_sources([str(path)])
+    whole = rows_of(sources, skip=True)
+    for size in (40, 333):
+        found = rows_of_parts(split(sources, Reading(), size, HERE), skip=True)
+        assert found[:2] == whole[:2]
+        assert found[2].count == whole[2].count == 200
+    path.write_text('{"a": "1"}\n' * 20 + '{"a": "' + 3000 * "x" + '"}')  # no end of a line
+    sources = find_sources([str(path)])
+    found = rows_of_parts(split(sources, Reading(), 100, HERE))
+    assert found[:2] == rows_of(sources)[:2]
+
+
+def test_a_row_longer_than_any_reader_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr("greville.tables.readers.splitting._AHEAD", 1000)
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": 1}\n' + '{"a": "' + 3000 * "x" + '"}\n' + '{"a": 1}\n' * 500)
+    parts = split(find_sources([str(path)]), Reading(), 200, HERE)
+    with pytest.raises(TableError, match="a row is longer than"):
+        rows_of_parts(parts)
 
 
 def test_a_row_longer_than_a_part(tmp_path):
@@ -126,6 +150,16 @@ def test_json_lines_and_row_groups(tmp_path):
         assert len(parts) > 3
         assert rows_of_parts(parts)[:2] == rows_of(sources)[:2]
     assert total_rows(parts) == 1000
+
+
+def test_row_groups_without_rows(tmp_path):
+    table = pa.table({"a": range(10)})
+    with parquet.ParquetWriter(tmp_path / "t.parquet", table.schema) as writer:
+        for part in (table[:0], table, table[:0], table[:3], table[:0]):
+            writer.write_table(part)
+    parts = split(find_sources([str(tmp_path / "t.parquet")]), Reading(), 1, HERE)
+    assert [part.n_rows for part in parts] == [10, 3]
+    assert len(rows_of_parts(parts)[0]) == 13
 
 
 def test_addresses(tmp_path):

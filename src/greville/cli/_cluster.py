@@ -32,7 +32,7 @@ class ClusterOptions:
 
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Work in so many processes of one thread (greville[dask])."),
+        typer.Option(min=1, help="Work in so many processes of one thread; needs the extra dask."),
     ] = None
     scheduler: Annotated[
         str | None,
@@ -55,15 +55,39 @@ def cluster(options: ClusterOptions) -> Iterator[Any]:
     except ImportError as error:
         option = "--workers" if options.scheduler is None else "--scheduler"
         raise UserError(f"{option}: this needs Dask; pip install 'greville[dask]'.") from error
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        if name.startswith(("asyncio", "distributed", "tornado")):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if options.scheduler is not None:
-        with _running(options.scheduler) as client, _ended_by_signal():
+        with _running(options.scheduler) as client, _lost(client), _ended_by_signal():
             yield client
     else:
         assert options.workers is not None
-        with _started(options.workers) as client, _ended_by_signal():
+        with _started(options.workers) as client, _lost(client), _ended_by_signal():
             yield client
+
+
+@contextmanager
+def _lost(client: Any) -> Iterator[None]:
+    """Say in one sentence that the cluster has gone, or that its workers die again and again."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise UserError(
+            "Workers died again and again with the same rows; have they enough memory? Nothing was "
+            "written."
+        ) from error
+    except (CancelledError, CommClosedError) as error:
+        where = client.scheduler.address if client.scheduler is not None else "the cluster"
+        raise UserError(
+            f"The connection to {where} was lost, and nothing was written; see that the scheduler "
+            "runs, and start the command again."
+        ) from error
 
 
 @contextmanager
@@ -98,16 +122,18 @@ def _started(n_workers: int) -> Iterator[Any]:
 
 @contextmanager
 def _interrupts_left_to_this_process() -> Iterator[None]:
-    """Processes that are started now ignore Ctrl-C, which a terminal sends to all of them."""
-    before = signal.getsignal(signal.SIGINT)
-    if before == signal.SIG_IGN:
+    """Processes that are started now do not hear Ctrl-C, which a terminal sends to all of them.
+
+    This one hears it when the block ends.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -115,15 +141,35 @@ def _running(address: str) -> Iterator[Any]:
     """A client of a cluster that others have started, and that goes on afterwards."""
     from distributed import Client
 
-    try:
-        client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UserError(
-            f"--scheduler {address}: it does not answer; is a Dask scheduler running there?"
-        ) from error
+    _check_scheduler(address)
+    client = Client(address, timeout=_PATIENCE, set_as_default=False)
     with client:
         _check_versions(client, address)
         yield client
+
+
+def _check_scheduler(address: str) -> None:
+    """Find out whether a scheduler answers, before Dask begins to try again and again."""
+    import asyncio
+
+    from distributed.core import rpc
+
+    async def kind() -> str:
+        async with rpc(address) as there:
+            found: dict[str, Any] = await there.identity()
+            return str(found.get("type"))
+
+    try:
+        found = asyncio.run(asyncio.wait_for(kind(), _PATIENCE))
+    except Exception as error:  # an address that is none, nobody there, or somebody else
+        raise UserError(
+            f"--scheduler {address}: it does not answer; is a Dask scheduler running there?"
+        ) from error
+    if found != "Scheduler":
+        raise UserError(
+            f"--scheduler {address}: this is the address of a {found.lower()}; pass that of the "
+            "scheduler."
+        )
 
 
 def _check_versions(client: Any, address: str) -> None:
@@ -199,12 +245,17 @@ def check_folder(output: Path | str | None) -> str:
     """Where parts are to be written: a folder that is not there yet, or an address of one."""
     if output is None:
         raise UserError("--output is missing: name a folder for the parts that workers write.")
+    from ..tables import check_new_address, format_of
+
     name = str(output)
     if "://" in name:
+        check_new_address(name)
         return name.rstrip("/")
     path = Path(name)
     if path.exists():
-        raise UserError(f"{path}: it is there already; name a folder that is not.")
+        raise UserError(f"{path}: it is there already; name a folder that does not exist.")
+    if format_of(path) is not None:
+        raise UserError(f"{path}: workers write a folder of Parquet files; name a folder.")
     folder = path.resolve().parent
     if not folder.is_dir():
         raise UserError(f"{path}: the folder {folder} is not there; make it first.")

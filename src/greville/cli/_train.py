@@ -121,6 +121,7 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
         )
     with cluster(on) as client:
         from ..dask.tables import Job
+        from ..tables import check_held_out
 
         start = time.perf_counter()
         job = Job(client, run.sources, run.how, run.troubles.skip)
@@ -137,10 +138,13 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
         if run.holdout.share:
             with cluster_bar(quiet, "testing", job):
                 found = job.score(run.model, run.holdout).found
-            scores = {"how": "held out", **found.summary()} if found.n else None
-        else:
+            check_held_out(found, run.model)
+            scores = {"how": "held out", **found.summary()}
+        elif run.model.leaves_out:
             run.score.before_learning(run.model, sample)
             scores = run.score.summary(run.model)
+        else:
+            scores = None
     _report(run, run.model.n_rows - before, seconds, scores, as_json, quiet)
 
 

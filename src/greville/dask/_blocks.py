@@ -71,14 +71,16 @@ class Blocks:
         X = _whole_rows("X", X)
         collections = {"X": X}
         for name, other in others.items():
-            collections[name] = None if other is None else _aligned(name, other, X)
+            optional = name == "sample_weight" and other is None
+            collections[name] = None if optional else _aligned(name, other, X)
         delayed = {name: _delayed(each) for name, each in collections.items() if each is not None}
         self.n = len(delayed["X"])
         for name, blocks in delayed.items():
             if len(blocks) != self.n:
                 raise ValueError(
                     f"{name}: it has {len(blocks)} partitions, and X has {self.n}; give both the "
-                    "same, for instance by passing columns of one data frame."
+                    "same. Of files, pass the data frame and the Series themselves, not arrays of "
+                    "them: Dask joins partitions of which it reads few columns."
                 )
         self.n_rows = _n_rows(X)
         rows = [
@@ -108,7 +110,7 @@ def _whole_rows(name: str, X: Any) -> Any:
     if not is_collection(X):
         raise ValueError(
             f"{name}: expected a Dask array or data frame beside the others, got "
-            f"{type(X).__name__}; convert it with dask.array.from_array."
+            f"{type(X).__name__}; make it one, with the partitions of X."
         )
     if is_array(X) and X.ndim == 2 and X.numblocks[1] > 1:
         return X.rechunk({1: -1})

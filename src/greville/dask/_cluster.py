@@ -13,6 +13,7 @@ from typing import Any
 import dask
 import distributed
 import numpy as np
+from distributed.worker import thread_state
 
 # How long to wait for the first worker, in seconds.
 _PATIENCE = 30
@@ -23,6 +24,8 @@ _SHARE, _MATRICES = 0.6, 3
 
 def client_of(client: Any) -> Any:
     """The client to use: this one, the one that the program has started, or None."""
+    if isinstance(client, str):
+        raise ValueError(f"client={client!r}: pass a client, distributed.Client({client!r}).")
     if client is not None:
         return client
     try:
@@ -41,6 +44,9 @@ def compute(client: Any, value: Any) -> Any:
         if client is None:
             return dask.compute(value)[0]
         future = client.compute(value)
+    inside = hasattr(thread_state, "key")  # a task, which must not keep its worker from others
+    if inside:
+        distributed.secede()
     try:
         # From the worker itself, where that can be reached: large sums need not go over the
         # scheduler.
@@ -50,6 +56,8 @@ def compute(client: Any, value: Any) -> Any:
         raise
     finally:
         future.release()
+        if inside:
+            distributed.rejoin()
 
 
 def n_walks(client: Any, n_blocks: int, n_units: int) -> int:

@@ -99,6 +99,7 @@ class DaskModel:
 
     def _unlearn(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Remove rows learned earlier."""
+        check_is_fitted(self)
         blocks = Blocks(X, y=y, sample_weight=sample_weight)
         model = self._without_device()
         gathered = compute(self.client_, self._gathered(model, blocks, None, {}))
@@ -115,7 +116,7 @@ class DaskModel:
 
     def _look(self, model: Any, blocks: Blocks) -> Any:
         """The survey of all rows."""
-        tasks = [blocks.apply(partial(_work.look, model), i) for i in range(blocks.n)]
+        tasks = [blocks.apply(partial(_work.look, model, i), i) for i in range(blocks.n)]
         start = compute(self.client_, as_tree(tasks, _work.joined))
         if start.survey is None:
             raise ValueError("X: it has no rows in any partition; there is nothing to learn.")
@@ -228,5 +229,6 @@ def _as_frame(like: Any, names: Any) -> Any:
     import pandas
 
     if like.ndim == 1:
-        return pandas.Series(like, name="prediction")
+        labels = like if like.dtype.kind not in "OUS" else np.asarray(names)  # text has a dtype
+        return pandas.Series(labels, name="prediction").iloc[:0]
     return pandas.DataFrame(like, columns=range(like.shape[1]) if names is None else names)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
-from ..validation import check_length
+from ..validation import check_length, check_weights
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,11 @@ class Errors:
     def of(cls, predicted: Any, y: Any, weight: Any) -> Errors:
         """Of one block."""
         true, found = (_columns(A) for A in (y, predicted))
-        check_length("y", len(true), len(found))
-        w = np.ones(len(true)) if weight is None else np.asarray(weight, np.float64)
+        w = _weights(true, found, weight)
+        if true.shape[1] != found.shape[1]:
+            raise ValueError(f"y: it has {true.shape[1]} outputs, and the model {found.shape[1]}.")
+        if not np.isfinite(true).all():
+            raise ValueError("y: contains NaN or infinity; leave such rows out.")
         count, size = float(w.sum()), true.shape[1]
         mean = w @ true / count if count else np.zeros(size)
         return cls(count, mean, w @ (true - mean) ** 2, w @ (true - found) ** 2)
@@ -40,6 +43,7 @@ class Errors:
 
     def r2(self) -> float:
         """The mean over the outputs; 1 or 0 where targets do not vary, as scikit-learn has it."""
+        check_counts(self.count)
         varies = self.scatter > 0
         parts = np.where(self.left > 0, 0.0, 1.0)
         parts[varies] = 1 - self.left[varies] / self.scatter[varies]
@@ -48,10 +52,28 @@ class Errors:
 
 def count_right(predicted: Any, y: Any, weight: Any) -> Array:
     """How much the rows that are right count, and all."""
-    right = np.asarray(predicted) == np.asarray(y)
-    check_length("y", len(np.asarray(y)), len(np.asarray(predicted)))
-    w = np.ones(len(right)) if weight is None else np.asarray(weight, np.float64)
-    return np.array([w @ right, w.sum()])
+    found, true = np.asarray(predicted), np.asarray(y)
+    true = true[:, 0] if true.ndim == 2 and true.shape[1] == 1 else true
+    w = _weights(true, found, weight)
+    if len(true) and (found.dtype.kind in "OUST") != (true.dtype.kind in "OUST"):
+        raise ValueError("y: the labels are of another kind than those that were learned.")
+    return np.array([w @ (found == true), w.sum()])
+
+
+def check_counts(count: float) -> None:
+    """Raise a ValueError if no row counts."""
+    if not count > 0:
+        raise ValueError("X: there is no row that counts; there is nothing to compare.")
+
+
+def _weights(true: Array, found: Array, weight: Any) -> Array:
+    """The weights of rows, ones where there are none, if all lengths fit."""
+    check_length("y", len(true), len(found))
+    if weight is None or not len(true):
+        return np.ones(len(true))
+    checked = check_weights(np.asarray(weight), len(true), np.float64)
+    assert checked is not None
+    return checked
 
 
 def _columns(A: Any) -> Array:

@@ -13,21 +13,27 @@ from ..validation import check_length
 
 
 class Start:
-    """What is known of all rows, with one of them, and how many rows each block has."""
+    """What is known of some blocks, the first of which is block i, with one of their rows.
 
-    def __init__(self, survey: Any, row: tuple[Any, Any] | None, lengths: tuple[int, ...]) -> None:
+    And how many rows each has.
+    """
+
+    def __init__(
+        self, i: int, survey: Any, row: tuple[Any, Any] | None, lengths: tuple[int, ...]
+    ) -> None:
+        self.i = i
         self.survey = survey
         self.row = row
         self.lengths = lengths
 
 
-def look(model: Any, X: Any, y: Any, weight: Any) -> Start:
+def look(model: Any, i: int, X: Any, y: Any, weight: Any) -> Start:
     """Survey one block."""
     n = _check_lengths(X, y, weight)
     if not n:
-        return Start(None, None, (0,))
+        return Start(i, None, None, (0,))
     survey = model.survey(X, y, weight)
-    return Start(survey, (taken(X, np.arange(1)), taken(y, np.arange(1))), (n,))
+    return Start(i, survey, (taken(X, np.arange(1)), taken(y, np.arange(1))), (n,))
 
 
 def joined(first: Start, second: Start) -> Start:
@@ -35,8 +41,14 @@ def joined(first: Start, second: Start) -> Start:
     lengths = (*first.lengths, *second.lengths)
     if first.survey is None or second.survey is None:
         some = second if first.survey is None else first
-        return Start(some.survey, some.row, lengths)
-    return Start(first.survey.joined(second.survey), first.row, lengths)
+        return Start(some.i, some.survey, some.row, lengths)
+    try:
+        survey = first.survey.joined(second.survey)
+    except ValueError as error:
+        raise ValueError(
+            f"partitions {first.i + 1} and {second.i + 1} differ. Of the second, {error}"
+        ) from error
+    return Start(first.i, survey, first.row, lengths)
 
 
 def rows_at(places: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any]:
@@ -123,6 +135,8 @@ def stacked(parts: list[Any]) -> Any:
 
 def _check_lengths(X: Any, y: Any, weight: Any) -> int:
     n = int(X.shape[0])
+    if not hasattr(y, "shape"):
+        raise ValueError(f"y: expected blocks that are arrays, got {type(y).__name__}.")
     check_length("y", int(y.shape[0]), n)
     if weight is not None:
         check_length("sample_weight", int(weight.shape[0]), n)

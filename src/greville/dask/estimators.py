@@ -15,7 +15,7 @@ from ..validation import Seed
 from ._blocks import Blocks, is_collection
 from ._cluster import as_tree, compute
 from ._model import DaskModel
-from ._scores import Errors, count_right
+from ._scores import Errors, check_counts, count_right
 
 _COLUMNS = ("n_features_in_", "feature_names_in_")
 
@@ -366,6 +366,7 @@ class ELMClassifier(_Estimator, elm.ELMClassifier):
         blocks = Blocks(self.predict(X), y=y, sample_weight=sample_weight)
         tasks = [blocks.apply(count_right, i) for i in range(blocks.n)]
         right, count = compute(self.client_, as_tree(tasks, add))
+        check_counts(count)
         return float(right / count)
 
     def _like(self, method: str) -> Any:

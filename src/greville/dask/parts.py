@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,12 +26,15 @@ class ParquetPart:
 class _Lazy:
     """Opens its file with the first rows, whose columns it then has."""
 
+    schema: tuple[tuple[str, str], ...] | None = None  # names and types of the columns
+
     def __init__(self, name: str, stack: ExitStack) -> None:
         self._name, self._stack = name, stack
         self._writer: Any = None
 
     def write(self, batch: Any) -> None:
         if self._writer is None:
+            self.schema = tuple((field.name, str(field.type)) for field in batch.schema)
             self._writer = self._stack.enter_context(_written(self._name))
         self._writer.write(batch)
 
@@ -47,7 +51,9 @@ def _written(name: str) -> Iterator[Any]:
 
     from ..tables.readers.parquet import Writer
 
+    content = io.BytesIO()  # most storages keep what was written before an error
+    remote = Writer(content)
+    yield remote
+    remote.close()
     with fsspec.open(name, "wb") as stream:
-        remote = Writer(stream)
-        yield remote
-        remote.close()
+        stream.write(content.getvalue())

@@ -298,14 +298,23 @@ class Predicted:
     left_out: int
     troubles: tables.Troubles
     unlearned: tables.UnlearnedValues
+    schema: Any = None  # names and types of the columns that were written
 
     def joined(self, other: Predicted) -> Predicted:
+        schema = self.schema or other.schema
+        if schema != (other.schema or schema):
+            mine, theirs = dict(schema), dict(other.schema)
+            name = next(n for n in {**mine, **theirs} if mine.get(n) != theirs.get(n))
+            raise tables.TableError(
+                f"column {name!r} is {mine.get(name, 'missing')} in one part of the files and "
+                f"{theirs.get(name, 'missing')} in another, so that the parts do not make one "
+                "table; predict in one process, or give the column one type."
+            )
         troubles, unlearned = self.troubles.copy(), deepcopy(self.unlearned)
         troubles.join(other.troubles)
         unlearned.join(other.unlearned)
-        return Predicted(
-            self.rows + other.rows, self.left_out + other.left_out, troubles, unlearned
-        )
+        rows, left_out = self.rows + other.rows, self.left_out + other.left_out
+        return Predicted(rows, left_out, troubles, unlearned, schema)
 
 
 def _predicted(
@@ -327,7 +336,7 @@ def _predicted(
             rows += len(batch)
             left_out += len(batch.skipped)
     how.tell(i, rows)
-    return Predicted(rows, left_out, troubles, unlearned)
+    return Predicted(rows, left_out, troubles, unlearned, writer.schema)
 
 
 @dataclass(frozen=True)

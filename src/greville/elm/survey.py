@@ -79,22 +79,22 @@ class Survey:
         """Of the rows of both; a ValueError if they cannot be rows of one model."""
         mine, theirs = len(self.inputs.low), len(other.inputs.low)
         if mine != theirs:
-            raise ValueError(f"X: it has {theirs} columns, and the rows before have {mine}.")
+            raise ValueError(f"X: it has {theirs} columns, and that of the first {mine}.")
         if self.names != other.names:
             raise ValueError(
-                f"X: its columns are {_listed(other.names)}, and those of the rows before "
+                f"X: its columns are {_listed(other.names)}, and those of the first "
                 f"{_listed(self.names)}; pass the same columns in the same order."
             )
         if self.targets.dtype != other.targets.dtype:
             raise ValueError(
-                f"X: its numbers are {other.targets.dtype}, and those of the rows before "
+                f"X: its numbers are {other.targets.dtype}, and those of the first "
                 f"{self.targets.dtype}; pass all of them in one dtype."
             )
         outputs = None
         if self.outputs is not None and other.outputs is not None:
             if self.targets.n_outputs != other.targets.n_outputs:
                 raise ValueError(
-                    f"y: it has {other.targets.n_outputs} outputs, and the rows before have "
+                    f"y: it has {other.targets.n_outputs} outputs, and that of the first "
                     f"{self.targets.n_outputs}."
                 )
             outputs = self.outputs.joined(other.outputs)

@@ -158,8 +158,8 @@ class ExactAlgorithm(Algorithm):
         found = joined_sums(state, gathered, choosing=self.epsilon is None)
         return self.chosen(found) if isinstance(gathered, Chosen) and found is not None else found
 
-    def leave(self, shape: Shape, state: Exact, gathered: Any) -> Exact:
-        left = without_sums(state, gathered)
+    def leave(self, shape: Shape, state: Exact, gathered: Any, everything: bool) -> Exact:
+        left = without_sums(state, gathered, everything=everything)
         return self.start(shape) if left is None else self.chosen(left)
 
     def continuing(self, started: Algorithm) -> Algorithm:

@@ -155,8 +155,8 @@ def joined_sums(known: Any, gathered: Gathered, *, choosing: bool) -> Any:
     return learn_sums(known, chunk, "thorough" if choosing else None)
 
 
-def without_sums(known: Any, gathered: Gathered) -> Any:
-    """A state without rows that were gathered, None if none is left.
+def without_sums(known: Any, gathered: Gathered, *, everything: bool) -> Any:
+    """A state without rows that were gathered, None if these are `everything`.
 
     Raises
     ------
@@ -164,4 +164,4 @@ def without_sums(known: Any, gathered: Gathered) -> Any:
         If they cannot be removed.
     """
     assert not isinstance(gathered, RowSums)
-    return leave(known, gathered)
+    return leave(known, gathered, everything=everything)

@@ -242,8 +242,8 @@ def _with_rows_of(known: State, other: State) -> State:
     return replace(state, loss=state.loss + other.loss, lost=state.lost + other.lost)
 
 
-def leave(known: Exact, sums: Exact) -> Exact | None:
-    """A state without the rows of sums that have no prior; None for nothing at all.
+def leave(known: Exact, sums: Exact, *, everything: bool) -> Exact | None:
+    """A state without the rows of sums that have no prior; None where that is `everything`.
 
     Raises
     ------
@@ -251,9 +251,11 @@ def leave(known: Exact, sums: Exact) -> Exact | None:
         If they cannot be removed.
     """
     b, mean, theirs = known.backend, known.mean, _without_zeros(sums)
-    if theirs.count >= known.count - _LARGEST_DEFICIT["d"] * known.count:
+    if everything:
         _check_same_sums(known, theirs)
         return None
+    if theirs.count >= known.count - _LARGEST_DEFICIT["d"] * known.count:
+        raise ValueError(_CANNOT_UNLEARN)
     rows = theirs.R if theirs.basis is None else b.matmul(theirs.R, theirs.basis)
     blocks = [(rows, theirs.Z)]
     if mean is not None and theirs.mean is not None:

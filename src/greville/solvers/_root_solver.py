@@ -37,8 +37,8 @@ class Survey:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise ValueError(
-                    f"{text.format(theirs)}, and in the rows before {text.format(mine)}; pass rows "
-                    "of one kind."
+                    f"{text.format(theirs)}, and of the first, {text.format(mine)}; pass rows of "
+                    "one kind."
                 )
         return replace(self, n=self.n + other.n, count=self.count + other.count)
 

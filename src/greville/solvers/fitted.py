@@ -284,7 +284,8 @@ class Fitted:
                 f"got {other.n_seen} rows to unlearn, but only {base.n_seen} were learned."
             )
         with self.shape.memory():
-            state = self.algorithm.leave(self.shape, base.state, other.state)
+            everything = other.n_seen == base.n_seen
+            state = self.algorithm.leave(self.shape, base.state, other.state, everything)
         return self._after(state, base.n_seen - other.n_seen)
 
     def on(self, b: Backend) -> Fitted:

@@ -199,8 +199,11 @@ class Algorithm(ABC):
         """The state that has learned rows which were gathered; None if digits were lost."""
         raise NotImplementedError
 
-    def leave(self, shape: Shape, state: Any, gathered: Any) -> Any:
-        """The state without rows which were gathered; a ValueError if they cannot be removed."""
+    def leave(self, shape: Shape, state: Any, gathered: Any, everything: bool) -> Any:
+        """The state without rows which were gathered; a ValueError if they cannot be removed.
+
+        `everything` says whether they are as many as were learned.
+        """
         raise NotImplementedError
 
     def chosen(self, state: Any) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .evaluation import Holdout as Holdout
     from .evaluation import TrainingScore as TrainingScore
     from .evaluation import add_scores as add_scores
+    from .evaluation import check_held_out as check_held_out
     from .evaluation import empty_score as empty_score
     from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from .readers.reading import find_sources as find_sources
     from .readers.reading import read as read
     from .readers.registry import TableFormat as TableFormat
+    from .readers.registry import format_of as format_of
     from .readers.registry import register as register
+    from .readers.remote import check_new_address as check_new_address
     from .readers.sample import parts_of as parts_of
     from .readers.source import Content as Content
     from .readers.source import Reading as Reading
@@ -57,14 +60,18 @@ _EXPORTS = {
     "_settings": ("solver_names",),
     "_state": ("FIRST_ROWS",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
-    "evaluation": ("Holdout", "TrainingScore", "add_scores", "empty_score", "score_rows"),
+    "evaluation": (
+        *("Holdout", "TrainingScore", "add_scores", "check_held_out", "empty_score"),
+        *("score_rows",),
+    ),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding",),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
     "readers.reading": ("Stopped", "find_sources", "read"),
-    "readers.registry": ("TableFormat", "register"),
+    "readers.registry": ("TableFormat", "format_of", "register"),
+    "readers.remote": ("check_new_address",),
     "readers.sample": ("parts_of",),
     "readers.source": ("Content", "ReadRequest", "Reading"),
     "readers.splitting": ("Part", "split", "total_rows"),

@@ -20,23 +20,37 @@ _Pieces = list[tuple[Batch, NDArray[np.float64]]]
 
 
 def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
-    """n rows, all with the same chance and always the same ones; and how many there were.
+    """n rows, all with the same chance and always the same ones; and how many there were."""
+    sample = Sample(n)
+    for batch in batches:
+        sample.add(batch)
+    return sample.batches(), sample.total
+
+
+class Sample:
+    """Takes n rows out of all that come, all with the same chance and always the same ones.
 
     Every row gets a random number, and the rows with the n smallest are kept: rows that follow
     each other in some regular way, sorted or in turns, make no difference.
     """
-    limit = 1.0
-    pieces: _Pieces = []
-    total = kept = 0
-    for batch in batches:
-        numbers = uniform(total, len(batch), _SAMPLE)
-        total += len(batch)
-        pieces.append(_below(batch, numbers, limit))
-        kept += len(pieces[-1][1])
-        if kept > 2 * n:
-            pieces, limit = _smallest(pieces, n)
-            kept = n
-    return list(_joined([batch for batch, _ in _smallest(pieces, n)[0]])), total
+
+    def __init__(self, n: int) -> None:
+        self.total = 0  # rows that have come
+        self._n, self._limit, self._kept = n, 1.0, 0
+        self._pieces: _Pieces = []
+
+    def add(self, batch: Batch) -> None:
+        numbers = uniform(self.total, len(batch), _SAMPLE)
+        self.total += len(batch)
+        self._pieces.append(_below(batch, numbers, self._limit))
+        self._kept += len(self._pieces[-1][1])
+        if self._kept > 2 * self._n:
+            self._pieces, self._limit = _smallest(self._pieces, self._n)
+            self._kept = self._n
+
+    def batches(self) -> list[Batch]:
+        """The rows, in the order in which they came."""
+        return joined_sample(self._pieces, self._n) if self._pieces else []
 
 
 def sampled_part(

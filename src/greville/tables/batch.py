@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -156,7 +157,11 @@ class Troubles:
         """Count the rows that were met elsewhere."""
         self.count += other.count
         self.first = [*self.first, *other.first][:_MOST_REASONS]
-        self.findings += [each for each in other.findings if each not in self.findings]
+        said = {_without_numbers(each) for each in self.findings}
+        for each in other.findings:  # parts of one file say the same of different lines
+            if _without_numbers(each) not in said:
+                said.add(_without_numbers(each))
+                self.findings.append(each)
 
     def meet(self, reason: str) -> None:
         """One row that cannot be used."""
@@ -179,6 +184,10 @@ class Troubles:
         """Rows of a batch that cannot be used, and why."""
         for row, reason in sorted(wrong.items()):
             self.meet(f"{batch.where(row)}: {reason}")
+
+
+def _without_numbers(finding: Finding) -> tuple[str, str]:
+    return finding.kind, re.sub(r"line [\d,]+", "line", finding.message)
 
 
 def unusable_row(reason: str) -> TableError:

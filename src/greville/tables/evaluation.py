@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ._first import FirstRows
-from ._sample import HELD_OUT, uniform
+from ._sample import HELD_OUT, Sample, uniform
 from .batch import Batch, TableError, Troubles
 from .metrics import ClassificationScore, RegressionScore
 from .model import TableModel
@@ -53,13 +51,12 @@ class Holdout:
 class TrainingScore:
     """Scores a model while it learns.
 
-    Where rows can be left out exactly, that is done at the end for some of them, at equal distances
-    over all rows. With other solvers every chunk but the first is predicted before it is learned.
+    Where rows can be left out exactly, that is done at the end for a sample of them. With other
+    solvers every chunk but the first is predicted before it is learned.
     """
 
     def __init__(self) -> None:
-        self._rows = FirstRows()
-        self._every, self._seen = 1, 0
+        self._sample = Sample(_ROWS_LEFT_OUT)
         self._found: Any = None
 
     def before_learning(self, model: TableModel, chunk: Sequence[Batch]) -> None:
@@ -71,21 +68,17 @@ class TrainingScore:
                     add_scores(self._found, model, batch, Troubles(skip=True))
             return
         for batch in chunk:
-            places = np.zeros(len(batch), bool)
-            places[-self._seen % self._every :: self._every] = True
-            self._seen += len(batch)
-            self._rows = self._rows.with_batch(batch.filter(places), lambda name: True)
-            while self._rows.n > _ROWS_LEFT_OUT:
-                self._rows = self._rows.without(range(1, self._rows.n, 2))
-                self._every *= 2
+            self._sample.add(batch)
 
     def summary(self, model: TableModel) -> dict[str, Any] | None:
         """What the scores are, once the model has learned all; None if there are none."""
         how = "before learning"
-        if model.leaves_out and self._rows.n:
-            how = "leave-one-out"
+        if model.leaves_out and self._sample.total:
+            how, rows = "leave-one-out", FirstRows()
+            for batch in self._sample.batches():
+                rows = rows.with_batch(batch, lambda name: True)
             try:
-                answers = model.leave_out(self._rows.batch())
+                answers = model.leave_out(rows.batch())
             except ValueError:  # rows determine their own predictions
                 return None
             self._found, use = empty_score(model), answers.known
@@ -103,9 +96,14 @@ def score_rows(model: TableModel, batches: Iterable[Batch], troubles: Troubles) 
     found = empty_score(model)
     for batch in batches:
         add_scores(found, model, batch, troubles)
+    check_held_out(found, model)
+    return {"how": "held out", **found.summary()}
+
+
+def check_held_out(found: Any, model: TableModel) -> None:
+    """Raise a TableError if no row that was held out could be scored."""
     if not found.n:
         raise TableError(f"no row that was held out has a value of {model.target!r}.")
-    return {"how": "held out", **found.summary()}
 
 
 def empty_score(model: TableModel) -> RegressionScore | ClassificationScore:

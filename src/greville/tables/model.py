@@ -311,7 +311,7 @@ class TableModel(DictRows):
         then takes all of its rows at once. With `n_rows`, how many there will be, it may take a
         faster way that does not suit all data.
         """
-        learner = self._additive_learner("be trained in parts")
+        learner = self._additive_learner("be trained on a cluster")
         other = self.twin()
         other._state = State(self.settings, None, False, learner.gathering(n_rows))
         return other
@@ -321,7 +321,7 @@ class TableModel(DictRows):
 
         False if too many digits were lost on the fast way; nothing was learned then.
         """
-        learner = self._additive_learner("be trained in parts")
+        learner = self._additive_learner("be trained on a cluster")
         theirs = gathered._state.learner
         assert theirs is not None
         if not learner.join(theirs):

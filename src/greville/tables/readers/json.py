@@ -47,7 +47,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
     """The batches of lines of JSON."""
     source, content = request.source, request.content
     assert content is not None
-    if content.head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+    begins_with_list = content.head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+    if begins_with_list and not source.may_be_empty:  # of a part, it is a line that is no object
         raise TableError(
             f"{source.name}: it is one JSON list; one object a line is wanted, which "
             "jq -c '.[]' makes of it."

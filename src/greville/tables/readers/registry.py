@@ -102,6 +102,11 @@ def by_path(path: Any) -> tuple[TableFormat | None, str | None]:
     return found[0] if found else None, codec
 
 
+def format_of(path: Any) -> TableFormat | None:
+    """The format that the name of a file says."""
+    return by_path(path)[0]
+
+
 def by_start(start: bytes, *, text: bool) -> TableFormat | None:
     """The format of text, or the other one, whose contents begin like this."""
     found = [f for f in formats() if f.text == text and f.magic and start.startswith(f.magic)]

@@ -134,6 +134,17 @@ def opened_filesystem(name: str) -> tuple[Any, str]:
     return filesystem, path
 
 
+def check_new_address(name: str) -> None:
+    """Raise a TableError if something is at an address already, or nothing can be written there."""
+    filesystem, path = opened_filesystem(name)
+    try:
+        there = filesystem.exists(path)
+    except Exception as error:
+        raise _unreachable(name, error) from error
+    if there:
+        raise TableError(f"{name}: it is there already; name a folder that does not exist.")
+
+
 def _unreachable(name: str, error: Exception) -> TableError:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return TableError(f"{name}: it cannot be reached ({text}).")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..batch import TableError
 from ._csv_layout import layout_of
-from ._csv_rows import LONGEST_ROW, count_lines, first_end, regular_quotes, row_end
+from ._csv_rows import count_lines, first_end, regular_quotes, row_end
 from .recognition import recognised
 from .registry import by_path, by_start
 from .source import Content, Reading, ReadRequest, Source, compression
@@ -28,6 +28,9 @@ _PIECE = 1 << 22
 
 # Bytes with the first lines of a file.
 _HEAD = 1 << 16
+
+# Bytes in which a row must end: longer ones are refused by every reader.
+_AHEAD = 1 << 25
 
 # A function that applies another to many arguments, here or on other machines.
 Map = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
@@ -50,7 +53,11 @@ def split(sources: Sequence[Source], reading: Reading, size: int, map_: Map) -> 
         cut: list[Part] | None = None
         if format is not None and format.name == "parquet":
             cut = _row_groups(source, reading, size)
-        elif source.size > size and not _is_compressed(source) and reading.encoding == "utf8":
+        elif (
+            source.size > size
+            and not _is_compressed(source)
+            and codecs.lookup(reading.encoding).name == "utf-8"
+        ):
             name = format.name if format is not None else _name_of_text(source)
             if name == "jsonl":
                 cut = _lines(source, reading, size, map_)
@@ -96,6 +103,9 @@ def _row_groups(source: Source, reading: Reading, size: int) -> list[Part]:
         ) from error
     parts, start = [], 0
     while start < len(rows):
+        if not rows[start]:
+            start += 1
+            continue
         stop = start + 1
         while stop < len(rows) and sum(sizes[start : stop + 1]) <= size:
             stop += 1
@@ -165,25 +175,42 @@ class ByteRange(Source):
         # A row begins behind the end of a line: that may be the last byte before the range.
         with self._whole.file() as file:
             file.seek(self._start - 1)
-            data = file.read(2 * LONGEST_ROW)
+            data = file.read(_AHEAD)
+            at_end = not file.read(1)
         end = row_end(data, self._mark, self._inside)
+        if end is None and at_end:  # no row begins here
+            end = len(data)
         if end is None:
-            raise TableError(f"{self.name}: a row is longer than 4 MB; is this the right format?")
+            raise self._too_long()
         return self._start - 1 + end, _count(data[1:end], self._mark)
+
+    def _too_long(self) -> TableError:
+        return TableError(
+            f"{self.name}: a row is longer than {_AHEAD >> 20} MB; is this the right format or "
+            "delimiter?"
+        )
 
     @contextmanager
     def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
         begin = self._beginning()[0]
         with self._whole.file() as file:
-            stream = _Rows(file, begin, self._stop, self._head, self._mark)
+            stream = _Rows(file, begin, self._stop, self._head, self._mark, self._too_long)
             yield stream, stream.share_read
 
 
 class _Rows:
     """A stream of whole rows: those that begin between two places of a file."""
 
-    def __init__(self, file: Any, begin: int, stop: int, head: bytes, mark: bytes | None) -> None:
-        self._file, self._mark = file, mark
+    def __init__(
+        self,
+        file: Any,
+        begin: int,
+        stop: int,
+        head: bytes,
+        mark: bytes | None,
+        too_long: Callable[[], TableError],
+    ) -> None:
+        self._file, self._mark, self._too_long = file, mark, too_long
         self._begin, self._stop = begin, max(begin, stop)
         self._blocks = self._made(head)
         self._rest = b""
@@ -220,8 +247,10 @@ class _Rows:
         if self._begin == self._stop:
             return
         # The row that goes on behind the range belongs to it.
-        data = last + self._file.read(2 * LONGEST_ROW)
+        data = last + self._file.read(_AHEAD)
         end = row_end(data, self._mark, quotes % 2 == 1 if self._mark else False)
+        if end is None and self._file.read(1):
+            raise self._too_long()
         yield data[1 : len(data) if end is None else end]
 
 
@@ -304,20 +333,17 @@ def _csv_ranges(source: Source, reading: Reading, size: int, map_: Map) -> list[
     layout = layout_of(ReadRequest(source, reading, False, None, lambda: False, content))
     if layout.rewritten or layout.comments:
         return None  # blanks between fields, or comments among the rows
+    if reading.header is False:
+        return None  # its first row says how many columns there are
     first = b"".join(layout.blocks)
-    head = b""
-    if reading.header is not False:
-        end = first_end(first, layout.mark)
-        head = first[:end]
-        if not head.endswith((b"\n", b"\r")):
-            return None
+    head = first[: first_end(first, layout.mark)]
+    if not head.endswith((b"\n", b"\r")):
+        return None
     parts = _ranges(source, reading, size, map_, head, layout.mark)
     if parts is None:
         return None
     # Only the first part has the first rows, by which names are told from values.
-    named = replace(
-        reading, delimiter=layout.mark.decode(), format="csv", header=reading.header is not False
-    )
+    named = replace(reading, delimiter=layout.mark.decode(), format="csv", header=True)
     return [parts[0], *(replace(part, reading=named) for part in parts[1:])]
 
 
