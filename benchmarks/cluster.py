@@ -160,7 +160,7 @@ class _client:
         self._cluster = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
         self._client = Client(self._cluster, set_as_default=False)

@@ -55,7 +55,10 @@ def test_workers_are_killed_in_the_middle_of_a_fit():
             # if they were back meanwhile.
             dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
             LocalCluster(
-                n_workers=_WORKERS, threads_per_worker=1, dashboard_address=None, scheduler_port=0
+                n_workers=_WORKERS,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                scheduler_port=0,
             ) as cluster,
             Client(cluster, set_as_default=False) as client,
         ):
@@ -183,7 +186,7 @@ def test_a_cluster_without_workers(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
-            LocalCluster(n_workers=0, dashboard_address=None, scheduler_port=0) as cluster,
+            LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", scheduler_port=0) as cluster,
             Client(cluster, set_as_default=False) as client,
             pytest.raises(ValueError, match="has no worker after 0.2 seconds"),
         ):

@@ -113,7 +113,7 @@ def _started(n_workers: int) -> Iterator[Any]:
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
     with started, Client(started, set_as_default=False) as client:
