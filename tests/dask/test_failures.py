@@ -52,8 +52,9 @@ def test_workers_are_killed_in_the_middle_of_a_fit():
         warnings.simplefilter("ignore")
         with (
             # A local cluster gives up workers that are away a while after they were lost, even
-            # if they were back meanwhile.
+            # if they were back meanwhile; a scheduler gives up tasks whose workers die, too.
             dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
+            dask.config.set({"distributed.scheduler.allowed-failures": 20}),
             LocalCluster(
                 n_workers=_WORKERS,
                 threads_per_worker=1,
