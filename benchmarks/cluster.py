@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,10 +16,13 @@ import numpy as np
 
 from greville import ELMRegressor
 
-ROWS, FEATURES, UNITS, GROUP = 1_000_000, 20, 1000, 20_000
+FEATURES = 20
 
-# A second run, for the cost model: fewer rows and more units.
-MORE = 60_000, 4000, 6000
+# Runs: rows, hidden units, and rows in a row group.
+RUNS = ((1_000_000, 1000, 20_000), (60_000, 4000, 6000))
+
+# The run on GPUs: rows, inputs, hidden units.
+ON_GPUS = 60_000, 50, 10_000
 
 # Units for which the constants of the merge are measured.
 _MERGED = 4000
@@ -39,7 +41,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         costs = Costs.measured()
         print(f"    constants: {costs}")
-        for n, units, group in ((ROWS, UNITS, GROUP), MORE):
+        for n, units, group in RUNS:
             path = Path(folder) / "rows.parquet"
             _write(path, n, group)
             _compare(path, n, units, group, costs)
@@ -51,6 +53,7 @@ def run() -> None:
         )
     print("    10⁹ rows x 1,000 features, 10,000 units, by the model (40 Gbit/s between machines):")
     _predicted(costs)
+    _on_gpus()
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Costs:
     factor: float  # one operation of the choice of ε, M³, on all threads of the client
     merge: float  # one number of sums, from worker to worker and added there
     fetch: float  # the same from a worker to the client
+    exact: float  # how many times as long rows take by QR factorisations
     task: float  # of the two tasks of a block: scheduling, checks
     start: float  # of a fit: graphs, answers
 
@@ -116,7 +120,7 @@ class Costs:
             f"{1e9 * self.look:.1f} ns a number to read and look at, {1e9 * self.merge:.0f} ns a "
             f"number of sums to merge and {1e9 * self.fetch:.0f} to fetch, {1e9 * self.factor:.2f} "
             f"ns x M³ for the choice of ε, {1e3 * self.task:.1f} ms a block, "
-            f"{self.start:.2f} s to start"
+            f"{self.start:.2f} s to start; {self.exact:.1f} times as long by QR"
         )
 
 
@@ -217,11 +221,14 @@ def _constants() -> dict[str, float]:
     model.start_from(model.survey(X, y), X[:1], y[:1])
     part = model.gathering(1 << 40)
     gathered = _best(lambda: copy(part).partial_fit(X, y), 3)
+    slowly = model.gathering().partial_fit(X, y)  # from zeros it is faster
+    exact = _best(lambda: copy(slowly).partial_fit(X, y), 2)
     rest = gathered - gram - n * units * FEATURES * per_feature
     return {
         "multiply": gram / (n * units**2),
         "layer": per_feature,
         "activate": max(rest, narrow - n * units * FEATURES * per_feature) / (n * units),
+        "exact": exact / gathered,
         "look": look / (n * FEATURES),
         "read": _reading(),
     }
@@ -372,5 +379,31 @@ def _predicted(costs: Costs) -> None:
         print(f"    {workers:5} workers of one thread: {total / 3600:9.1f} h ({shares} s)")
 
 
-if os.environ.get("GREVILLE_BENCH_QUICK"):  # to try it out
-    ROWS, MORE, MERGED = 100_000, (20_000, 2000, 4000), (1000,)
+def _on_gpus() -> None:
+    """Two workers on the GPU of this machine, next to one process."""
+    import dask.array as da
+
+    from greville.dask import ELMRegressor as Distributed
+
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        print("    torch finds no GPU here: workers with GPUs were not measured")
+        return
+    n, features, units = ON_GPUS
+    X = np.random.default_rng(0).normal(size=(n, features))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + np.random.default_rng(1).normal(size=n)
+    blocks = da.from_array(X, chunks=(5000, features)), da.from_array(y, chunks=5000)
+    options = _model(units, device="cuda")
+    alone = ELMRegressor(**options)
+    one = _best(lambda: alone.fit(X, y), 2)
+    with _client(2) as client:
+        model = Distributed(**options, client=client)
+        two = _best(lambda: model.fit(*blocks), 2)
+    off = np.abs(model.to_local().predict(X[:1000]) - alone.predict(X[:1000])).max()
+    print(
+        f"    {n:,} rows x {features}, {units:,} units on a GPU: {one:.2f} s in one process, "
+        f"{two:.1f} s on two workers; largest difference of predictions {off:.1e}"
+    )

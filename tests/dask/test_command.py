@@ -130,6 +130,12 @@ def test_classes_and_addresses(there):
     assert parquet.read_table(f"{folder}/out").num_rows == 2000
     said = refused("predict", "model.greville", "data/b.parquet", "-o", out, *there)
     assert said.endswith("it is there already; name a folder that does not exist.")
+    clash = houses(500).append_column("prediction", pa.array([0.0] * 500))
+    write(clash, str(folder / "c.parquet"))
+    none = f"file://{folder}/none"
+    said = refused("predict", "model.greville", "data", "-o", none, *there)
+    assert "it has a column 'prediction' already" in said
+    assert not (folder / "none").exists()  # the parts of the other files were written before
     said = refused("predict", "model.greville", "data/b.parquet", "-o", "unheard://x", *there)
     assert said.startswith("unheard://x: ")
 
@@ -178,6 +184,16 @@ def test_scores_that_only_one_process_can_tell(there):
     options = ("--target", "price", "--solver", "greville", "--hidden", "50", "--json")
     found = json.loads(run("train", "t.csv", *options, *there)[0])
     assert found["score"] is None
+
+
+def test_columns_that_only_later_files_have(there):
+    write(houses(300), "a.csv")
+    write(houses(300, seed=1).append_column("view", pa.array(["sea"] * 300)), "b.csv")
+    options = ("train", "a.csv", "b.csv", "--target", "price", "--hidden", "30", "--json")
+    one, two = (json.loads(run(*options, *more)[0]) for more in (("-q",), there))
+    kinds = [[each["kind"] for each in found["findings"]] for found in (one, two)]
+    assert kinds[0] == kinds[1]
+    assert "new columns" in kinds[0]
 
 
 def test_columns_that_change_their_type(there, monkeypatch):

@@ -243,6 +243,13 @@ def test_unlearning_what_was_not_learned_like_this(client):
     np.testing.assert_array_equal(model.predict(X), before)
 
 
+def test_tables_do_not_take_dask_frames():
+    table, names = frame()
+    parts = dd.from_pandas(table, npartitions=2)
+    with pytest.raises(ValueError, match=r"it is a Dask collection; pass X.compute\(\)"):
+        greville.TableRegressor().fit(parts[names], table["y"])
+
+
 def test_a_fit_inside_a_task(client):
     """It leaves its thread to the tasks that it waits for."""
 

@@ -79,27 +79,26 @@ def _lost(client: Any) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise UserError(
-            "Workers died again and again with the same rows; have they enough memory? Nothing was "
-            "written."
+            "Workers died again and again with the same rows; have they enough memory?"
         ) from error
     except (CancelledError, CommClosedError) as error:
         where = client.scheduler.address if client.scheduler is not None else "the cluster"
         raise UserError(
-            f"The connection to {where} was lost, and nothing was written; see that the scheduler "
-            "runs, and start the command again."
+            f"The connection to {where} was lost before the end; see that the scheduler runs, and "
+            "start the command again."
         ) from error
 
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the work at once: nothing has been written that would have to be kept."""
+    """SIGTERM ends the work at once; files are written whole or not at all."""
     from ..tables import Stopped
 
     try:
         with stopping_on(signal.SIGTERM) as stop, stop.at_once():
             yield
     except Stopped:
-        say("Stopped; nothing was written.")
+        say("Stopped before the end.")
         raise typer.Exit(EXIT_STOPPED) from None
 
 
@@ -264,11 +263,21 @@ def check_folder(output: Path | str | None) -> str:
 
 @contextmanager
 def new_folder(name: str) -> Iterator[Callable[[int], Any]]:
-    """Where to write each part; a folder on this machine is there when all of them are written."""
+    """Where to write each part; after an error there is none of them.
+
+    A folder on this machine is there when all are written. At an address, parts that were written
+    before an error are removed, as far as it can be reached.
+    """
     from ..dask.parts import ParquetPart
 
     if "://" in name:
-        yield lambda i: ParquetPart(f"{name}/part-{i:05d}.parquet")
+        from ..tables import remove_address
+
+        try:
+            yield lambda i: ParquetPart(f"{name}/part-{i:05d}.parquet")
+        except BaseException:
+            remove_address(name)
+            raise
         return
     path = Path(name).resolve()
     work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))

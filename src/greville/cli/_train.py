@@ -33,7 +33,8 @@ from ._options import (
 )
 from ._progress import rows_bar
 from ._signals import EXIT_STOPPED, stopping_on
-from ._terminal import counted, part_of, say, say_findings, say_skipped, show_json
+from ._terminal import counted, say
+from ._train_report import report
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
@@ -109,7 +110,7 @@ def train(
             train_on_cluster(run, on, as_json, quiet)
             return
         before, seconds = run.rows, _learn(run, every, quiet)
-        _report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
+        report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
 
 
 def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) -> None:
@@ -145,7 +146,7 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
             scores = run.score.summary(run.model)
         else:
             scores = None
-    _report(run, run.model.n_rows - before, seconds, scores, as_json, quiet)
+    report(run, run.model.n_rows - before, seconds, scores, as_json, quiet)
 
 
 @dataclass
@@ -374,31 +375,6 @@ def _scored(run: _Run, quiet: bool) -> dict[str, Any] | None:
     return scores
 
 
-def _in_words(scores: dict[str, Any], target: str) -> str:
-    """The scores in one sentence."""
-    rows = counted(scores["rows"], "row")
-    where = {
-        "leave-one-out": f"Leave-one-out, {rows}",
-        "held out": f"On {rows} that were held out",
-        "before learning": f"On {rows}, each chunk before it was learned",
-    }[scores["how"]]
-    if "accuracy" in scores:
-        return (
-            f"{where}: accuracy {scores['accuracy']:.3g}; always the most frequent class would be "
-            f"right in {scores['most_frequent_class']:.3g}."
-        )
-    r2 = "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
-    return (
-        f"{where}: RMSE {_plain(scores['rmse'])}; always the mean of {target!r} would have "
-        f"{_plain(scores['target_std'])}{r2}."
-    )
-
-
-def _plain(number: float) -> str:
-    """Four digits, and no exponent where it is not needed."""
-    return f"{number:,.0f}" if 1e4 <= number < 1e9 else f"{number:.4g}"
-
-
 def _check_learned(model: Any) -> None:
     if model.n_rows == 0:
         raise UserError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
@@ -407,60 +383,3 @@ def _check_learned(model: Any) -> None:
             f"the target {model.target!r} is {model.classes[0]!r} in every row; there is nothing "
             "to tell apart. Is it the right column? For numbers pass --task regression."
         )
-
-
-def _report(
-    run: _Run,
-    rows: int,
-    seconds: float,
-    scores: dict[str, Any] | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    model, output, troubles = run.model, run.output, run.troubles
-    summary = {
-        "model": str(output),
-        "task": model.task,
-        "target": model.target,
-        "classes": len(model.classes) or None,
-        "rows": model.n_rows,
-        "rows_without_target": model.n_without_target,
-        "rows_skipped": troubles.count,
-        "inputs": len(model.schema.inputs),
-        "columns": [column.as_dict() for column in model.schema.columns],
-        "units": int(model.estimator.solver_.n_features_in_),
-        "solver": model.settings["solver"],
-        "workers": run.n_workers,
-        "seconds": round(seconds, 3),
-        "rows_per_second": round(rows / seconds) if seconds > 0 else None,
-        "score": scores,
-        "findings": [finding.as_dict() for finding in run.findings()],
-    }
-    if as_json:
-        show_json(summary)
-    if quiet:
-        return
-    say_skipped(troubles)
-    if model.n_without_target:
-        total = model.n_rows + model.n_without_target
-        say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")
-    say_findings(run.findings())
-    what = (
-        f"{len(model.classes):,} classes of {model.target!r}"
-        if model.classes
-        else f"{model.target!r}, a number"
-    )
-    if model.target_kind == "integer" and model.settings["task"] == "auto":
-        what += " (for a number pass --task regression)"
-    where = "" if run.n_workers is None else f" on {counted(run.n_workers, 'worker')}"
-    say(
-        f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
-        f"{counted(model.n_rows, 'row')} with "
-        f"{counted(summary['units'], 'hidden unit')}{where} in {seconds:.1f} s "
-        f"({summary['rows_per_second']:,} rows/s)."
-    )
-    if scores is None:
-        say("How good it is was not measured: pass --test 0.2 to hold rows out.")
-    else:
-        say(_in_words(scores, model.target))
-    say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")

@@ -18,6 +18,7 @@ from ..validation import check_something_counts
 from . import _work
 from ._blocks import Blocks, is_array
 from ._cluster import as_tree, client_of, compute, n_walks, walked
+from ._scores import Errors
 
 
 class DaskModel:
@@ -170,6 +171,12 @@ class DaskModel:
         return None if learned is None else learned.to("cpu")
 
     # Predicting
+
+    def _r2(self, predicted: Any, y: Any, sample_weight: Any) -> float:
+        """The mean over the outputs of how much of the variance lazy predictions explain."""
+        blocks = Blocks(predicted, y=y, sample_weight=sample_weight)
+        tasks = [blocks.apply(Errors.of, i) for i in range(blocks.n)]
+        return float(compute(self.client_, as_tree(tasks, Errors.joined)).r2())
 
     def _lazy(
         self, X: Any, method: str, model: Any, like: Any, part: int | None = None, **options: Any

@@ -15,7 +15,7 @@ from ..validation import Seed
 from ._blocks import Blocks, is_collection
 from ._cluster import as_tree, compute
 from ._model import DaskModel
-from ._scores import Errors, check_counts, count_right
+from ._scores import check_counts, count_right
 
 _COLUMNS = ("n_features_in_", "feature_names_in_")
 
@@ -230,9 +230,7 @@ class ELMRegressor(_Estimator, elm.ELMRegressor):
         """
         if not is_collection(X):
             return float(super().score(X, y, sample_weight))
-        blocks = Blocks(self.predict(X), y=y, sample_weight=sample_weight)
-        tasks = [blocks.apply(Errors.of, i) for i in range(blocks.n)]
-        return float(compute(self.client_, as_tree(tasks, Errors.joined)).r2())
+        return self._r2(self.predict(X), y, sample_weight)
 
     def _like(self, method: str) -> Any:
         targets: Any = self.fitted_.targets

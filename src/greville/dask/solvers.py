@@ -7,10 +7,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from .. import solvers
-from ._blocks import Blocks, is_collection
-from ._cluster import as_tree, compute
+from ._blocks import is_collection
 from ._model import DaskModel
-from ._scores import Errors
 
 
 class _Solver(DaskModel):
@@ -118,9 +116,7 @@ class _Solver(DaskModel):
         """
         if not is_collection(H):
             return float(super().score(H, Y, sample_weight))  # type: ignore[misc]
-        blocks = Blocks(self.predict(H), y=Y, sample_weight=sample_weight)
-        tasks = [blocks.apply(Errors.of, i) for i in range(blocks.n)]
-        return float(compute(self.client_, as_tree(tasks, Errors.joined)).r2())
+        return self._r2(self.predict(H), Y, sample_weight)
 
     def _like(self, method: str) -> Any:
         shape = self.fitted_.shape

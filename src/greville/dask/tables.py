@@ -115,6 +115,16 @@ class Job:
         counted = iter(self._map(partial(_counted, self.skip), unknown))
         return [next(counted) if p.n_rows is None else p.n_rows for p in self.parts]
 
+    def findings(self) -> list[tables.Finding]:
+        """What is to be said of columns that not all files have, as one process says it."""
+        firsts = {part.source.name: part for part in reversed(self.parts)}
+        if len(firsts) < 2:
+            return []
+        parts = [firsts[source.name] for source in self.sources if source.name in firsts]
+        names = [n for n in self._map(partial(_names, self.skip), parts) if n is not None]
+        found = [tables.new_columns(source, each, names[0][1]) for source, each in names[1:]]
+        return [finding for finding in found if finding is not None]
+
     def learn(
         self, model: tables.TableModel, holdout: tables.Holdout
     ) -> tuple[tables.TableModel, tables.Troubles]:
@@ -126,7 +136,9 @@ class Job:
             gathered = self._gathered(model, holdout, firsts, n_rows)
             learned = model.twin()
             if learned.join(gathered.model):
-                return learned, gathered.troubles
+                troubles = gathered.troubles.copy()
+                troubles.findings += self.findings()
+                return learned, troubles
             if self.again is not None:
                 self.again()
         raise AssertionError("rows that were gathered without a Gram matrix were not joined")
@@ -282,6 +294,14 @@ def _sampled(skip: bool, columns: Any, total: int, more: float, at: tuple[tables
     batches = tables.read([part.source], part.reading, troubles, columns)
     with closing(batches):
         return tables.sampled_part(batches, first, tables.FIRST_ROWS, total, more)
+
+
+def _names(skip: bool, part: tables.Part) -> tuple[str, list[str]] | None:
+    """The source of a part, and its columns; None where rows may have any."""
+    batches = tables.read([part.source], part.reading, tables.Troubles(skip=skip))
+    with closing(batches):
+        first = next(batches, None)
+    return None if first is None or first.sparse else (first.source, first.table.schema.names)
 
 
 def _counted(skip: bool, part: tables.Part) -> int:

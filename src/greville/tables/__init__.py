@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from .predictions import with_predictions as with_predictions
     from .readers.reading import Stopped as Stopped
     from .readers.reading import find_sources as find_sources
+    from .readers.reading import new_columns as new_columns
     from .readers.reading import read as read
     from .readers.registry import TableFormat as TableFormat
     from .readers.registry import format_of as format_of
     from .readers.registry import register as register
     from .readers.remote import check_new_address as check_new_address
+    from .readers.remote import remove_address as remove_address
     from .readers.sample import parts_of as parts_of
     from .readers.source import Content as Content
     from .readers.source import Reading as Reading
@@ -69,9 +71,9 @@ _EXPORTS = {
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
-    "readers.reading": ("Stopped", "find_sources", "read"),
+    "readers.reading": ("Stopped", "find_sources", "new_columns", "read"),
     "readers.registry": ("TableFormat", "format_of", "register"),
-    "readers.remote": ("check_new_address",),
+    "readers.remote": ("check_new_address", "remove_address"),
     "readers.sample": ("parts_of",),
     "readers.source": ("Content", "ReadRequest", "Reading"),
     "readers.splitting": ("Part", "split", "total_rows"),

@@ -31,6 +31,11 @@ def as_table(X: Any) -> Any:
         if len(lengths) > 1:
             raise TableError(f"the columns have different lengths: {sorted(lengths)}.")
         return pa.table(columns)
+    if hasattr(X, "__dask_graph__"):
+        raise TableError(
+            "X: it is a Dask collection; pass X.compute(), or train files on a cluster with "
+            "greville train --workers."
+        )
     if hasattr(X, "iloc"):  # of pandas
         names = list(map(str, X.columns))
         check_column_names("the data frame", names)

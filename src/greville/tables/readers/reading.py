@@ -154,16 +154,25 @@ def _read(
 def _with_new_names(batch: Batch, names: list[str] | None) -> tuple[list[str], Batch]:
     """The names of the first source, and a batch that says which others its source has."""
     present = batch.table.schema.names
-    new = [name for name in present if names is not None and name not in names]
-    if new:
-        what = f"column {new[0]!r}" if len(new) == 1 else f"columns {listed(new)}"
-        message = (
-            f"{batch.source} has the {what}, which the first file does not have; only columns of "
-            "all files can be learned from."
-        )
-        finding = Finding("new columns", message, new[0], warning=True)
+    if names is None:
+        return present, batch
+    finding = new_columns(batch.source, present, names)
+    if finding is not None:
         batch = replace(batch, findings=(*batch.findings, finding))
-    return (present if names is None else names), batch
+    return names, batch
+
+
+def new_columns(source: str, present: Sequence[str], names: Sequence[str]) -> Finding | None:
+    """What is to be said of columns that a source has, and the first one has not."""
+    new = [name for name in present if name not in names]
+    if not new:
+        return None
+    what = f"column {new[0]!r}" if len(new) == 1 else f"columns {listed(new)}"
+    message = (
+        f"{source} has the {what}, which the first file does not have; only columns of all files "
+        "can be learned from."
+    )
+    return Finding("new columns", message, new[0], warning=True)
 
 
 def _read_source(request: ReadRequest) -> Iterator[Batch]:

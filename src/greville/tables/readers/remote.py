@@ -6,11 +6,9 @@ fsspec reads them, with a package for each kind of storage, such as s3fs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any
-
-import pyarrow as pa
 
 from ..batch import TableError
 from .source import Source, compression, decompressed
@@ -145,11 +143,13 @@ def check_new_address(name: str) -> None:
         raise TableError(f"{name}: it is there already; name a folder that does not exist.")
 
 
+def remove_address(name: str) -> None:
+    """Remove a folder that was written, if it can be reached."""
+    with suppress(Exception):  # each kind of storage has its own
+        filesystem, path = opened_filesystem(name)
+        filesystem.rm(path, recursive=True)
+
+
 def _unreachable(name: str, error: Exception) -> TableError:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return TableError(f"{name}: it cannot be reached ({text}).")
-
-
-def as_arrow_file(file: Any) -> Any:
-    """An open file for Arrow's readers."""
-    return pa.PythonFile(file, "r")

@@ -53,11 +53,7 @@ def split(sources: Sequence[Source], reading: Reading, size: int, map_: Map) -> 
         cut: list[Part] | None = None
         if format is not None and format.name == "parquet":
             cut = _row_groups(source, reading, size)
-        elif (
-            source.size > size
-            and not _is_compressed(source)
-            and codecs.lookup(reading.encoding).name == "utf-8"
-        ):
+        elif source.size > size and _is_plain(source, reading):
             name = format.name if format is not None else _name_of_text(source)
             if name == "jsonl":
                 cut = _lines(source, reading, size, map_)
@@ -311,7 +307,7 @@ def _ranges(
             return None
         names = head if i else b""
         range_ = ByteRange(source, start, stop, names, mark, inside, lines)
-        parts.append(Part(range_, reading if i else replace(reading)))
+        parts.append(Part(range_, reading))
         inside ^= scan.n_quotes % 2 == 1
         lines += scan.n_lines
     return None if inside else parts
@@ -352,11 +348,12 @@ class _Nothing:
         return b""
 
 
-def _is_compressed(source: Source) -> bool:
-    if not source.can_be_read_again or by_path(source.path)[1] is not None:
-        return True
+def _is_plain(source: Source, reading: Reading) -> bool:
+    """Whether text in it would be UTF-8 and not compressed."""
+    if codecs.lookup(reading.encoding).name != "utf-8" or by_path(source.path)[1] is not None:
+        return False
     with source.file() as file:
-        return compression(file.read(8)) is not None
+        return compression(file.read(8)) is None
 
 
 def _name_of_text(source: Source) -> str:
