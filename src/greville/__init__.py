@@ -12,8 +12,11 @@ if TYPE_CHECKING:
         ClassLayer,
         ContrastLayer,
         FourierLayer,
+        PatchLayer,
         RandomLayer,
         ReceptiveFieldLayer,
+        StackedLayer,
+        image_layer,
     )
     from .persistence import load, save
     from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
@@ -33,13 +36,16 @@ __all__ = [
     "Greville",
     "Opium",
     "OpiumLight",
+    "PatchLayer",
     "RandomLayer",
     "ReceptiveFieldLayer",
     "SlidingOpium",
+    "StackedLayer",
     "augment",
     "datasets",
     "elm",
     "forecasting",
+    "image_layer",
     "layers",
     "load",
     "monitor",
@@ -65,7 +71,10 @@ _PACKAGE_OF = {
     "save": "persistence",
     **dict.fromkeys(_OF_TABLES, "tables"),
     **dict.fromkeys(
-        ("ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"),
+        (
+            *("ClassLayer", "ContrastLayer", "FourierLayer", "PatchLayer", "RandomLayer"),
+            *("ReceptiveFieldLayer", "StackedLayer", "image_layer"),
+        ),
         "layers",
     ),
 }

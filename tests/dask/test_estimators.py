@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import greville
-from greville import ClassLayer, ContrastLayer, FourierLayer, RandomLayer
+from greville import ClassLayer, ContrastLayer, FourierLayer, RandomLayer, StackedLayer
 from greville.dask import ELMClassifier, ELMRegressor, Greville, Opium
 
 from .problems import N, frame, numbers
@@ -84,6 +84,7 @@ LAYERS = [
     FourierLayer(80),
     ContrastLayer(80),
     ClassLayer(80),
+    StackedLayer(RandomLayer(40), ContrastLayer(80)),
 ]
 
 

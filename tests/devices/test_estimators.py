@@ -15,8 +15,11 @@ from greville import (
     ELMRegressor,
     FourierLayer,
     Opium,
+    PatchLayer,
     RandomLayer,
     ReceptiveFieldLayer,
+    StackedLayer,
+    image_layer,
 )
 from greville.layers import Layer, runs_on_device
 
@@ -30,6 +33,10 @@ LAYERS = [
     ContrastLayer(40, random_state=0),
     ContrastLayer(40, receptive_fields=(4, 4), border=0, min_area=4, random_state=0),
     ClassLayer(40, random_state=0),
+    PatchLayer((4, 4), 5, random_state=0),
+    PatchLayer((2, 4, 2), 5, threshold=0.1, random_state=0),
+    image_layer((4, 4), 40, n_filters=5, random_state=0),
+    StackedLayer(RandomLayer(30, random_state=0), FourierLayer(40, random_state=0)),
 ]
 
 
@@ -45,8 +52,9 @@ def test_layers(rng, tensor, same, layer, dtype):
     X = X.astype(dtype)
     here = clone(layer).fit(X, labels)
     there = clone(layer).fit(tensor(X), tensor(labels))
-    np.testing.assert_array_equal(here.weights_, there.weights_)  # to the bit
-    assert here.weights_.dtype == there.weights_.dtype == dtype
+    for mine, theirs in zip(here.parts or [here], there.parts or [there], strict=True):
+        np.testing.assert_array_equal(mine.weights_, theirs.weights_)  # to the bit
+        assert mine.weights_.dtype == theirs.weights_.dtype == dtype
     kind = torch.float64 if dtype is np.float64 else torch.float32
     same(
         there.transform(tensor(X)),

@@ -24,6 +24,7 @@ from greville import (
     OpiumLight,
     RandomLayer,
     SlidingOpium,
+    StackedLayer,
 )
 
 ESTIMATORS = [
@@ -32,6 +33,7 @@ ESTIMATORS = [
     ContrastLayer(20, random_state=0),
     ClassLayer(20, random_state=0),
     FourierLayer(20, random_state=0),
+    StackedLayer(RandomLayer(10, random_state=0), ContrastLayer(20, random_state=0)),
     Batch(),
     Greville(),
     Opium(),

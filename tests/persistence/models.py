@@ -21,6 +21,7 @@ from greville import (
     Opium,
     RandomLayer,
     ReceptiveFieldLayer,
+    image_layer,
 )
 from greville.monitor import DriftMonitor
 from greville.persistence import container, registry, values
@@ -37,6 +38,7 @@ LAYERS = [
     ReceptiveFieldLayer((40, 40), 20, border=16, random_state=0),  # sparse
     ContrastLayer(20, receptive_fields=(4, 4), border=0, min_area=2, random_state=0),
     ClassLayer(20, random_state=0),
+    image_layer((4, 4), 20, n_filters=3, random_state=0),
 ]
 
 

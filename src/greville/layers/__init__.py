@@ -4,6 +4,7 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
+from .patches import PatchLayer
 from .protocol import (
     UNITS_PER_INPUT,
     Layer,
@@ -13,8 +14,13 @@ from .protocol import (
     takes_checked_rows,
 )
 from .random import RandomLayer
+from .stacked import StackedLayer
+from .two_stages import image_layer
 
-for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
+for _layer in (
+    *(RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer),
+    *(PatchLayer, StackedLayer),
+):
     registry.register(_layer)
 
 __all__ = [
@@ -23,8 +29,11 @@ __all__ = [
     "ContrastLayer",
     "FourierLayer",
     "Layer",
+    "PatchLayer",
     "RandomLayer",
     "ReceptiveFieldLayer",
+    "StackedLayer",
+    "image_layer",
     "matrix_of",
     "registry",
     "runs_on_device",

@@ -15,7 +15,8 @@ from ..devices import is_on_device, on_host
 from ..fields import Kind, integer, nothing, number
 from ..validation import Seed, check_length, check_number, naming
 from .activations import Activation
-from .fields import SIDES, Fields, packed, with_length
+from .fields import Fields, packed, with_length
+from .images import IMAGE
 from .protocol import ACTIVATION, Layer, product, stored_layer, working_dtype
 
 # Units made at a time: each needs a few copies of an image.
@@ -29,7 +30,7 @@ class SampleLayer(Layer):
         self,
         n_hidden: int | Literal["auto"] = "auto",
         *,
-        receptive_fields: tuple[int, int] | None = None,
+        receptive_fields: tuple[int, ...] | None = None,
         border: int = 2,
         min_area: int = 10,
         scale: float = 1.0,
@@ -43,6 +44,10 @@ class SampleLayer(Layer):
         self.scale = scale
         self.activation = activation
         self.random_state = random_state
+
+    @property
+    def sees_parts(self) -> bool:  # type: ignore[override]
+        return self.receptive_fields is not None
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -90,7 +95,7 @@ class SampleLayer(Layer):
 
 
 _PARAMETERS: dict[str, Kind] = {
-    "receptive_fields": nothing | SIDES,
+    "receptive_fields": nothing | IMAGE,
     "border": integer,
     "min_area": integer,
     "scale": number,
@@ -110,8 +115,10 @@ class ContrastLayer(SampleLayer):
     ----------
     n_hidden : int or "auto", default="auto"
         Number of hidden units. "auto" is 10 times the number of inputs.
-    receptive_fields : tuple of two int, optional
-        The rows and columns of the image, if each unit is to see a part of it.
+    receptive_fields : tuple of two or three int, optional
+        The rows and columns of the image, and its channels if it has several, if each unit is to
+        see a part of it. X has a column for each pixel, row by row; the channels of a pixel lie
+        beside each other.
     border : int, default=2
         Pixels along the edges that no unit sees.
     min_area : int, default=10
@@ -152,7 +159,7 @@ class ContrastLayer(SampleLayer):
         self,
         n_hidden: int | Literal["auto"] = "auto",
         *,
-        receptive_fields: tuple[int, int] | None = None,
+        receptive_fields: tuple[int, ...] | None = None,
         border: int = 2,
         min_area: int = 10,
         scale: float = 1.0,
@@ -212,8 +219,10 @@ class ClassLayer(SampleLayer):
     ----------
     n_hidden : int or "auto", default="auto"
         Number of hidden units. "auto" is 10 times the number of inputs.
-    receptive_fields : tuple of two int, optional
-        The rows and columns of the image, if each unit is to see a part of it.
+    receptive_fields : tuple of two or three int, optional
+        The rows and columns of the image, and its channels if it has several, if each unit is to
+        see a part of it. X has a column for each pixel, row by row; the channels of a pixel lie
+        beside each other.
     border : int, default=2
         Pixels along the edges that no unit sees.
     min_area : int, default=10

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from ..backend import Array
-from ..fields import count, each, integer, number
+from ..fields import integer, number
 from ..validation import Seed, check_number
 from .activations import Activation
+from .images import IMAGE, image_of
 from .protocol import ACTIVATION, Layer, stored_layer
 
 # Weights with fewer numbers than this part are kept, and multiplied, as a sparse matrix. Measured
@@ -21,16 +21,12 @@ _SPARSE = 1 / 64
 
 # The sides of a field go up to this part of the image's.
 _LARGEST_SIDE = 0.6
-_SMALLEST_SIDE = 3
-
-
-# The two sides of an image, or of a field in it.
-SIDES = each(count, tuple, 2) | each(count, list, 2)
+_SMALLEST_SIDE, _SMALL_IMAGE = 3, 8
 
 
 @stored_layer(
     {
-        "shape": SIDES,
+        "shape": IMAGE,
         "border": integer,
         "min_area": integer,
         "scale": number,
@@ -45,8 +41,9 @@ class ReceptiveFieldLayer(Layer):
 
     Parameters
     ----------
-    shape : tuple of two int
-        The rows and columns of the image; X has a column for each pixel, row by row.
+    shape : tuple of two or three int
+        The rows and columns of the image; X has a column for each pixel, row by row. With a third
+        number, of channels, which lie beside each other, a unit sees all channels of its field.
     n_hidden : int or "auto", default="auto"
         Number of hidden units. "auto" is 10 times the number of pixels.
     border : int, default=3
@@ -85,7 +82,7 @@ class ReceptiveFieldLayer(Layer):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: tuple[int, ...],
         n_hidden: int | Literal["auto"] = "auto",
         *,
         border: int = 3,
@@ -101,6 +98,8 @@ class ReceptiveFieldLayer(Layer):
         self.scale = scale
         self.activation = activation
         self.random_state = random_state
+
+    sees_parts = True
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -121,27 +120,19 @@ class Fields:
     ----------
     name : str
         The argument that error messages name.
-    shape : tuple of two int
+    shape : tuple of two or three int
     border, min_area : int
     n_features : int
         The number of columns the image must have.
     """
 
     def __init__(self, name: str, shape: Any, border: Any, min_area: Any, n_features: int) -> None:
-        pair = isinstance(shape, (tuple, list)) and len(shape) == 2
-        if not pair or not all(isinstance(side, Integral) and int(side) > 0 for side in shape):
-            raise ValueError(f"{name}={shape!r}: pass the rows and columns of the image.")
-        if shape[0] * shape[1] != n_features:
-            raise ValueError(
-                f"{name}={shape!r}: an image of that shape has {shape[0] * shape[1]} pixels, but X "
-                f"has {n_features} columns; pass the shape that X has."
-            )
+        self.image = image_of(name, shape, n_features)
         check_number("border", border, low=0, whole=True)
         check_number("min_area", min_area, low=1, whole=True)
-        self.shape = int(shape[0]), int(shape[1])
         self.border = int(border)
         self.min_area = int(min_area)
-        inner = [side - 2 * self.border for side in self.shape]
+        inner = [side - 2 * self.border for side in self.image.sides]
         self.largest = [max(1, round(_LARGEST_SIDE * side)) for side in inner]
         if min(inner) < 1 or self.largest[0] * self.largest[1] < self.min_area:
             raise ValueError(
@@ -150,20 +141,36 @@ class Fields:
             )
 
     def draw(self, n: int, random: np.random.RandomState) -> Array:
-        """n masks, each one in its field and zero elsewhere, of shape (n, n_features)."""
+        """n masks, each one in its field and zero elsewhere, of shape (n, n_features).
+
+        Fields in the same rows of the image are neighbours, which makes products fast.
+        """
         sides = np.stack([self._sides(i, n, random) for i in range(2)])
         while (small := sides.prod(axis=0) < self.min_area).any():
             sides[:, small] = [self._sides(i, int(small.sum()), random) for i in range(2)]
+        starts = np.stack([self._starts(i, sides[i], random) for i in range(2)])
+        order = np.lexsort((sides[0], starts[0]))
         inside = []
-        for i in range(2):
-            room = self.shape[i] - 2 * self.border - sides[i]
-            start = self.border + np.floor(random.uniform(size=n) * (room + 1)).astype(int)
-            place = np.arange(self.shape[i])
-            inside.append((place >= start[:, None]) & (place < (start + sides[i])[:, None]))
-        return (inside[0][:, :, None] & inside[1][:, None, :]).reshape(n, -1)
+        for side, start, length in zip(
+            self.image.sides, starts[:, order], sides[:, order], strict=True
+        ):
+            place = np.arange(side)
+            inside.append((place >= start[:, None]) & (place < (start + length)[:, None]))
+        fields = (inside[0][:, :, None] & inside[1][:, None, :]).reshape(n, -1)
+        return fields.repeat(self.image.channels, axis=1)
 
     def _sides(self, i: int, n: int, random: np.random.RandomState) -> Array:
-        return random.randint(min(_SMALLEST_SIDE, self.largest[i]), self.largest[i] + 1, size=n)
+        least = min(_smallest_side(self.image.sides[i]), self.largest[i])
+        return random.randint(least, self.largest[i] + 1, size=n)
+
+    def _starts(self, i: int, sides: Array, random: np.random.RandomState) -> Array:
+        room = self.image.sides[i] - 2 * self.border - sides
+        return self.border + np.floor(random.uniform(size=len(sides)) * (room + 1)).astype(int)
+
+
+def _smallest_side(side: int) -> int:
+    """The least side of a field: a small grid has small ones."""
+    return _SMALLEST_SIDE if side > _SMALL_IMAGE else _SMALLEST_SIDE - 1
 
 
 def with_length(units: Array, length: float) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -40,12 +40,16 @@ from ..validation import (
     unchanged_on_error,
 )
 from .activations import ACTIVATIONS, Activation, activate, activate_on_device, check_activation
+from .bands import Band, bands_of
 
 # The paper's rule for n_hidden="auto".
 UNITS_PER_INPUT = 10
 
 # Weights from which a product with one row is worth a second thread.
 _WORTH_TWO_THREADS = 1_000_000
+
+# Rows up to which one product is faster than one for each band of the weights.
+_FEW_ROWS = 16
 
 # Numbers in a row of inputs and units for which a file need not have an array of that size.
 _MAX_LAYER_NUMBERS = 1 << 23
@@ -55,16 +59,23 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`.
 
     A subclass provides `_set_weights` and, where it has parameters of its own, extends
-    `check_parameters`. Estimators call `activations` and `activations_one` on rows that they have
-    checked, instead of `transform`.
+    `check_parameters`. One that is more than a product and an activation provides `_fit`,
+    `activations` and `activations_on` instead. Estimators call `activations` and `activations_one`
+    on rows that they have checked, instead of `transform`.
 
     Attributes
     ----------
     wants_order_one : bool
         Whether the layer needs inputs in comparable units, which estimators then learn.
+    sees_parts : bool
+        Whether many units see only a part of the inputs, that of their neighbours.
+    parts : tuple of Layer
+        The fitted layers that it is made of, where it is made of others.
     """
 
     wants_order_one: ClassVar[bool] = False
+    sees_parts: ClassVar[bool] = False
+    parts: tuple[Layer, ...] = ()
 
     n_hidden: int | str
     scale: float
@@ -94,20 +105,24 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
                 X = check_tensor_rows(self, X, "X", reset=True)
             else:
                 X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse="csr")
-            auto = self.n_hidden == "auto"
-            self.n_hidden_ = UNITS_PER_INPUT * X.shape[1] if auto else int(self.n_hidden)
-            self.bias_ = None
-            self._set_weights(X, on_host(y), working_dtype(X))
+            self._fit(X, on_host(y), working_dtype(X))
         return self
+
+    def _fit(self, X: Any, y: Any, dtype: Any) -> None:
+        """Set everything that `fit` sets, from rows that are checked."""
+        auto = self.n_hidden == "auto"
+        self.n_hidden_ = UNITS_PER_INPUT * X.shape[1] if auto else int(self.n_hidden)
+        self.bias_ = None
+        self._set_weights(X, y, dtype)
 
     def check_parameters(self) -> None:
         """Raise a ValueError for a parameter out of range."""
         if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
             check_number("n_hidden", self.n_hidden, low=1, whole=True)
 
-    @abstractmethod
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         """Set `weights_`, of shape (n_features, units), and `bias_` where there is one."""
+        raise NotImplementedError
 
     def transform(self, X: Any) -> Array:
         """The activations of the hidden units, eq. (2).
@@ -146,20 +161,38 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
         """`activations` on the device of a backend; a sparse X is SciPy's, others are there."""
-        dtype = b.dtype_of(X)
-        weights = _moved(self, b, "weights_", dtype)
-        added = None if self.bias_ is None else _moved(self, b, "bias_", dtype)
+        return self._activated_on(b, self._projected_on(b, X, shift))
+
+    def _projected_on(self, b: Backend, X: Any, shift: Array | None) -> Array:
+        dtype, n = b.dtype_of(X), X.shape[0]
+        weights = moved(self, b, "weights_", dtype)
+        added = None if self.bias_ is None else moved(self, b, "bias_", dtype)
         if shift is not None:
             shifted = b.asarray(shift @ self.weights_, dtype)
             added = -shifted if added is None else added - shifted
         if getattr(X, "is_sparse", False):
-            return self._activated_on(b, _plus(b.matmul(X, weights), added))
+            return _plus(b.matmul(X, weights), added)
         # Column by column: Gram matrices of such rows take a fifth less time, if columns begin at
         # round numbers.
-        n, more = X.shape[0], -X.shape[0] % b.tuning.block_multiple
+        more = -n % b.tuning.block_multiple
         if more and n > b.tuning.pending_rows:
             X = b.xp.concat([X, b.zeros((more, X.shape[1]), dtype)])
-        return self._activated_on(b, _plus(b.matmul(weights.T, X.T).T, added))[:n, :]
+        bands = self._bands()
+        if bands is None:
+            H = b.matmul(weights.T, X.T)
+        else:
+            products = [b.matmul(weights[i, u].T, X[:, i].T) for i, u in bands]
+            H = b.xp.concat(products, axis=0)
+        return _plus(H.T, added)[:n, :]
+
+    def _bands(self) -> list[Band] | None:
+        """Where the weights are that are not zero, if that makes products faster."""
+        if not self.sees_parts or sparse.issparse(self.weights_):
+            return None
+        known = _found_bands.get(self)
+        if known is None or known[0] is not self.weights_:
+            _found_bands[self] = known = self.weights_, bands_of(self.weights_)
+        return known[1]
 
     def _activated_on(self, b: Backend, H: Array) -> Array:
         return activate_on_device(self.activation, H)
@@ -188,11 +221,20 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
             H = weights.T @ (X.toarray() if sparse.issparse(X) else X).T
             H = np.ascontiguousarray(H.T)
         else:
-            H = np.asarray(X @ weights) if sparse.issparse(X) else product(X, weights)
+            H = np.asarray(X @ weights) if sparse.issparse(X) else self._product(X, weights)
         if shift is not None:
             H -= (shift @ self.weights_).astype(H.dtype)
         if self.bias_ is not None:
             H += self.bias_.astype(X.dtype, copy=False)
+        return H
+
+    def _product(self, X: Array, weights: Array) -> Array:
+        bands = self._bands() if X.shape[0] > _FEW_ROWS else None
+        if bands is None:
+            return product(X, weights)
+        H = np.empty((X.shape[0], weights.shape[1]), X.dtype)
+        for inputs, units in bands:
+            H[:, units] = product(X[:, inputs], weights[inputs, units])
         return H
 
     def _activated(self, H: Array) -> Array:
@@ -215,6 +257,10 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
         """How many columns the weights have."""
         return self.n_hidden_
 
+    @property
+    def _weights_shape(self) -> tuple[int, int]:
+        return self.n_features_in_, self._n_columns
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -231,13 +277,13 @@ def runs_on_device(transformer: Any) -> bool:
     """Whether `activations_on` is what `activations` does."""
     if not takes_checked_rows(transformer):
         return False
-    cls = type(transformer)
-    if cls.activations is not Layer.activations or cls._projected is not Layer._projected:
-        return False
-    # The class that says last what happens to the products must have said both.
-    return all(
-        ("_activated" in vars(base)) == ("_activated_on" in vars(base)) for base in cls.__mro__
+    # The class that says last what happens must have said it for both.
+    both = all(
+        (name in vars(base)) == (f"{name}_on" in vars(base))
+        for base in type(transformer).__mro__
+        for name in ("activations", "_projected", "_activated")
     )
+    return both and all(runs_on_device(part) for part in transformer.parts)
 
 
 def _plus(H: Array, added: Array | None) -> Array:
@@ -247,11 +293,14 @@ def _plus(H: Array, added: Array | None) -> Array:
     return H
 
 
+# What was found out about the weights of a layer, with these.
+_found_bands: WeakKeyDictionary[Layer, tuple[Any, list[Band] | None]] = WeakKeyDictionary()
+
 # Copies of weights on devices, found again when they are wanted.
 _copies: WeakKeyDictionary[Layer, dict[Any, tuple[Any, Array]]] = WeakKeyDictionary()
 
 
-def _moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
+def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
     """An attribute of a layer on a backend."""
     mine, key = getattr(layer, name), (b.name, name, dtype)
     copies = _copies.setdefault(layer, {})
@@ -311,11 +360,15 @@ ACTIVATION = choice(*ACTIVATIONS).or_else(
 
 
 def stored_layer(
-    parameters: dict[str, Kind], fitted: dict[str, Kind] | None = None
+    parameters: dict[str, Kind], fitted: dict[str, Kind] | None = None, *, sized: bool = True
 ) -> Callable[[type[Any]], type[Any]]:
-    """Declare a layer with these parameters beside its size and its seed, and with weights."""
+    """Declare a layer with these parameters beside its size and its seed, and with weights.
+
+    Not `sized`: the size is no parameter of it.
+    """
+    size = {"n_hidden": SIZE} if sized else {}
     return stored(
-        parameters={"n_hidden": SIZE, "random_state": random_state, **parameters},
+        parameters={**size, "random_state": random_state, **parameters},
         fitted={
             "n_features_in_": count,
             "n_hidden_": count,
@@ -334,13 +387,16 @@ def _check_fields(layer: Layer) -> None:
     if not hasattr(layer, "weights_"):
         return
     layer.check_parameters()
-    inputs, units, columns = layer.n_features_in_, layer.n_hidden_, layer._n_columns
-    weights, bias = layer.weights_, layer.bias_
+    inputs, units, weights, bias = (
+        *(layer.n_features_in_, layer.n_hidden_),
+        *(layer.weights_, layer.bias_),
+    )
     require(inputs >= 1 and units >= 1, "the layer has no units")
-    fits = weights.shape == (inputs, columns) and weights.dtype.char in "fd"
+    shape = layer._weights_shape
+    fits = weights.shape == shape and weights.dtype.char in "fd"
     require(fits, "the layer's weights do not fit its size")
     require(inputs + units <= _MAX_LAYER_NUMBERS + weights.size, "the layer is too wide")
-    require(bias is None or bias.shape == (columns,), "the layer's biases do not fit its size")
+    require(bias is None or bias.shape == shape[1:], "the layer's biases do not fit its size")
     if hasattr(layer, "feature_names_in_"):
         require(len(layer.feature_names_in_) == inputs, "feature_names_in_ has another length")
 

@@ -15,6 +15,7 @@ C = TypeVar("C", bound=type)
 _CLASSES = {
     "greville.layers": (
         *("RandomLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer", "ClassLayer"),
+        *("PatchLayer", "StackedLayer"),
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),
