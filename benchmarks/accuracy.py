@@ -35,7 +35,6 @@ from greville import (
     Opium,
     RandomLayer,
     ReceptiveFieldLayer,
-    augment,
 )
 
 from .measure import Array, mnist
@@ -226,23 +225,6 @@ def _by_criteria(table: Table, n: int, seed: int) -> tuple[float, float]:
     other = kind(100, chosen, random_state=seed).fit(table.X[train], table.y[train])
     X, y = table.X[test], table.y[test]
     return 1 - model.score(X, y), 1 - max(-4.0, other.score(X, y))
-
-
-def augmentation(units: int = 20_000, rounds: int = 2) -> None:
-    """MNIST shifted, turned and stretched in another way every time, three epochs a round."""
-    X, y, X_test, y_test = mnist()
-    layer = ContrastLayer(units, receptive_fields=SHAPE, random_state=0)
-    model, took = _fitted(layer, "opium", X, y)
-    print(f"{units} units: {_error(model, X_test, y_test):.2f} %, {took:.0f} s", flush=True)
-    for number in range(rounds):
-        start = time.perf_counter()
-        epochs = list(augment.stream(X, y, SHAPE, epochs=3, chunk=len(X), random_state=number))
-        model.partial_fit(*(np.concatenate(parts) for parts in zip(*epochs, strict=True)))
-        took += time.perf_counter() - start
-        error = _error(model, X_test, y_test)
-        print(
-            f"  after {3 * (number + 1)} distorted epochs: {error:.2f} %, {took:.0f} s", flush=True
-        )
 
 
 def _fitted(layer: Any, solver: Any, X: Array, y: Array) -> tuple[Any, float]:
