@@ -81,7 +81,7 @@ def settings(units: int = 10_000) -> None:
 def augmentation(units: int = 30_000, epochs: int = 10) -> None:
     """One pass over the digits as they are, then ten over digits distorted differently each time.
 
-    The distortions and the number of filters were chosen on the last 10,000 training digits.
+    The distortions were chosen on the last 10,000 training digits.
     """
     X, y, X_test, y_test = mnist()
     for seed in range(2):
@@ -94,13 +94,11 @@ def distorted(
     seed: int,
     train: tuple[Array, Array],
     test: tuple[Array, Array],
-    *,
-    n_filters: int = 64,
     **changed: float,
 ) -> None:
     """Learn distorted digits, and print the error now and then."""
     start = time.perf_counter()
-    model = _model(units, seed, device="auto", n_filters=n_filters).fit(*train)
+    model = _model(units, seed, device="auto").fit(*train)
     print(f"  {units:,} units, seed {seed}: as they are {_error(model, *test):.2f} %", flush=True)
     for epoch in range(epochs):
         options = {**DISTORTIONS, **changed}
@@ -109,11 +107,8 @@ def distorted(
         for X, y in _larger(stream, 2 * units):
             model.partial_fit(X, y)
         if (epoch + 1) % 5 == 0:
-            took = time.perf_counter() - start
-            print(
-                f"    after {epoch + 1} distorted epochs {_error(model, *test):.2f} %, {took:.0f} s",
-                flush=True,
-            )
+            took, error = time.perf_counter() - start, _error(model, *test)
+            print(f"    after {epoch + 1} distorted epochs {error:.2f} %, {took:.0f} s", flush=True)
 
 
 def _larger(stream: Any, rows: int) -> Any:

@@ -290,9 +290,10 @@ def _whitened_filters(
     directions, variances, _ = b.svd(covariance)
     level = smoothing * variances.mean() or 1.0
     whitening = (directions / np.sqrt(variances + level)) @ directions.T
-    # Half of all patches, those that vary most: filters of even areas would be much the same.
+    # Of the patches that vary more than most: filters of even areas would be much the same.
     spread = patches.var(axis=1)
-    varied = np.flatnonzero(spread >= np.median(spread))
+    most = np.median(spread)
+    varied = np.flatnonzero(spread > most if spread.max() > most else spread >= most)
     chosen = patches[random.choice(varied, n, replace=n > len(varied))] @ whitening
     lengths = np.sqrt(np.einsum("ij,ij->i", chosen, chosen))
     lengths[lengths == 0] = 1
