@@ -138,3 +138,13 @@ def known_answer(rng, n, M, N, condition=1.0, rank=None):
     W = V[:, :rank] @ rng.normal(size=(rank, N))
     residual = U[:, rank:] @ rng.normal(size=(n - rank, N))
     return H, W, H @ W + residual / condition
+
+
+def nearest_probabilities(scores):
+    """Each row's nearest point that is >= 0 and sums to one: probabilities before sharpness."""
+    ordered = -np.sort(-scores, axis=1)
+    excess = np.cumsum(ordered, axis=1) - 1
+    count = np.arange(1, scores.shape[1] + 1)
+    r = (ordered * count > excess).sum(axis=1)
+    t = excess[np.arange(len(scores)), r - 1] / r
+    return np.maximum(scores - t[:, None], 0)

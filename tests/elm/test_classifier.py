@@ -111,17 +111,6 @@ def test_probabilities(rng):
     np.testing.assert_array_equal(binary.decision_function(X) > 0, binary.predict(X))
 
 
-def test_probabilities_are_the_nearest(rng):
-    """No other point of the simplex lies nearer to the scores."""
-    X, y = classification(rng)
-    model = ELMClassifier(30, random_state=0).fit(X, y)
-    scores, p = model.decision_function(5 * X), model.predict_proba(5 * X)
-    others = rng.dirichlet(np.ones(4), size=2000)
-    mine = np.linalg.norm(scores - p, axis=1)
-    theirs = np.linalg.norm(scores[:, None] - others, axis=2).min(axis=1)
-    assert (mine <= theirs + 1e-12).all()
-
-
 def test_streams_of_many_classes_do_not_warn(rng):
     """scikit-learn takes a chunk with as many labels as rows for a regression."""
     X = rng.normal(size=(60, 3))

@@ -62,9 +62,9 @@ def test_late_inputs_of_a_classifier_unlearned_and_merged():
     first.set_direct_inputs(2, [])
     second.set_direct_inputs(2, []).partial_fit(X[300:], y[300:])
     both = first + second
-    np.testing.assert_allclose(both.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(both.decision_function(X), whole.decision_function(X), atol=1e-9)
     both.unlearn(X[300:], y[300:])
-    np.testing.assert_allclose(both.predict_proba(X), first.predict_proba(X), atol=1e-8)
+    np.testing.assert_allclose(both.decision_function(X), first.decision_function(X), atol=1e-8)
 
 
 def test_late_inputs_of_sparse_rows_and_of_the_first():

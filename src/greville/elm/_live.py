@@ -11,8 +11,9 @@ import numpy as np
 from ..backend import Array
 from ..compiled import Kernels, Unavailable
 from ..layers import matrix_of
-from ..solvers import Algorithm, Live
+from ..solvers import NEVER, Algorithm, Live
 from ..validation import NUMBERS, largest_square
+from .calibration import rows_until_window, window_at
 from .fitted import FittedELM
 from .hidden import HiddenMap
 from .targets import NumericTargets
@@ -40,6 +41,7 @@ class LiveELM:
 
     def __init__(self, fitted: FittedELM, live: Live, model: Any) -> None:
         self.start_value = self._last = fitted
+        self._model = model
         self.hidden = fitted.hidden
         self.targets = targets = fitted.targets
         self.solver = model.solver  # the parameter
@@ -71,8 +73,8 @@ class LiveELM:
         if fitted.warmup is not None:
             return None
         single = fitted.targets.n_outputs == 1
-        looks = {} if model._shown_solver is None else {"looks": 1}  # its parameters may be set
-        live = Live.start(fitted.solver, single=single, **looks)
+        looks = _rows_until_look(fitted, fitted.solver.n_seen, model)
+        live = Live.start(fitted.solver, single=single, looks=looks)
         try:
             return None if live is None else cls(fitted, live, model)
         except Unavailable:
@@ -86,13 +88,17 @@ class LiveELM:
         Nothing has changed then.
         """
         same = self.hidden is fitted.hidden and self.targets is fitted.targets
-        if not same or not self._live.renew(fitted.solver):
+        if not same or fitted.is_calibrating:
+            return False
+        self._live.looks = _rows_until_look(fitted, fitted.solver.n_seen, self._model)
+        if not self._live.renew(fitted.solver):
             return False
         self.start_value = fitted
         return True
 
     def goes_on(self, algorithm: Algorithm) -> bool:
         """Whether more rows can be learned here, with the parameters as they are now."""
+        self._live.looks = _rows_until_look(self.start_value, self.n_seen, self._model)
         return self._live.goes_on(algorithm)
 
     def after_due(self, h: Array, target: Any, algorithm: Algorithm) -> FittedELM | None:
@@ -105,6 +111,12 @@ class LiveELM:
         return self._live.close(None if fitted is None else fitted.solver)
 
     # For any thread
+
+    @property
+    def is_calibrating(self) -> bool:
+        """Whether the next row says how sharp probabilities are, and must be learned otherwise."""
+        calibrates = self.start_value.calibration is not None
+        return calibrates and window_at(self.n_seen) is not None
 
     @property
     def n_seen(self) -> int:
@@ -175,6 +187,13 @@ class LiveELM:
         if solver is not last.solver:
             self._last = last = self.start_value._replace(solver=solver)
         return last
+
+
+def _rows_until_look(fitted: FittedELM, n_seen: int, model: Any) -> int:
+    """After how many rows something else than learning may be due."""
+    if model._shown_solver is not None:  # its parameters may be set
+        return 1
+    return NEVER if fitted.calibration is None else rows_until_window(n_seen)
 
 
 def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:

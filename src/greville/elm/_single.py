@@ -137,7 +137,7 @@ class SingleRows:
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
         resting = self._live_after <= fitted.solver.n_seen < self._live_from
-        if resting or not usable() or not self._has_parameters_of(fitted):
+        if resting or fitted.is_calibrating or not usable() or not self._has_parameters_of(fitted):
             return False
         live = LiveELM.start(fitted, self)
         if live is None:
@@ -187,6 +187,9 @@ class SingleRows:
         if target is None:  # a new label, or none
             self.leave_live()
             return self._learn_as_table(x, y, hidden.n_inputs)
+        if live.is_calibrating:
+            self.leave_live()
+            return self.learn_one(x, y)
         h = self._activations_one(hidden, x)
         algorithm = self._algorithm(live.start_value)
         with publish_lock:

@@ -12,16 +12,10 @@ from ..backend import Array
 from ..devices import Scoring, origin_of, received_on_host
 from ..validation import check_length, check_weights
 from ._stored import stored_estimator
+from .calibration import probabilities
 from .capabilities import solver_is_online, solver_leaves_out
 from .chunk import Chunk
-from .labels import (
-    ClassTargets,
-    checked_labels,
-    first_seen,
-    index_of,
-    merged_classes,
-    nearest_probabilities,
-)
+from .labels import ClassTargets, checked_labels, merged_classes
 from .pipeline import ELM
 
 
@@ -144,21 +138,17 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         Returns
         -------
         predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Columns follow `classes_` as it is afterwards. A class not known at that row has
-            probability 0 and score -inf. If no class is known at all, as for the first row of a
-            new model, all take part.
+            As from the method of that name. Columns follow `classes_` as it is afterwards. A class
+            not known at that row has probability 0 and score -inf. If no class is known at all, as
+            for the first row of a new model, all take part.
         """
         _check_method(method)
         known = self._with_labels(classes)
-        chunk, targets, (scores,) = self._record(X, y, sample_weight, classes=classes)
-        labels = index_of(targets.classes, chunk.y)
-        first = first_seen(labels, targets.n_outputs)
-        if known is not None:
-            first[index_of(targets.classes, known)] = -1
-        unknown = first >= np.arange(len(labels))[:, None]
-        unknown &= ~unknown.all(axis=1, keepdims=True)
-        scores[unknown] = -np.inf
-        return origin_of(X).answer(_answers(targets, scores, method))
+        chunk, targets, (scores, sharpness) = self._record(X, y, sample_weight, classes=classes)
+        unknown = targets.unknown_before(chunk.y, known)
+        if unknown is not None:
+            scores[unknown] = -np.inf
+        return origin_of(X).answer(_answers(targets, scores, sharpness, method))
 
     @available_if(solver_leaves_out)
     def loo_predict(
@@ -181,10 +171,11 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         Returns
         -------
         predictions : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As from the method of that name.
         """
         _check_method(method)
-        targets, outputs = self._left_out(X, y, sample_weight)
-        return origin_of(X).answer(_answers(targets, outputs, method))
+        targets, scores = self._left_out(X, y, sample_weight)
+        return origin_of(X).answer(_answers(targets, scores, self.fitted_.sharpness, method))
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -214,15 +205,15 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
             For two classes the difference: positive means ``classes_[1]``.
         """
         _, (scores,) = self._predicted(X)
-        decision = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-        return origin_of(X).answer(decision)
+        return origin_of(X).answer(_decision(scores))
 
     def predict_proba(self, X: Any) -> Array:
-        """The probabilities nearest to the outputs.
+        """The probabilities of the classes: ``softmax(a * outputs)``.
 
-        Least squares on 0/1 targets estimates class probabilities, but its outputs may be
-        negative and need not sum to one. Each row is replaced by the nearest point (in Euclidean
-        distance) that is non-negative and sums to one; the order of the classes stays.
+        The one number a, which is how sharp they are, is learned too: in `fit` from leave-one-out
+        outputs of up to 1024 of the rows, in a stream from the outputs that some rows had before
+        they were learned (of up to 512 rows, again whenever the rows have doubled). `unlearn` does
+        not change it. No class has probability zero.
 
         Parameters
         ----------
@@ -232,14 +223,19 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
+        fitted = self.fitted_ if self._started else None
         _, (scores,) = self._predicted(X)
-        return origin_of(X).answer(nearest_probabilities(scores))
+        assert fitted is not None
+        return origin_of(X).answer(probabilities(scores, fitted.sharpness))
 
     @property
     def classes_(self) -> Array:
         """The labels known so far, sorted."""
         classes: Array = self.fitted_.targets.classes  # type: ignore[attr-defined]
         return classes
+
+    def _unknown(self, y: Array, targets: Any, classes: Any = None) -> Array | None:
+        return targets.unknown_before(y, self._with_labels(classes))
 
     def _with_labels(self, classes: Any) -> Array | None:
         """The labels known so far and those that are passed; None if there are none."""
@@ -265,10 +261,17 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         return Chunk(X, y, weight), targets
 
 
-def _answers(targets: ClassTargets, scores: Array, method: str) -> Array:
+def _answers(targets: ClassTargets, scores: Array, sharpness: Any, method: str) -> Array:
     if method == "predict":
         return targets.decide(scores)
-    return nearest_probabilities(scores) if method == "predict_proba" else scores
+    if method == "predict_proba":
+        return probabilities(scores, sharpness)
+    return _decision(scores)
+
+
+def _decision(scores: Array) -> Array:
+    """The scores or, for two classes, the difference."""
+    return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
 def _check_method(method: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,13 @@ from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
 from ..threads import new_lock
+from .calibration import (
+    Calibration,
+    log_losses,
+    rows_of_fit,
+    window_at,
+    windows_within,
+)
 from .chunk import Chunk
 from .hidden import HiddenMap
 from .targets import Targets
@@ -27,6 +35,9 @@ WARMUP_ROWS = 1024
 
 # From rows: the units of their inputs, and their targets with units.
 Measure = Callable[[Chunk, Targets], tuple[Scaling, Targets]]
+
+# Which classes are not known yet at each row; None where all are.
+Unknown = Array | None
 
 
 def _to_fields(fitted: FittedELM) -> Fields:
@@ -70,6 +81,7 @@ def _try_out(fitted: FittedELM) -> None:
         "solver": known(Solver),
         "warmup": nothing | known(Warmup),
     },
+    optional={"calibration": nothing | known(Calibration)},
     check=_check_fields,
     try_out=_try_out,
     to_fields=_to_fields,
@@ -90,6 +102,8 @@ class FittedELM(NamedTuple):
         With the parameters it was started with; itself not fitted.
     warmup : Warmup of Chunk, or None
         None once the units are final.
+    calibration : Calibration or None
+        How sharp probabilities are; None where targets are numbers.
     """
 
     hidden: HiddenMap
@@ -97,6 +111,7 @@ class FittedELM(NamedTuple):
     solver: Fitted
     template: Any
     warmup: Warmup[Chunk] | None = None
+    calibration: Calibration | None = None
 
     @classmethod
     def start(
@@ -110,7 +125,8 @@ class FittedELM(NamedTuple):
         """Before any row."""
         size = hidden.n_units(), targets.n_outputs, hidden.dtype
         solver = clone(template).start(*size, b=b)
-        return cls(hidden, targets, solver.fitted_, template, warmup)
+        calibration = Calibration() if targets.calibrates else None
+        return cls(hidden, targets, solver.fitted_, template, warmup, calibration)
 
     def emptied(self) -> FittedELM:
         """The same layer, units and classes, and nothing learned."""
@@ -142,18 +158,89 @@ class FittedELM(NamedTuple):
 
     def learn_all(self, chunk: Chunk) -> FittedELM:
         """After the rows of a `fit`."""
-        return self._replace(solver=self.solver.learn_all(self.rows(chunk)))
+        learned = self._replace(solver=self.solver.learn_all(self.rows(chunk)))
+        return (
+            learned.calibrated_by(chunk.at(rows_of_fit(chunk.n)))
+            if learned.can_leave_out
+            else learned
+        )
 
-    def learn(self, chunk: Chunk, measure: Measure) -> FittedELM:
-        """After more rows of a stream."""
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether leave-one-out scores are wanted, and can be had."""
+        capabilities = self.template.capabilities
+        return self.calibration is not None and capabilities.leaves_out
+
+    def calibrated_by(self, chunk: Chunk) -> FittedELM:
+        """With probabilities as sharp as rows that were learned say, each without itself.
+
+        Of a row that counts for several, one is left out: the others are still there.
+        """
+        weight = chunk.weight
+        if weight is not None:
+            counts = np.flatnonzero(weight > 0)
+            chunk, weight = chunk.at(counts), weight[counts]
+            chunk = chunk._replace(weight=np.minimum(weight, 1))
+        try:
+            scores = self.solver.leave_out(self.rows(chunk))
+        except ValueError:  # too few rows to do without one
+            return self
+        losses = log_losses(scores, self.targets.places(chunk.y), weight)
+        return self._replace(calibration=Calibration(losses))
+
+    def learn(self, chunk: Chunk, measure: Measure, unknown: Unknown = None) -> FittedELM:
+        """After more rows of a stream.
+
+        Parameters
+        ----------
+        unknown : ndarray of bool, shape (n, n_outputs), optional
+            The classes that are not known yet at each row, where there are any.
+        """
+        fitted, start = self, 0
+        for window in self._windows(chunk.n, every=False):
+            if window.start > start:
+                fitted = fitted._learned(chunk.part(slice(start, window.start)), measure)
+            hidden = None if unknown is None else unknown[window]
+            fitted = fitted.record(chunk.part(window), measure, unknown=hidden)[0]
+            start = window.stop
+        if start == 0:
+            return fitted._learned(chunk, measure)
+        return (
+            fitted if start == chunk.n else fitted._learned(chunk.part(slice(start, None)), measure)
+        )
+
+    def _learned(self, chunk: Chunk, measure: Measure) -> FittedELM:
         fitted, chunk = self._extend_warmup(chunk, measure)
         return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
 
+    def _windows(self, n: int, *, every: bool) -> list[slice]:
+        """Which of the next n rows say how sharp probabilities are."""
+        if self.calibration is None or place_of(self.solver.shape.backend) is not None:
+            return []
+        return windows_within(self.solver.n_seen, n, every=every)
+
+    @property
+    def is_calibrating(self) -> bool:
+        """Whether the next row says how sharp probabilities are."""
+        return self.calibration is not None and window_at(self.solver.n_seen) is not None
+
     def learn_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
         """After one more row, whose activations and encoded target are known."""
-        hidden, targets, solver, template, warmup = self
+        if self.is_calibrating:
+            return self._calibrated_by_one(h, target)._learned_one(x, y, h, target, measure)
+        return self._learned_one(x, y, h, target, measure)
+
+    def _calibrated_by_one(self, h: Array, target: Any) -> FittedELM:
+        assert self.calibration is not None
+        scores = np.reshape(self.solver.predict_one(h), (1, -1))
+        losses = log_losses(scores, np.atleast_1d(np.atleast_1d(target).argmax()))
+        return self._replace(calibration=self.calibration.after(self.solver.n_seen, losses, 1))
+
+    def _learned_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
+        hidden, targets, solver, template, warmup, calibration = self
         if warmup is None:
-            return FittedELM(hidden, targets, solver.learn_one(h, target), template)
+            learned = solver.learn_one(h, target)
+            return FittedELM(hidden, targets, learned, template, None, calibration)
         one = Chunk(np.asarray(x)[None], targets.one_of_chunk(y))
         fitted, chunk = self._extend_warmup(one, measure)
         if chunk is one:
@@ -161,21 +248,62 @@ class FittedELM(NamedTuple):
         return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
 
     def record(
-        self, chunk: Chunk, measure: Measure, *, spread: bool = False
+        self, chunk: Chunk, measure: Measure, *, spread: bool = False, unknown: Unknown = None
     ) -> tuple[FittedELM, list[Array]]:
-        """After more rows; with the prediction of each before it was learned, and its spread."""
+        """After more rows; with the prediction of each before it was learned, and its spread.
+
+        For classes also with the sharpness of its probabilities then.
+        """
         fitted, parts = self, []
-        pieces = [slice(0, chunk.n)] if self.warmup is None else self.warmup.pieces(chunk.n)
-        for piece in pieces:
+        for piece in self._pieces(chunk.n):
             part, units = chunk.part(piece), fitted.targets.scaling
             solver, predicted, *spreads = fitted.solver.record(fitted.rows(part), spread=spread)
-            predicted = fitted.solver.shape.backend.to_numpy(predicted)
-            parts.append((units.undo(predicted), *map(units.undo_spread, spreads)))
+            predicted = units.undo(fitted.solver.shape.backend.to_numpy(predicted))
+            found = [predicted, *map(units.undo_spread, spreads)]
+            if fitted.calibration is not None:
+                hidden = None if unknown is None else unknown[piece]
+                found.append(fitted._sharpness_at(part.n, hidden))
+                fitted = fitted._calibrated_before(part, predicted, hidden)
+            parts.append(found)
             fitted, again = fitted._extend_warmup(part, measure)
             if again is not part:
                 solver = fitted.solver.learn(fitted.rows(again))
             fitted = fitted._replace(solver=solver)
         return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def _pieces(self, n: int) -> list[slice]:
+        """The next n rows, cut where the warm-up and windows begin and end."""
+        cuts = {0, n}
+        if self.warmup is not None:
+            cuts |= {piece.stop for piece in self.warmup.pieces(n)}
+        for window in self._windows(n, every=True):
+            cuts |= {window.start, window.stop}
+        return [slice(a, b) for a, b in pairwise(sorted(cuts))]
+
+    def _calibrated_before(self, part: Chunk, scores: Array, unknown: Unknown) -> FittedELM:
+        """With rows of one window, or of none, of which each got these scores before it came."""
+        seen = self.solver.n_seen
+        if self.calibration is None or not self._windows(1, every=True):
+            return self
+        if unknown is not None:
+            scores = np.where(unknown, -np.inf, scores)
+        losses = log_losses(scores, self.targets.places(part.y), part.weight)
+        return self._replace(calibration=self.calibration.after(seen, losses, part.n))
+
+    @property
+    def sharpness(self) -> float:
+        """What scores are multiplied by, before the softmax."""
+        return self._sharpness(self.targets.n_outputs)
+
+    def _sharpness(self, n_classes: int) -> float:
+        return (self.calibration or Calibration()).sharpness(n_classes)
+
+    def _sharpness_at(self, n: int, unknown: Unknown) -> Array:
+        """The same for n rows, some of which know fewer classes."""
+        if unknown is None:
+            return np.full(n, self.sharpness)
+        known, places = np.unique((~unknown).sum(axis=1), return_inverse=True)
+        return np.array([self._sharpness(int(n_classes)) for n_classes in known])[places]
 
     def _extend_warmup(self, chunk: Chunk, measure: Measure) -> tuple[FittedELM, Chunk]:
         """With more rows kept, and the rows to learn now: these or, in new units, all again."""
@@ -189,7 +317,8 @@ class FittedELM(NamedTuple):
             scaling, targets = measure(measured, self.targets)
             if scaling != self.hidden.scaling or targets.scaling != self.targets.scaling:
                 hidden, b = self.hidden.in_units(scaling), self.solver.shape.backend
-                return self.start(hidden, targets, self.template, fitted.warmup, b), rows
+                again = self.start(hidden, targets, self.template, fitted.warmup, b)
+                return again._replace(calibration=self.calibration), rows
         return fitted, chunk
 
     def with_targets(self, targets: Targets) -> FittedELM:
@@ -217,32 +346,45 @@ class FittedELM(NamedTuple):
 
     def unlearn(self, chunk: Chunk) -> FittedELM:
         """Without rows that were learned."""
-        return self._replace(solver=self.solver.unlearn(self.rows(chunk)), warmup=None)
+        solver = self.solver.unlearn(self.rows(chunk))
+        return self._without_window()._replace(solver=solver, warmup=None)
+
+    def _without_window(self) -> FittedELM:
+        if self.calibration is None:
+            return self
+        return self._replace(calibration=self.calibration.without_window())
 
     def merge(self, other: FittedELM) -> FittedELM:
         """With the rows of another, which has the same layer and units."""
         targets = self.targets.merged(other.targets)
         mine, theirs = (fitted.with_targets(targets) for fitted in (self, other))
         solver = mine.solver_object().merge(theirs.solver_object())
-        return mine._replace(solver=solver.fitted_, warmup=None)
+        merged = mine._without_window()._replace(solver=solver.fitted_, warmup=None)
+        if mine.calibration is None or theirs.calibration is None:
+            return merged
+        losses = mine.calibration.losses + theirs.calibration.losses
+        return merged._replace(calibration=Calibration(losses))
 
     def gathering(self, n_rows: int | None) -> FittedELM:
         """One that only adds rows up, for `join` and `leave`."""
-        return self._replace(solver=self.solver.gathering(n_rows), warmup=None)
+        return self._replace(solver=self.solver.gathering(n_rows), warmup=None, calibration=None)
 
     def join(self, gathered: FittedELM) -> FittedELM | None:
         """With rows that were gathered; None if digits were lost when they were."""
         targets = self.targets.merged(gathered.targets)
         mine, theirs = (fitted.with_targets(targets) for fitted in (self, gathered))
         solver = mine.solver.join(theirs.solver)
-        return None if solver is None else mine._replace(solver=solver, warmup=None)
+        if solver is None:
+            return None
+        return mine._without_window()._replace(solver=solver, warmup=None)
 
     def leave(self, gathered: FittedELM) -> FittedELM:
         """Without rows that were gathered; a ValueError if they cannot be removed."""
         if self.targets.merged(gathered.targets) is not self.targets:
             raise ValueError("y: it has labels that were never learned.")
         theirs = gathered.with_targets(self.targets)
-        return self._replace(solver=self.solver.leave(theirs.solver), warmup=None)
+        solver = self.solver.leave(theirs.solver)
+        return self._without_window()._replace(solver=solver, warmup=None)
 
     def chosen(self) -> FittedELM:
         """With an ε that is chosen from all rows, where it is chosen at all."""

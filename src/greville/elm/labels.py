@@ -1,4 +1,4 @@
-"""Labels of classes: checks, one output for each class, and scores that become probabilities."""
+"""Labels of classes: checks, and one output for each class."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class ClassTargets(Targets):
     classes: Annotated[Array, LABELS]
     dtype: Annotated[Any, floating]
     scaling = Scaling()
+    calibrates = True
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -77,6 +78,23 @@ class ClassTargets(Targets):
     def with_classes(self, classes: Array) -> ClassTargets:
         """With these labels, the present ones among them; itself where there is no other."""
         return self if len(classes) == len(self.classes) else ClassTargets(classes, self.dtype)
+
+    def places(self, y: Array) -> Array:
+        return index_of(self.classes, y)
+
+    def unknown_before(self, y: Array, known: Array | None) -> Array | None:
+        """Which classes are not known yet at each of these rows; None where all are.
+
+        `known` are those known before the first. Where no class is known, all take part.
+        """
+        first = first_seen(self.places(y), self.n_outputs)
+        if known is not None:
+            first[self.places(known)] = -1
+        if not (first >= 0).any():
+            return None
+        unknown = first >= np.arange(len(y))[:, None]
+        unknown &= ~unknown.all(axis=1, keepdims=True)
+        return unknown
 
     def outputs_of(self, before: ClassTargets) -> Array:
         return index_of(self.classes, before.classes)
@@ -150,20 +168,3 @@ def first_seen(labels: Array, n_classes: int) -> Array:
     first = np.full(n_classes, len(labels))
     np.minimum.at(first, labels, np.arange(len(labels)))
     return first
-
-
-def nearest_probabilities(scores: Array) -> Array:
-    """Each row's nearest point, in Euclidean distance, that is >= 0 and sums to one.
-
-    It is max(score - t, 0) with the t that makes the sum one: of the sorted scores the first r
-    stay positive, for the largest r whose mean excess over one lies below the r-th of them.
-    """
-    scores = scores - scores.max(axis=1, keepdims=True)  # the same point, without large numbers
-    ordered = -np.sort(-scores, axis=1)
-    excess = np.cumsum(ordered, axis=1, dtype=np.float64) - 1
-    count = np.arange(1, scores.shape[1] + 1)
-    positive = ordered * count > excess
-    r = scores.shape[1] - positive[:, ::-1].argmax(axis=1)
-    t = excess[np.arange(len(scores)), r - 1] / r
-    probabilities = np.maximum(scores - t[:, None], 0)
-    return (probabilities / probabilities.sum(axis=1, keepdims=True)).astype(scores.dtype)

@@ -223,7 +223,8 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         with self._columns_restored_on_error():
             reset = not self._started
             chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
-            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
+            unknown = self._unknown(chunk.y, targets, **options)
+            self._publish(self._ready(chunk, targets).learn(chunk, self._measure, unknown))
 
     def _record(
         self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
@@ -234,9 +235,14 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
             ready = self._ready(chunk, targets)
             self._check_spread(ready, spread)
-            fitted, outputs = ready.record(chunk, self._measure, spread=spread)
+            unknown = self._unknown(chunk.y, targets, **options)
+            fitted, outputs = ready.record(chunk, self._measure, spread=spread, unknown=unknown)
             self._publish(fitted)
         return chunk, targets, outputs
+
+    def _unknown(self, y: Array, targets: Any) -> Array | None:
+        """Which classes are not known yet at each row; None for numbers, and where all are."""
+        return None
 
     def _ready(self, chunk: Chunk, targets: Targets) -> FittedELM:
         """What was learned so far of a stream, with an output for each target."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -32,7 +32,11 @@ class Targets(ABC):
     scaling : Scaling
         The units of the targets.
     dtype : numpy.dtype
+    calibrates : bool
+        Whether outputs become probabilities, whose sharpness is learned.
     """
+
+    calibrates: ClassVar[bool] = False
 
     n_outputs: int
     scaling: Scaling
@@ -57,6 +61,10 @@ class Targets(ABC):
     @abstractmethod
     def merged(self, other: Self) -> Self:
         """What is known to either of two models that are merged."""
+
+    def places(self, y: Array) -> Array:
+        """The output of the class of each target."""
+        raise NotImplementedError
 
     def outputs_of(self, before: Self) -> Array:
         """Which outputs were those of targets with fewer."""

@@ -24,6 +24,7 @@ _CLASSES = {
     "greville.elm": (
         *("ELMRegressor", "ELMClassifier", "FittedELM", "HiddenMap", "Scaling"),
         *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
+        "Calibration",
     ),
     "greville.monitor": ("DriftMonitor",),
     "greville.tables": ("TableModel", "TableRegressor", "TableClassifier", "Stream", "FirstRows"),

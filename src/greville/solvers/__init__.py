@@ -2,7 +2,7 @@
 
 from . import protocol, registry
 from ._evidence import Path
-from ._live import Live
+from ._live import NEVER, Live
 from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
 from ._rows import LateCheck
 from ._solver import OnlineSolver, Solver
@@ -17,6 +17,7 @@ from .protocol import Algorithm, Capabilities, Rows, Shape, block_length
 from .sliding import SlidingOpium
 
 __all__ = [
+    "NEVER",
     "AdditiveSolver",
     "Algorithm",
     "Batch",

@@ -26,7 +26,7 @@ from .protocol import Algorithm
 _MOST_UNITS = 1536
 
 # More rows than there will be.
-_NEVER = 1 << 60
+NEVER = 1 << 60
 
 # Fewer rows than this between two reads of a layer with so many units are too few, if it happens
 # so often one after the other.
@@ -59,7 +59,7 @@ class Live:
     # Rows that are learned otherwise after it was read too often.
     rows_to_rest = 1024
 
-    def __init__(self, fitted: Fitted, work: Work, *, single: bool, looks: int = _NEVER) -> None:
+    def __init__(self, fitted: Fitted, work: Work, *, single: bool, looks: int = NEVER) -> None:
         kernels = load(fitted.dtype)
         assert kernels is not None
         self.work = work
@@ -68,7 +68,7 @@ class Live:
         self.single = single
         self.rest = 0  # rows to be learned otherwise
         self._stopped = False
-        self._looks = looks
+        self.looks = looks
         self._lock = new_lock()
         self._starts = {work.times_filled: fitted}
         self._last = fitted
@@ -88,7 +88,7 @@ class Live:
         return bound
 
     @classmethod
-    def start(cls, fitted: Fitted, *, single: bool, looks: int = _NEVER) -> Live | None:
+    def start(cls, fitted: Fitted, *, single: bool, looks: int = NEVER) -> Live | None:
         """Go on from a value; None where rows must be learned otherwise."""
         parts = None if fitted.shape.kernels is None else _parts_of(fitted)
         kernels = None if parts is None else load(fitted.dtype)
@@ -114,7 +114,7 @@ class Live:
             work.fill(parts)
             self._starts = {work.times_filled: fitted}
             self._last, self._stopped = fitted, False
-            work.allow(self._looks)
+            work.allow(self.looks)
         return True
 
     def goes_on(self, algorithm: Algorithm) -> bool:
@@ -124,7 +124,7 @@ class Live:
             return False
         if work.is_full and not self.renew(self._with_waiting()):
             return False
-        work.allow(self._looks)
+        work.allow(self.looks)
         return True
 
     def after_due(self, h: Any, y: Any, algorithm: Algorithm) -> Fitted | None:
@@ -148,7 +148,7 @@ class Live:
             self.work.allow(0)
             same = fitted is None or (self._last is fitted and fitted.n_seen == self._n_seen)
             if not same:
-                self.work.allow(self._looks)
+                self.work.allow(self.looks)
             return same
 
     # For any thread
