@@ -76,7 +76,7 @@ def test_probabilities_are_better_than_the_nearest_ones(rng):
 
 
 @pytest.mark.parametrize("solver", ["opium", Opium(0.3), OpiumLight(gain=0.5), "greville"])
-@pytest.mark.parametrize("n", [100, 130, 700, 900])
+@pytest.mark.parametrize("n", [100, 260, 700, 900])
 def test_cutting_a_stream_changes_no_probability(rng, solver, n):
     X, y = noisy(rng, n)
     whole = ELMClassifier(30, solver, random_state=0).partial_fit(X, y)
@@ -107,12 +107,12 @@ def test_single_rows_of_a_long_stream(rng):
 
 
 def test_the_sharpness_of_a_stream_follows_what_it_scored_before_it_learned(rng):
-    X, y = noisy(rng, 1600)
+    X, y = noisy(rng, 1300)
     model = ELMClassifier(RandomLayer(50, bias=True), random_state=0)
     scores = model.prequential(X, y, method="decision_function")
-    window = slice(1024, 1536)
+    window = slice(1024, 1280)
     best = best_sharpness(scores[window], y[window])
-    assert sharpness_of(model, X) == pytest.approx(best, rel=0.02)
+    assert sharpness_of(model, X) == pytest.approx(best, rel=0.03)
 
 
 def test_saved_merged_cloned_and_reset(rng, tmp_path):
@@ -180,16 +180,17 @@ def test_far_scores_leave_no_class_impossible():
 
 def test_windows():
     inside = [window_at(n) is not None for n in range(5000)]
-    assert inside[:64] == [False] * 64
-    assert all(inside[64:1536])
-    assert not any(inside[1536:2048])
-    assert all(inside[2048:2560])
+    assert not any(inside[:128])
+    assert all(inside[128:768])
+    assert not any(inside[768:1024])
+    assert all(inside[1024:1280])
+    assert not any(inside[1280:2048])
     for n in range(0, 5000, 37):
         following = next(k for k in range(n + 1, 10_000) if (w := window_at(k)) and w[0] == k)
         assert rows_until_window(n) == following - n
-    assert windows_within(0, 5000, every=True)[-2:] == [slice(2048, 2560), slice(4096, 4608)]
-    assert windows_within(0, 5000, every=False) == [slice(4096, 4608)]
-    assert windows_within(0, 4100, every=False) == [slice(2048, 2560), slice(4096, 4100)]
+    assert windows_within(0, 5000, every=True)[-2:] == [slice(2048, 2304), slice(4096, 4352)]
+    assert windows_within(0, 5000, every=False) == [slice(4096, 4352)]
+    assert windows_within(0, 4100, every=False) == [slice(2048, 2304), slice(4096, 4100)]
     assert windows_within(4100, 10, every=False) == [slice(0, 10)]
     assert windows_within(10, 20, every=False) == []
     assert len(rows_of_fit(100)) == 100

@@ -24,7 +24,7 @@ _USUAL, _STRENGTH = 2.2, 1.0
 
 # The first window begins after so many rows, the others where these have doubled. A window is as
 # long as what came before it, up to so many rows.
-_FIRST_WINDOW, _LONGEST_WINDOW = 64, 512
+_FIRST_WINDOW, _LONGEST_WINDOW = 128, 256
 
 # Rows of a `fit` whose leave-one-out scores are used.
 _ROWS_OF_FIT = 1024
@@ -91,8 +91,8 @@ def window_at(n_seen: int) -> tuple[int, int] | None:
     Examples
     --------
     >>> from greville.elm.calibration import window_at
-    >>> window_at(63), window_at(64), window_at(1500), window_at(1536)
-    (None, (64, 128), (1024, 1536), None)
+    >>> window_at(127), window_at(128), window_at(1100), window_at(1280)
+    (None, (128, 256), (1024, 1280), None)
     """
     if n_seen < _FIRST_WINDOW:
         return None

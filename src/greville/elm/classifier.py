@@ -212,7 +212,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
 
         The one number a, which is how sharp they are, is learned too: in `fit` from leave-one-out
         outputs of up to 1024 of the rows, in a stream from the outputs that some rows had before
-        they were learned (of up to 512 rows, again whenever the rows have doubled). `unlearn` does
+        they were learned (of up to 256 rows, again whenever the rows have doubled). `unlearn` does
         not change it. No class has probability zero.
 
         Parameters
