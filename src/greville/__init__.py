@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         FourierLayer,
         RandomLayer,
         ReceptiveFieldLayer,
+        TableLayer,
     )
     from .persistence import load, save
     from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
@@ -36,6 +37,7 @@ __all__ = [
     "RandomLayer",
     "ReceptiveFieldLayer",
     "SlidingOpium",
+    "TableLayer",
     "augment",
     "datasets",
     "elm",
@@ -65,7 +67,10 @@ _PACKAGE_OF = {
     "save": "persistence",
     **dict.fromkeys(_OF_TABLES, "tables"),
     **dict.fromkeys(
-        ("ClassLayer", "ContrastLayer", "FourierLayer", "RandomLayer", "ReceptiveFieldLayer"),
+        (
+            *("ClassLayer", "ContrastLayer", "FourierLayer"),
+            *("RandomLayer", "ReceptiveFieldLayer", "TableLayer"),
+        ),
         "layers",
     ),
 }

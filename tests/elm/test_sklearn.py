@@ -24,6 +24,7 @@ from greville import (
     OpiumLight,
     RandomLayer,
     SlidingOpium,
+    TableLayer,
 )
 
 ESTIMATORS = [
@@ -32,6 +33,7 @@ ESTIMATORS = [
     ContrastLayer(20, random_state=0),
     ClassLayer(20, random_state=0),
     FourierLayer(20, random_state=0),
+    TableLayer(20, random_state=0),
     Batch(),
     Greville(),
     Opium(),

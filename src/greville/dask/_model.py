@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..elm.survey import places_for_layer
 from ..validation import check_something_counts
 from . import _work
 from ._blocks import Blocks, is_array
@@ -124,13 +123,13 @@ class DaskModel:
         check_something_counts(np.array([start.survey.count]))
         return start
 
-    def _rows_for_layer(self, model: Any, blocks: Blocks, start: Any) -> tuple[Any, Any]:
-        """The rows that the hidden layer is fitted to."""
+    def _rows_for_layer(self, model: Any, blocks: Blocks, start: Any) -> tuple[Any, ...]:
+        """The rows that the hidden layer is fitted to or chosen from."""
         if not model.looks_at_rows:
             row: tuple[Any, Any] = start.row
             return row
-        n_inputs = len(start.survey.inputs.low)
-        places, ends = places_for_layer(start.survey.n, n_inputs), np.cumsum(start.lengths)
+        n_inputs, ends = len(start.survey.inputs.low), np.cumsum(start.lengths)
+        places = model.places_for_layer(start.survey.n, n_inputs)
         cuts = np.searchsorted(places, ends)
         parts = []
         for i, (begin, end) in enumerate(zip([0, *cuts[:-1]], cuts, strict=True)):
@@ -138,8 +137,9 @@ class DaskModel:
                 inside = places[begin:end] - (ends[i] - start.lengths[i])
                 parts.append(blocks.apply(partial(_work.rows_at, inside), i))
         found = compute(self.client_, dask.delayed(list)(parts))
-        X, y = (_work.stacked(list(part)) for part in zip(*found, strict=True))
-        return X, y
+        X, y, weight = zip(*found, strict=True)
+        stacked = _work.stacked(list(X)), _work.stacked(list(y))
+        return stacked if weight[0] is None else (*stacked, _work.stacked(list(weight)))
 
     def _with_rows(self, model: Any, blocks: Blocks, n_rows: int, options: Any) -> Any:
         """An ordinary model with the rows of all blocks."""

@@ -51,9 +51,9 @@ def joined(first: Start, second: Start) -> Start:
     return Start(first.i, survey, first.row, lengths)
 
 
-def rows_at(places: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any]:
-    """Some rows of one block."""
-    return taken(X, places), taken(y, places)
+def rows_at(places: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Some rows of one block, with their weights."""
+    return taken(X, places), taken(y, places), None if weight is None else taken(weight, places)
 
 
 def gather(

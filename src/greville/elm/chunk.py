@@ -48,6 +48,11 @@ class Chunk(NamedTuple):
     def part(self, rows: slice) -> Chunk:
         return Chunk(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
+    def at(self, places: Array) -> Chunk:
+        """The rows at these places."""
+        weight = None if self.weight is None else self.weight[places]
+        return Chunk(self.X[places], self.y[places], weight)
+
     def on_host(self) -> Chunk:
         """The same in NumPy's memory."""
         X, y = (on_host(A) if is_on_device(A) else A for A in (self.X, self.y))

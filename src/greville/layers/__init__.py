@@ -13,18 +13,24 @@ from .protocol import (
     takes_checked_rows,
 )
 from .random import RandomLayer
+from .table import ColumnSummary, TableLayer
 
-for _layer in (RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer):
+for _layer in (
+    *(RandomLayer, TableLayer, FourierLayer),
+    *(ReceptiveFieldLayer, ContrastLayer, ClassLayer),
+):
     registry.register(_layer)
 
 __all__ = [
     "UNITS_PER_INPUT",
     "ClassLayer",
+    "ColumnSummary",
     "ContrastLayer",
     "FourierLayer",
     "Layer",
     "RandomLayer",
     "ReceptiveFieldLayer",
+    "TableLayer",
     "matrix_of",
     "registry",
     "runs_on_device",

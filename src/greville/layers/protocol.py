@@ -94,8 +94,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
                 X = check_tensor_rows(self, X, "X", reset=True)
             else:
                 X = check_rows(self, X, "X", reset=True, dtype="numeric", accept_sparse="csr")
-            auto = self.n_hidden == "auto"
-            self.n_hidden_ = UNITS_PER_INPUT * X.shape[1] if auto else int(self.n_hidden)
+            self.n_hidden_ = self._size_for(X.shape[1])
             self.bias_ = None
             self._set_weights(X, on_host(y), working_dtype(X))
         return self
@@ -197,6 +196,9 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def _activated(self, H: Array) -> Array:
         return activate(self.activation, H)
+
+    def _size_for(self, n_inputs: int) -> int:
+        return UNITS_PER_INPUT * n_inputs if self.n_hidden == "auto" else int(self.n_hidden)
 
     def _random(self) -> np.random.RandomState:
         with naming("random_state"):

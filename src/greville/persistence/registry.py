@@ -14,7 +14,8 @@ C = TypeVar("C", bound=type)
 # its classes is met; where in it a class is declared does not matter.
 _CLASSES = {
     "greville.layers": (
-        *("RandomLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer", "ClassLayer"),
+        *("RandomLayer", "TableLayer", "FourierLayer"),
+        *("ReceptiveFieldLayer", "ContrastLayer", "ClassLayer"),
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),

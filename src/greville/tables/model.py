@@ -299,9 +299,9 @@ class TableModel(DictRows):
         self._state = State(self.settings, None, False, learner)
         return self
 
-    def prepare_from(self, sample: list[Batch]) -> Self:
-        """Take columns and units from exactly these rows; learn none."""
-        self._state = State.started(self.settings).prepared_from(sample)
+    def prepare_from(self, sample: list[Batch], n: int) -> Self:
+        """Take columns and units from exactly these rows, out of n; learn none."""
+        self._state = State.started(self.settings).prepared_from(sample, n)
         return self
 
     def gathering(self, n_rows: int | None = None) -> Self:
