@@ -109,9 +109,8 @@ class Starting:
         """
         n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
         self._check_size(solver, n_inputs, dtype)
-        if n_rows is None:
-            n_rows = survey.n if survey is not None else chunk.n if whole else None
-        layer = self._make_layer(solver, n_inputs, n_rows, dtype)
+        known = survey.n if survey is not None else chunk.n if whole else None
+        layer = self._make_layer(solver, n_inputs, n_rows or known, dtype)
         b = self._backend_for(solver, layer, chunk)
         none, scaling = chunk.part(slice(0)).on_host(), Scaling()
         if whole and fits_on_device(b, chunk.X):
@@ -121,11 +120,11 @@ class Starting:
         elif whole or self._has_own_layer:
             scaling, targets = self._measure(chunk, targets)
         if whole and self._is_auto and _chooses_epsilon(solver) and is_for_choosing(n_inputs):
-            columns = Columns.of(chunk.X, chunk.weight) if survey is None else survey.inputs
-            rows = (
-                chunk if survey is not None else chunk.at(self.places_for_layer(chunk.n, n_inputs))
-            )
-            layer = chosen_layer(layer, solver, scaling, targets, columns, rows)
+            columns, rows = survey.inputs if survey else Columns.of(chunk.X, chunk.weight), chunk
+            if survey is None:
+                rows = chunk.at(self.places_for_layer(chunk.n, n_inputs))
+            expected = columns.count if n_rows is None else n_rows
+            layer = chosen_layer(layer, solver, scaling, targets, columns, rows, expected)
             hidden = HiddenMap(scaling, layer, n_inputs, dtype)
             return FittedELM.start(hidden, targets, solver, None, b), chunk
         seen, y = chunk.X, chunk.y

@@ -25,6 +25,10 @@ _MOST_ROWS, _LEAST_ROWS = 1000, 20
 # How many units layers have that are compared, or four times the inputs if that is more.
 _UNITS, _UNITS_PER_INPUT = 200, 4
 
+# A `TableLayer` has at least four units for each row, rounded up to 100, 200, 400 or 800: more do
+# no harm there, and one draw is then about as good as another.
+_UNITS_PER_ROW, _UNITS_OF_FEW, _MOST_UNITS_OF_FEW = 4, 100, 800
+
 # By how much, for each row, the evidence for units that see all inputs must be larger. Where it is
 # smaller, as with noise, units that see a few inputs are better on tables that were not learned.
 _LEAST_ADVANTAGE = 0.1
@@ -50,6 +54,7 @@ def chosen_layer(
     targets: Targets,
     columns: Columns,
     rows: Chunk,
+    n_rows: float,
 ) -> RandomLayer | TableLayer:
     """The layer that explains some rows best, fitted: a `TableLayer`, or one like `dense`.
 
@@ -66,14 +71,15 @@ def chosen_layer(
         The inputs of all rows.
     rows : Chunk
         Those at `places_for_choosing`.
+    n_rows : float
+        How many there will be, as they count.
     """
     n_inputs, dtype = rows.X.shape[1], targets.dtype
     n = rows.n if rows.weight is None else float(rows.weight.sum())  # as they count
     if n < _LEAST_ROWS:
         return _fitted(dense, n_inputs, dtype)
     rows, summary = rows.on_host_if_finite(), _in_units(columns, scaling)
-    size = int(dense.n_hidden)
-    units = min(size, max(_UNITS, _UNITS_PER_INPUT * n_inputs))
+    units = min(int(dense.n_hidden), max(_UNITS, _UNITS_PER_INPUT * n_inputs))
 
     def evidence(layer: Any) -> float:
         hidden, b = HiddenMap(scaling, layer, n_inputs, dtype), backend.get("scipy")
@@ -86,8 +92,16 @@ def chosen_layer(
     advantage = evidence(_fitted(all_inputs, n_inputs, dtype)) - few
     if advantage > _LEAST_ADVANTAGE * n:
         return _fitted(dense, n_inputs, dtype)
+    size = max(int(dense.n_hidden), _least_size(n_rows))
     chosen = TableLayer(size, random_state=dense.random_state)
     return chosen.fit_to_columns(summary, dtype)
+
+
+def _least_size(n_rows: float) -> int:
+    size = _UNITS_OF_FEW
+    while size < min(_MOST_UNITS_OF_FEW, _UNITS_PER_ROW * n_rows):
+        size *= 2
+    return size
 
 
 def _fitted(layer: RandomLayer, n_inputs: int, dtype: Any) -> RandomLayer:
