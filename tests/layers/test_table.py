@@ -113,4 +113,6 @@ def test_it_goes_wherever_layers_go(rng):
     assert runs_on_device(model.hidden_)
     one = [model.predict_one(x) for x in X[300:310]]
     np.testing.assert_allclose(one, model.predict(X[300:310]), rtol=1e-9)
-    assert matrix_of(layer.fit(X)) is None or matrix_of(layer).weights is layer.weights_
+    found = matrix_of(layer.fit(X))
+    assert found.weights is layer.weights_
+    assert (found.n_tanh, found.n_relu) == (layer.n_tanh_, layer.n_relu_)

@@ -13,7 +13,7 @@ from ..devices import is_on_device, on_host
 from ..fields import count
 from ..validation import Seed, check_memory
 from .activations import activate, activate_on_device
-from .protocol import Layer, stored_layer
+from .protocol import Layer, Matrix, stored_layer
 
 # What part of the units, beside the inputs, see all inputs. Of the others, half are ReLUs.
 _SHARE_OF_DENSE = 0.25
@@ -145,6 +145,11 @@ class TableLayer(Layer):
         for name, units in self._kinds():
             activate_on_device(name, H[:, units])  # in place
         return H
+
+    def _matrix(self) -> Matrix | None:
+        if type(self)._activated is not TableLayer._activated:
+            return None
+        return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_)
 
     def _kinds(self) -> tuple[tuple[str, slice], ...]:
         bend = self.n_tanh_ + self.n_relu_
