@@ -76,7 +76,6 @@ def test_rows_that_do_not_count_change_nothing(rng):
     w = np.ones(300)
     w[200:], X[200:] = 0, 1e3 * X[200:]
     few = ELMRegressor(random_state=0).fit(X[:200], y[:200])
-    weighted = ELMRegressor(400, random_state=0)  # the number of rows is part of the size
     weighted = ELMRegressor(random_state=0).fit(X, y, w)
     assert isinstance(few.hidden_, TableLayer)
     assert few.hidden_.n_hidden_ == weighted.hidden_.n_hidden_
@@ -129,6 +128,19 @@ def test_labels_that_the_rows_do_not_have(rng):
     assert list(model.classes_) == ["high", "low", "rare"]
     assert isinstance(model.hidden_, TableLayer)
     assert model.score(X, labels) > 0.8
+
+
+def test_rows_or_targets_that_do_not_differ(rng):
+    X, y = steps(rng, 100)
+    same = ELMRegressor(random_state=0).fit(np.ones((50, 3)), np.ones(50))
+    assert isinstance(same.hidden_, RandomLayer)
+    np.testing.assert_allclose(same.predict(np.ones((2, 3))), 1)
+    constant = ELMRegressor(random_state=0).fit(X, np.full(100, 7.0))
+    np.testing.assert_allclose(constant.predict(X), 7)
+    noise = ELMRegressor(random_state=0).fit(np.ones((100, 3)), y)
+    np.testing.assert_allclose(noise.predict(np.ones((1, 3))), y.mean(), rtol=1e-6)
+    only = ELMClassifier(random_state=0).fit(X, np.full(100, "a"))
+    assert list(only.predict(X[:2])) == ["a", "a"]
 
 
 def test_places():

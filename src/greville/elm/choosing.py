@@ -84,13 +84,16 @@ def chosen_layer(
     def evidence(layer: Any) -> float:
         hidden, b = HiddenMap(scaling, layer, n_inputs, dtype), backend.get("scipy")
         fitted = FittedELM.start(hidden, targets, solver, b=b).learn_all(rows)
-        return float(fitted.solver_object().path().evidence.max())
+        try:
+            return float(fitted.solver_object().path().evidence.max())
+        except ValueError:  # the rows do not differ
+            return -np.inf
 
     # With seeds of their own: which kind it is does not depend on the seed.
     few = evidence(TableLayer(units, random_state=0).fit_to_columns(summary, dtype))
     all_inputs = RandomLayer(units, bias=True, random_state=0)
-    advantage = evidence(_fitted(all_inputs, n_inputs, dtype)) - few
-    if advantage > _LEAST_ADVANTAGE * n:
+    every = evidence(_fitted(all_inputs, n_inputs, dtype))
+    if few == -np.inf or every > few + _LEAST_ADVANTAGE * n:
         return _fitted(dense, n_inputs, dtype)
     size = max(int(dense.n_hidden), _least_size(n_rows))
     chosen = TableLayer(size, random_state=dense.random_state)

@@ -48,8 +48,11 @@ class TableModel(DictRows):
     task : {"auto", "regression", "classification"}
         "auto" is classification for text, true or false, and a few whole numbers.
     hidden : "auto", "inputs" or int
-        "auto" is ten units for each input, or 15 times the root of the number of the first rows, if
-        that is more; from 100 to 1000. "inputs" depends on those only.
+        "auto" chooses the layer and its size from the rows as `ELMRegressor` does (`prepare` tells
+        it how many there are; without it they are taken to be the first 4096); with a solver that
+        does not choose epsilon, ten units for each input or 15 times the root of the number of
+        rows, from 100 to 1000. "inputs" is ten units for each input, from 100 to 1000. A number is
+        that of the units of a `RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
