@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         RandomLayer,
         ReceptiveFieldLayer,
         StackedLayer,
+        TableLayer,
         image_layer,
     )
     from .persistence import load, save
@@ -41,6 +42,7 @@ __all__ = [
     "ReceptiveFieldLayer",
     "SlidingOpium",
     "StackedLayer",
+    "TableLayer",
     "augment",
     "datasets",
     "elm",
@@ -73,7 +75,7 @@ _PACKAGE_OF = {
     **dict.fromkeys(
         (
             *("ClassLayer", "ContrastLayer", "FourierLayer", "PatchLayer", "RandomLayer"),
-            *("ReceptiveFieldLayer", "StackedLayer", "image_layer"),
+            *("ReceptiveFieldLayer", "StackedLayer", "TableLayer", "image_layer"),
         ),
         "layers",
     ),

@@ -19,6 +19,7 @@ from greville import (
     RandomLayer,
     ReceptiveFieldLayer,
     StackedLayer,
+    TableLayer,
     image_layer,
 )
 from greville.layers import Layer, runs_on_device
@@ -27,6 +28,7 @@ LAYERS = [
     RandomLayer(40, bias=True, random_state=0),
     *(RandomLayer(40, activation=a, random_state=0) for a in ("sigmoid", "relu", "sin", "cos")),
     RandomLayer(40, activation="hard-limit", random_state=0),
+    TableLayer(80, random_state=0),
     FourierLayer(41, random_state=0),
     FourierLayer(40, gamma=0.1, orthogonal=False, random_state=0),
     ReceptiveFieldLayer((4, 4), 40, border=0, min_area=4, random_state=0),

@@ -25,6 +25,7 @@ from greville import (
     RandomLayer,
     SlidingOpium,
     StackedLayer,
+    TableLayer,
 )
 
 ESTIMATORS = [
@@ -34,6 +35,7 @@ ESTIMATORS = [
     ClassLayer(20, random_state=0),
     FourierLayer(20, random_state=0),
     StackedLayer(RandomLayer(10, random_state=0), ContrastLayer(20, random_state=0)),
+    TableLayer(20, random_state=0),
     Batch(),
     Greville(),
     Opium(),

@@ -21,6 +21,7 @@ from greville import (
     Opium,
     RandomLayer,
     ReceptiveFieldLayer,
+    TableLayer,
     image_layer,
 )
 from greville.monitor import DriftMonitor
@@ -32,6 +33,7 @@ from ..problems import ONLINE_SOLVERS
 
 LAYERS = [
     RandomLayer(20, bias=True, random_state=0),
+    TableLayer(20, random_state=0),
     RandomLayer(20, weights="normal", activation="relu", random_state=np.random.RandomState(3)),
     FourierLayer(21, random_state=0),
     ReceptiveFieldLayer((4, 4), 20, border=0, min_area=2, random_state=0),

@@ -20,6 +20,7 @@ from greville import (
     Opium,
     OpiumLight,
     RandomLayer,
+    TableLayer,
     compiled,
 )
 from greville.compiled import loading
@@ -293,6 +294,20 @@ def test_layers(rng, activation, dtype, bias):
         assert np.quantile(np.abs(got - model.predict(X)), 0.99) < limit * np.abs(y).max()
     else:
         assert relative_error(got, model.predict(X)) < limit
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_units_with_activations_of_their_own(rng, dtype):
+    X = (rng.normal(size=(1200, 3)) * [1, 30, 1e-3] + [0, 1e3, 0]).astype(dtype)
+    y = np.abs(X[:, 0]) + X[:, 1] / 50
+    model = ELMRegressor(TableLayer(60), Opium(0.1), random_state=0).fit(X, y)
+    for x, target in zip(X[:50], y[:50], strict=True):
+        model.learn_one(x, target)
+    assert is_live(model)
+    assert model._live._predict is not None  # in one call
+    got = np.array([model.predict_one(x) for x in X])
+    limit = 1e-9 if dtype == np.float64 else 2e-3
+    assert relative_error(got, model.predict(X)) < limit
 
 
 @pytest.mark.parametrize("labels", [["a", "b"], [3, 5, 9], [True, False], ["only"]], ids=str)

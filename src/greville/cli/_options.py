@@ -173,7 +173,7 @@ class ModelOptions(ColumnOptions):
     """What a new model is."""
 
     hidden: Annotated[
-        str, typer.Option(help="Hidden units: a number, or auto (by inputs and rows, 100 to 1000).")
+        str, typer.Option(help="Hidden units: a number, or auto (chosen from the rows).")
     ] = "auto"
     solver: Annotated[
         str,

@@ -128,9 +128,9 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
         job = Job(client, run.sources, run.how, run.troubles.skip)
         run.n_workers = len(client.nthreads())
         with cluster_bar(quiet, "looking", job, reported=False):
-            sample = job.sample(run.model, run.holdout)
+            sample, n = job.sample(run.model, run.holdout)
         if run.is_new:
-            run.model.prepare_from(sample)
+            run.model.prepare_from(sample, n)
         before = run.model.n_rows
         with cluster_bar(quiet, "training", job):
             run.model, run.troubles = job.learn(run.model, run.holdout)

@@ -50,6 +50,8 @@ N_UNITS = 1
 ACTIVATION = 2
 HAS_UNIT = 3
 HAS_INPUT = 4  # whether the last row of inputs is there, with its activations
+N_TANH = 5  # where activations are by unit: how many are tanh units, and how many ReLUs then follow
+N_RELU = 6
 LAYER_HEADER = 8
 
 # What learning a row returns.
@@ -57,7 +59,7 @@ DONE = 0
 FULL = -1  # the rows so far must be learned elsewhere, or something else is due
 UNUSUAL = -2  # the row must be checked
 
-TANH, SIGMOID, RELU, SIN, COS, HARD_LIMIT, IDENTITY = range(7)
+TANH, SIGMOID, RELU, SIN, COS, HARD_LIMIT, IDENTITY, BY_UNIT = range(8)
 ACTIVATIONS = {
     "tanh": TANH,
     "sigmoid": SIGMOID,
@@ -66,6 +68,7 @@ ACTIVATIONS = {
     "cos": COS,
     "hard-limit": HARD_LIMIT,
     "identity": IDENTITY,
+    "by unit": BY_UNIT,
 }
 
 
@@ -519,6 +522,11 @@ def _activations(layer, x):
     elif kind == HARD_LIMIT:
         for j in range(M):
             h[j] = 1.0 if h[j] >= 0.0 else 0.0
+    elif kind == BY_UNIT:
+        n_tanh = int(layer[N_TANH])
+        _tanh(h[:n_tanh])
+        for j in range(n_tanh, n_tanh + int(layer[N_RELU])):
+            h[j] = max(h[j], 0.0)
     return at.h
 
 

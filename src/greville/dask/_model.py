@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..elm.calibration import rows_of_fit
-from ..elm.survey import places_for_layer
 from ..validation import check_something_counts
 from . import _work
 from ._blocks import Blocks, is_array
@@ -129,16 +128,16 @@ class DaskModel:
         check_something_counts(np.array([start.survey.count]))
         return start
 
-    def _rows_for_layer(self, model: Any, blocks: Blocks, start: Any) -> tuple[Any, Any]:
-        """The rows that the hidden layer is fitted to."""
+    def _rows_for_layer(self, model: Any, blocks: Blocks, start: Any) -> tuple[Any, ...]:
+        """The rows that the hidden layer is fitted to or chosen from."""
         if not model.looks_at_rows:
             row: tuple[Any, Any] = start.row
             return row
-        places = places_for_layer(start.survey.n, len(start.survey.inputs.low))
-        return self._rows_at(places, blocks, start)[:2]
+        places = model.places_for_layer(start.survey.n, len(start.survey.inputs.low))
+        return self._rows_at(places, blocks, start)
 
     def _rows_at(self, places: Any, blocks: Blocks, start: Any) -> tuple[Any, ...]:
-        """Rows at these places among all: inputs, targets and weights."""
+        """Rows at these places among all: inputs, targets and, where there are any, weights."""
         ends = np.cumsum(start.lengths)
         cuts = np.searchsorted(places, ends)
         parts = []
@@ -147,11 +146,9 @@ class DaskModel:
                 inside = places[begin:end] - (ends[i] - start.lengths[i])
                 parts.append(blocks.apply(partial(_work.rows_at, inside), i))
         found = compute(self.client_, dask.delayed(list)(parts))
-        X, y, weight = (list(part) for part in zip(*found, strict=True))
-        return (
-            *(_work.stacked(part) for part in (X, y)),
-            None if weight[0] is None else _work.stacked(weight),
-        )
+        X, y, weight = zip(*found, strict=True)
+        stacked = _work.stacked(list(X)), _work.stacked(list(y))
+        return stacked if weight[0] is None else (*stacked, _work.stacked(list(weight)))
 
     def _with_rows(self, model: Any, blocks: Blocks, n_rows: int, options: Any) -> Any:
         """An ordinary model with the rows of all blocks."""

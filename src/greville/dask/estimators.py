@@ -71,8 +71,8 @@ class _Estimator(DaskModel):
         """Forget everything, then learn these rows.
 
         The rows are read twice: units, classes and the hidden layer come from a first look at all
-        of them. A third time where the layer is fitted to samples, or where a chosen epsilon is so
-        small that fast sums would lose digits.
+        of them. A third time where the layer is fitted to samples or chosen from some ("auto"), or
+        where a chosen epsilon is so small that fast sums would lose digits.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class ELMRegressor(_Estimator, elm.ELMRegressor):
     ----------
     hidden : "auto", int or transformer, default="auto"
         The hidden layer, as for `greville.ELMRegressor`. One that looks at samples is fitted to at
-        most 65,536 rows, at equal distances from each other.
+        most 65,536 rows, at equal distances from each other; "auto" is chosen from 1000.
     solver : str or solver object, default="opium"
         "opium" or "greville", or such a solver; models of the others are no sums over rows.
     random_state : int, RandomState instance or None, default=None
@@ -249,7 +249,7 @@ class ELMClassifier(_Estimator, elm.ELMClassifier):
     ----------
     hidden : "auto", int or transformer, default="auto"
         The hidden layer, as for `greville.ELMClassifier`. One that looks at samples is fitted to at
-        most 65,536 rows, at equal distances from each other.
+        most 65,536 rows, at equal distances from each other; "auto" is chosen from 1000.
     solver : str or solver object, default="opium"
         "opium" or "greville", or such a solver; models of the others are no sums over rows.
     random_state : int, RandomState instance or None, default=None

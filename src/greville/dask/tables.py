@@ -76,22 +76,26 @@ class Job:
 
     # Training
 
-    def sample(self, model: tables.TableModel, holdout: tables.Holdout) -> list[tables.Batch]:
-        """A sample of all rows that are to be learned: that which one machine takes.
+    def sample(
+        self, model: tables.TableModel, holdout: tables.Holdout
+    ) -> tuple[list[tables.Batch], int]:
+        """A sample of all rows that are to be learned, that which one machine takes; how many.
 
         `TableModel.prepare_from` takes columns and units from it.
         """
         total = tables.total_rows(self.parts)
         if total is None or holdout.share:
             return self._sample_here(model, holdout)
-        return self._sample_there(model, total)
+        return self._sample_there(model, total), total
 
-    def _sample_here(self, model: tables.TableModel, holdout: tables.Holdout) -> list[tables.Batch]:
+    def _sample_here(
+        self, model: tables.TableModel, holdout: tables.Holdout
+    ) -> tuple[list[tables.Batch], int]:
         read = self.sources if holdout.share else tables.parts_of(self.sources, self.reading)
         troubles = tables.Troubles(skip=self.skip or read != self.sources)
         batches = tables.read(read, self.reading, troubles, model.needed)
         with closing(batches):
-            return tables.sampled(holdout.learned(batches), tables.FIRST_ROWS)[0]
+            return tables.sampled(holdout.learned(batches), tables.FIRST_ROWS)
 
     def _sample_there(self, model: tables.TableModel, total: int) -> list[tables.Batch]:
         firsts = self._first_rows([part.n_rows or 0 for part in self.parts])

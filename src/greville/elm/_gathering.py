@@ -42,7 +42,7 @@ class Gathering:
         chunk, targets = other._checked(X, y, sample_weight, reset=True)
         return Survey.of(chunk, targets, getattr(other, "feature_names_in_", None))
 
-    def start_from(self, survey: Survey, X: Any, y: Any) -> Self:
+    def start_from(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything; take units, hidden layer and classes from a survey; learn nothing.
 
         Parameters
@@ -50,16 +50,17 @@ class Gathering:
         survey : Survey
             Of all rows.
         X : array-like of shape (n_samples, n_features)
-            The rows that the hidden layer is fitted to: those at `survey.places_for_layer`, or any
-            one row where the layer counts columns only.
+            The rows that the hidden layer is fitted to or chosen from: those at `places_for_layer`,
+            or any one row without `looks_at_rows`.
         y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
         with self._columns_restored_on_error():
-            chunk: Chunk = self._checked(X, y, None, reset=True)[0]
+            chunk: Chunk = self._checked(X, y, sample_weight, reset=True)[0]
             self._publish(self._start(chunk, survey.targets, whole=True, survey=survey)[0])
         return self
 

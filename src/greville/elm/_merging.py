@@ -60,7 +60,8 @@ class Merging:
         if units[0] != units[1]:
             raise ValueError(
                 "other: it has learned other units for its inputs or targets than this model; "
-                "bring the data to order one yourself, and pass standardize=False."
+                "let one model prepare from some rows, and give copies of it to all, or bring the "
+                "data to order one yourself, and pass standardize=False."
             )
         if mine.hidden.dtype != theirs.hidden.dtype:
             raise ValueError(
@@ -72,5 +73,6 @@ class Merging:
         if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
             raise ValueError(
                 "other: its hidden layer is not that of this model; give both the same "
-                "random_state, or the same fitted transformer as hidden."
+                "random_state, or the same fitted transformer as hidden; hidden='auto' is chosen "
+                "from the rows: let one model prepare from some, and give copies of it to all."
             )

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..backend import Backend
+from ..backend import Array, Backend
 from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin_of
 from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number
 from .capabilities import make_solver
+from .choosing import chosen_layer, is_for_choosing, places_for_choosing
 from .chunk import Chunk
+from .columns import Columns
 from .fitted import WARMUP_ROWS, FittedELM
 from .hidden import HiddenMap
 from .sizing import check_size, hidden_size, most_units
@@ -37,8 +39,8 @@ class Starting:
 
     def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
         """A transformer as `hidden` describes it, not yet fitted."""
-        if isinstance(self.hidden, str) and self.hidden == "auto":
-            if isinstance(solver, Opium) and solver.epsilon == "auto":
+        if self._is_auto:
+            if _chooses_epsilon(solver):
                 size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
             else:
                 size = UNITS_PER_INPUT * n_inputs
@@ -53,6 +55,10 @@ class Starting:
         return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
 
     @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.hidden, str) and self.hidden == "auto"
+
+    @property
     def _has_own_layer(self) -> bool:
         """Whether `hidden` is a transformer, which then gets X as it is."""
         return hasattr(self.hidden, "transform") and not isinstance(self.hidden, type)
@@ -60,7 +66,15 @@ class Starting:
     @property
     def looks_at_rows(self) -> bool:
         """Whether the hidden layer depends on more of X than the number of its columns."""
+        if self._is_auto:
+            return _chooses_epsilon(make_solver(self.solver))
         return self._has_own_layer and not isinstance(self.hidden, RandomLayer)
+
+    def places_for_layer(self, n_rows: int, n_inputs: int) -> Array:
+        """Which of all rows the hidden layer is fitted to, or chosen from."""
+        if self._is_auto:
+            return places_for_choosing(n_rows, n_inputs)
+        return places_for_layer(n_rows, n_inputs)
 
     def _standardizes(self) -> bool:
         if isinstance(self.standardize, str) and self.standardize == "auto":
@@ -74,23 +88,29 @@ class Starting:
         size, what = 0, f"X with {n_inputs:,} columns"
         if isinstance(self.hidden, Integral):
             size, what = int(self.hidden), f"hidden={self.hidden!r} and {what}"
-        elif isinstance(self.hidden, str) and self.hidden == "auto":
+        elif self._is_auto:
             size = hidden_size(n_inputs, most=most_units(dtype))
         check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
 
     def _start(
-        self, chunk: Chunk, targets: Targets, *, whole: bool, survey: Survey | None = None
+        self,
+        chunk: Chunk,
+        targets: Targets,
+        *,
+        whole: bool,
+        survey: Survey | None = None,
+        n_rows: int | None = None,
     ) -> tuple[FittedELM, Chunk]:
         """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
 
         A transformer that was passed is fitted once, to the first rows; so are the units then. With
         the rows, which may be on a device now. Or, with a `survey` of all rows, the chunk has those
-        that a layer is fitted to.
+        that a layer is fitted to. `n_rows` is how many there will be, if that is not the whole.
         """
         n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
         self._check_size(solver, n_inputs, dtype)
-        n_rows = survey.n if survey is not None else chunk.n if whole else None
-        layer = self._make_layer(solver, n_inputs, n_rows, dtype)
+        known = survey.n if survey is not None else chunk.n if whole else None
+        layer = self._make_layer(solver, n_inputs, n_rows or known, dtype)
         b = self._backend_for(solver, layer, chunk)
         none, scaling = chunk.part(slice(0)).on_host(), Scaling()
         if whole and fits_on_device(b, chunk.X):
@@ -99,8 +119,16 @@ class Starting:
             scaling, targets = self._units(survey)
         elif whole or self._has_own_layer:
             scaling, targets = self._measure(chunk, targets)
+        if whole and self._is_auto and _chooses_epsilon(solver) and is_for_choosing(n_inputs):
+            columns, rows = survey.inputs if survey else Columns.of(chunk.X, chunk.weight), chunk
+            if survey is None:
+                rows = chunk.at(self.places_for_layer(chunk.n, n_inputs))
+            expected = columns.count if n_rows is None else n_rows
+            layer = chosen_layer(layer, solver, scaling, targets, columns, rows, expected)
+            hidden = HiddenMap(scaling, layer, n_inputs, dtype)
+            return FittedELM.start(hidden, targets, solver, None, b), chunk
         seen, y = chunk.X, chunk.y
-        if not self.looks_at_rows:
+        if self._is_auto or not self.looks_at_rows:
             seen, y = seen[:1], y[:1]
         elif isinstance(layer, Layer) and chunk.n > len(
             places := places_for_layer(chunk.n, n_inputs)
@@ -143,3 +171,7 @@ class Starting:
             centre_sparse=not self._has_own_layer,
         )
         return scaling, survey.targets.measured(survey.outputs)
+
+
+def _chooses_epsilon(solver: Any) -> bool:
+    return isinstance(solver, Opium) and solver.epsilon == "auto"

@@ -33,7 +33,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         `partial_fit`) and then kept as it is. "auto" is 10 times the number of inputs. Where
         epsilon is chosen too, it is at least 100; in `fit` also at least 15 times the root of the
         number of rows, up to 2000, rounded up to 100, 200, 400, ...; and no more than keeps three
-        matrices of that size within 256 MB.
+        matrices of that size within 256 MB. In `fit` and `prepare` "auto" then also chooses between
+        a `TableLayer` and a `RandomLayer`; see the notes.
     solver : str or solver object, default="opium"
         How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``;
         "light", "dynamic", "sliding", "greville" and "batch" are `OpiumLight`, `DynamicOpium`,
@@ -66,6 +67,9 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
 
     Notes
     -----
+    With ``hidden="auto"`` and the default solver, `fit` and `prepare` choose the layer by the
+    evidence of up to 1000 of the rows, as `ELMRegressor` does; see its notes.
+
     With the default solver nothing has to be tuned: epsilon is chosen by its evidence, again and
     again as rows come, and `epsilon_` says what it is. For images see `ContrastLayer`.
 

@@ -140,7 +140,7 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             self._publish(fitted.learn_all(chunk))
         return self
 
-    def prepare(self, X: Any, y: Any) -> Self:
+    def prepare(self, X: Any, y: Any, *, n_rows: int | None = None) -> Self:
         """Forget everything; take units, hidden layer and classes from these rows; learn none.
 
         `partial_fit` and the other methods for streams then go on with these.
@@ -150,6 +150,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows like those to come, in any order.
         y : array-like of shape (n_samples,); for a regression also (n_samples, n_outputs)
+        n_rows : int, optional
+            How many rows will be learned, which the number of hidden units follows where it is
+            chosen; by default as many as these.
 
         Returns
         -------
@@ -157,7 +160,8 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         """
         with self._columns_restored_on_error():
             chunk, targets = self._checked(X, y, None, reset=True)
-            self._publish(self._start(chunk, targets, whole=True)[0])
+            started, _ = self._start(chunk, targets, whole=True, n_rows=n_rows)
+            self._publish(started)
         return self
 
     def set_direct_inputs(self, n: int, old: Any) -> Self:

@@ -43,7 +43,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         `partial_fit`) and then kept as it is. "auto" is 10 times the number of inputs. Where
         epsilon is chosen too, it is at least 100; in `fit` also at least 15 times the root of the
         number of rows, up to 2000, rounded up to 100, 200, 400, ...; and no more than keeps three
-        matrices of that size within 256 MB.
+        matrices of that size within 256 MB. In `fit` and `prepare` "auto" then also chooses between
+        a `TableLayer` and a `RandomLayer`; see the notes.
     solver : str or solver object, default="opium"
         How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``;
         "light", "dynamic", "sliding", "greville" and "batch" are `OpiumLight`, `DynamicOpium`,
@@ -74,6 +75,13 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
 
     Notes
     -----
+    With ``hidden="auto"`` and the default solver, `fit` and `prepare` choose the layer by the
+    evidence of up to 1000 of the rows, for up to 100 inputs and from 20 rows: a `TableLayer`, of
+    which few rows get at least four units each, up to 800, or, where that explains the rows clearly
+    better, as with smooth functions without noise and with images, a `RandomLayer` with a bias. A
+    stream starts with the latter. A `TableLayer` is fitted to the means and ranges of the rows:
+    models that are to be merged are made by copies of one that was prepared.
+
     With the default solver nothing has to be tuned: epsilon is chosen by its evidence, again and
     again as rows come, and `epsilon_` says what it is. A layer of your own, such as the paper's
     ``RandomLayer(100)``, whose units are odd functions of X, gets X as it is.

@@ -15,10 +15,11 @@ from .protocol import (
 )
 from .random import RandomLayer
 from .stacked import StackedLayer
+from .table import ColumnSummary, TableLayer
 from .two_stages import image_layer
 
 for _layer in (
-    *(RandomLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer),
+    *(RandomLayer, TableLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer),
     *(PatchLayer, StackedLayer),
 ):
     registry.register(_layer)
@@ -26,6 +27,7 @@ for _layer in (
 __all__ = [
     "UNITS_PER_INPUT",
     "ClassLayer",
+    "ColumnSummary",
     "ContrastLayer",
     "FourierLayer",
     "Layer",
@@ -33,6 +35,7 @@ __all__ = [
     "RandomLayer",
     "ReceptiveFieldLayer",
     "StackedLayer",
+    "TableLayer",
     "image_layer",
     "matrix_of",
     "registry",

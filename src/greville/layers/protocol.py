@@ -110,8 +110,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def _fit(self, X: Any, y: Any, dtype: Any) -> None:
         """Set everything that `fit` sets, from rows that are checked."""
-        auto = self.n_hidden == "auto"
-        self.n_hidden_ = UNITS_PER_INPUT * X.shape[1] if auto else int(self.n_hidden)
+        self.n_hidden_ = self._size_for(X.shape[1])
         self.bias_ = None
         self._set_weights(X, y, dtype)
 
@@ -240,6 +239,15 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
     def _activated(self, H: Array) -> Array:
         return activate(self.activation, H)
 
+    def _matrix(self) -> Matrix | None:
+        """What `_activated` does to the products, if it has a name."""
+        if type(self)._activated is not Layer._activated or not isinstance(self.activation, str):
+            return None
+        return Matrix(self.weights_, self.bias_, self.activation)
+
+    def _size_for(self, n_inputs: int) -> int:
+        return UNITS_PER_INPUT * n_inputs if self.n_hidden == "auto" else int(self.n_hidden)
+
     def _random(self) -> np.random.RandomState:
         with naming("random_state"):
             return check_random_state(self.random_state)
@@ -312,23 +320,28 @@ def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
 
 
 class Matrix(NamedTuple):
-    """A layer that is no more than ``activation(X @ weights + bias)``."""
+    """A layer that is no more than ``activation(X @ weights + bias)``.
+
+    With the activation "by unit" the first `n_tanh` units are tanh units, the next `n_relu` ReLUs,
+    and the others as they are.
+    """
 
     weights: Array
     bias: Array | None
     activation: str
+    n_tanh: int = 0
+    n_relu: int = 0
 
 
 def matrix_of(transformer: Any) -> Matrix | None:
     """What a layer does, if it is no more than a matrix and an activation with a name."""
+    if not takes_checked_rows(transformer) or sparse.issparse(transformer.weights_):
+        return None
     cls = type(transformer)
-    if not takes_checked_rows(transformer) or not isinstance(transformer.activation, str):
+    if cls.activations is not Layer.activations or cls._projected is not Layer._projected:
         return None
-    own = (cls.activations, cls._projected, cls._activated)
-    usual = (Layer.activations, Layer._projected, Layer._activated)
-    if own != usual or sparse.issparse(transformer.weights_):
-        return None
-    return Matrix(transformer.weights_, transformer.bias_, transformer.activation)
+    found: Matrix | None = transformer._matrix()
+    return found
 
 
 def product(A: Array, B: Array) -> Array:

@@ -14,8 +14,8 @@ C = TypeVar("C", bound=type)
 # its classes is met; where in it a class is declared does not matter.
 _CLASSES = {
     "greville.layers": (
-        *("RandomLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer", "ClassLayer"),
-        *("PatchLayer", "StackedLayer"),
+        *("RandomLayer", "TableLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer"),
+        *("ClassLayer", "PatchLayer", "StackedLayer"),
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),

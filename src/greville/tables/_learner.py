@@ -59,17 +59,18 @@ class Learner(SingleRows):
         Those of the `TableModel`.
     schema : Schema
     target : Target
-    n_first : int
-        The number of rows that the schema is from; a hidden layer of size "auto" depends on it.
+    n_expected : int
+        How many rows will be learned, as far as that is known: a hidden layer of size "auto"
+        depends on it.
     """
 
     def __init__(
-        self, settings: dict[str, Any], schema: Schema, target: Target, n_first: int
+        self, settings: dict[str, Any], schema: Schema, target: Target, n_expected: int
     ) -> None:
         self.settings = settings
         self.categories = Categories(schema)
         self.target = target
-        self.n_first = n_first
+        self.n_expected = n_expected
         self.estimator: Any = None
         self.n_rows = 0  # learned
         self.n_without_target = 0
@@ -97,7 +98,8 @@ class Learner(SingleRows):
         use = rows.usable
         if use.any():
             self._check_classes(rows.y[use])
-            self._started().prepare(rows.X[use], rows.y[use])
+            n_rows = max(1, round(self.n_expected * float(use.mean())))
+            self._started().prepare(rows.X[use], rows.y[use], n_rows=n_rows)
 
     @property
     def schema(self) -> Schema:
@@ -353,7 +355,7 @@ class Learner(SingleRows):
         """The estimator."""
         if self.estimator is None:
             task, n_inputs = self.target.task, len(self.schema.inputs)
-            self.estimator = make_estimator(self.settings, task, n_inputs, self.n_first)
+            self.estimator = make_estimator(self.settings, task, n_inputs, self.n_expected)
         return self.estimator
 
     def _check_classes(self, y: NDArray[Any]) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..devices import check_device
 from ..elm import ELMClassifier, ELMRegressor, hidden_size
-from ..solvers import registry
+from ..solvers import Opium, registry
 from ..validation import check_number
 from .batch import TableError
 from .target import CLASSIFICATION, REGRESSION
 
-# The most units of hidden="auto", which are for the inputs and the first rows, and of "inputs".
+# The most units of hidden="inputs", and of "auto" with a solver that does not choose epsilon.
 _MOST_UNITS = 1000
 
 
@@ -82,12 +82,13 @@ def make_solver(settings: dict[str, Any]) -> Any:
 
 
 def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_rows: int) -> Any:
-    hidden = settings["hidden"]
-    if isinstance(hidden, str):
+    hidden, solver = settings["hidden"], make_solver(settings)
+    chooses = isinstance(solver, Opium) and solver.epsilon == "auto"
+    if hidden == "inputs" or (hidden == "auto" and not chooses):
         hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
     kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
     options = {"random_state": settings["seed"], "device": settings["device"]}
-    return kind(hidden, make_solver(settings), **options)
+    return kind(hidden, solver, **options)
 
 
 def is_used(settings: dict[str, Any], name: str) -> bool:

@@ -70,16 +70,17 @@ class State:
         """
         assert self.warmup is not None
         sample, n = sampled(batches, self.warmup.length)
-        return self if n <= self.warmup.length else self.prepared_from(sample)
+        return self if n <= self.warmup.length else self.prepared_from(sample, n)
 
-    def prepared_from(self, sample: Iterable[Batch]) -> State:
-        """The same from exactly these rows, however few they are."""
+    def prepared_from(self, sample: Iterable[Batch], n: int) -> State:
+        """The same from exactly these rows, however few they are, out of n."""
         state = self
         for batch in sample:
             assert state.warmup is not None
             self._check_names(batch, state.warmup.rows)
             state = state._extended(batch)
         learner, _, rows = state._fit_schema()
+        learner.n_expected = n
         learner.prepare(rows)
         return State(self.settings, None, False, learner)
 

@@ -92,8 +92,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
     Parameters
     ----------
     hidden : "auto", "inputs" or int, default="auto"
-        The number of hidden units. "auto" follows the inputs and the first rows, "inputs" only
-        those; from 100 to 1000.
+        The hidden layer. "auto" chooses it and its size from the rows, as `greville.ELMRegressor`
+        does; "inputs" is ten units for each input, from 100 to 1000; a number is that of the units
+        of a `greville.RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -208,8 +209,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     Parameters
     ----------
     hidden : "auto", "inputs" or int, default="auto"
-        The number of hidden units. "auto" follows the inputs and the first rows, "inputs" only
-        those; from 100 to 1000.
+        The hidden layer. "auto" chooses it and its size from the rows, as `greville.ELMRegressor`
+        does; "inputs" is ten units for each input, from 100 to 1000; a number is that of the units
+        of a `greville.RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.

@@ -48,8 +48,11 @@ class TableModel(DictRows):
     task : {"auto", "regression", "classification"}
         "auto" is classification for text, true or false, and a few whole numbers.
     hidden : "auto", "inputs" or int
-        "auto" is ten units for each input, or 15 times the root of the number of the first rows, if
-        that is more; from 100 to 1000. "inputs" depends on those only.
+        "auto" chooses the layer and its size from the rows as `ELMRegressor` does (`prepare` tells
+        it how many there are; without it they are taken to be the first 4096); with a solver that
+        does not choose epsilon, ten units for each input or 15 times the root of the number of
+        rows, from 100 to 1000. "inputs" is ten units for each input, from 100 to 1000. A number is
+        that of the units of a `RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -299,9 +302,9 @@ class TableModel(DictRows):
         self._state = State(self.settings, None, False, learner)
         return self
 
-    def prepare_from(self, sample: list[Batch]) -> Self:
-        """Take columns and units from exactly these rows; learn none."""
-        self._state = State.started(self.settings).prepared_from(sample)
+    def prepare_from(self, sample: list[Batch], n: int) -> Self:
+        """Take columns and units from exactly these rows, out of n; learn none."""
+        self._state = State.started(self.settings).prepared_from(sample, n)
         return self
 
     def gathering(self, n_rows: int | None = None) -> Self:

@@ -1,0 +1,122 @@
+"""Which hidden layer: by the evidence of some rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import backend
+from ..backend import Array
+from ..layers import ColumnSummary, RandomLayer, TableLayer
+from .chunk import Chunk
+from .columns import Columns
+from .fitted import FittedELM
+from .hidden import HiddenMap
+from .targets import Targets
+from .units import Scaling
+
+# With more inputs a layer is not chosen: they are pixels, words or samples of a signal.
+_MOST_INPUTS = 100
+
+# From how many rows it is chosen, at most and at least.
+_MOST_ROWS, _LEAST_ROWS = 1000, 20
+
+# How many units layers have that are compared, or four times the inputs if that is more.
+_UNITS, _UNITS_PER_INPUT = 200, 4
+
+# A `TableLayer` has at least four units for each row, rounded up to 100, 200, 400 or 800: more do
+# no harm there, and one draw is then about as good as another.
+_UNITS_PER_ROW, _UNITS_OF_FEW, _MOST_UNITS_OF_FEW = 4, 100, 800
+
+# By how much, for each row, the evidence for units that see all inputs must be larger. Where it is
+# smaller, as with noise, units that see a few inputs are better on tables that were not learned.
+_LEAST_ADVANTAGE = 0.1
+
+
+def is_for_choosing(n_inputs: int) -> bool:
+    """Whether there is more than one layer to choose from."""
+    return n_inputs <= _MOST_INPUTS
+
+
+def places_for_choosing(n_rows: int, n_inputs: int) -> Array:
+    """Which of all rows a layer is chosen from: at equal distances."""
+    most = _MOST_ROWS if is_for_choosing(n_inputs) else 1
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.arange(most) * n_rows // most
+
+
+def chosen_layer(
+    dense: RandomLayer,
+    solver: Any,
+    scaling: Scaling,
+    targets: Targets,
+    columns: Columns,
+    rows: Chunk,
+    n_rows: float,
+) -> RandomLayer | TableLayer:
+    """The layer that explains some rows best, fitted: a `TableLayer`, or one like `dense`.
+
+    Parameters
+    ----------
+    dense : RandomLayer
+        Not fitted.
+    solver : Opium
+        That chooses epsilon; not fitted.
+    scaling : Scaling
+        The units of the inputs.
+    targets : Targets
+    columns : Columns
+        The inputs of all rows.
+    rows : Chunk
+        Those at `places_for_choosing`.
+    n_rows : float
+        How many there will be, as they count.
+    """
+    n_inputs, dtype = rows.X.shape[1], targets.dtype
+    n = rows.n if rows.weight is None else float(rows.weight.sum())  # as they count
+    if n < _LEAST_ROWS:
+        return _fitted(dense, n_inputs, dtype)
+    rows, summary = rows.on_host_if_finite(), _in_units(columns, scaling)
+    units = min(int(dense.n_hidden), max(_UNITS, _UNITS_PER_INPUT * n_inputs))
+
+    def evidence(layer: Any) -> float:
+        hidden, b = HiddenMap(scaling, layer, n_inputs, dtype), backend.get("scipy")
+        fitted = FittedELM.start(hidden, targets, solver, b=b).learn_all(rows)
+        try:
+            return float(fitted.solver_object().path().evidence.max())
+        except ValueError:  # the rows do not differ
+            return -np.inf
+
+    # With seeds of their own: which kind it is does not depend on the seed.
+    few = evidence(TableLayer(units, random_state=0).fit_to_columns(summary, dtype))
+    all_inputs = RandomLayer(units, bias=True, random_state=0)
+    every = evidence(_fitted(all_inputs, n_inputs, dtype))
+    if few == -np.inf or every > few + _LEAST_ADVANTAGE * n:
+        return _fitted(dense, n_inputs, dtype)
+    size = max(int(dense.n_hidden), _least_size(n_rows))
+    chosen = TableLayer(size, random_state=dense.random_state)
+    return chosen.fit_to_columns(summary, dtype)
+
+
+def _least_size(n_rows: float) -> int:
+    size = _UNITS_OF_FEW
+    while size < min(_MOST_UNITS_OF_FEW, _UNITS_PER_ROW * n_rows):
+        size *= 2
+    return size
+
+
+def _fitted(layer: RandomLayer, n_inputs: int, dtype: Any) -> RandomLayer:
+    return layer.fit(np.zeros((1, n_inputs), dtype))
+
+
+def _in_units(columns: Columns, scaling: Scaling) -> ColumnSummary:
+    """What is known of the inputs, in the units in which the layer gets them."""
+    n = len(columns.mean)
+    centre = np.zeros(n) if scaling.centre is None else scaling.centre
+    unit = np.ones(n) if scaling.unit is None else scaling.unit
+    std = columns.half * np.sqrt(columns.spread)
+    ends = columns.mean, columns.low, columns.high
+    mean, low, high = ((end - centre) / unit for end in ends)
+    return ColumnSummary(mean, std / unit, low, high)

@@ -1,0 +1,189 @@
+"""Units for tables: the inputs themselves, units that see all of them, and units that see a few."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+from ..backend import Array, Backend
+from ..devices import is_on_device, on_host
+from ..fields import count
+from ..validation import Seed, check_memory
+from .activations import activate, activate_on_device
+from .protocol import Layer, Matrix, stored_layer
+
+# What part of the units, beside the inputs, see all inputs. Of the others, half are ReLUs.
+_SHARE_OF_DENSE = 0.25
+
+# The inputs are units themselves where they are no more than this part of all units.
+_MOST_DIRECT = 0.25
+
+# A unit that sees a few inputs sees one, two or three of them.
+_MOST_SEEN = 3
+
+# How steep these units are: the largest weight of an input with a standard deviation of one. So
+# steep, a tanh is a soft step, as in trees.
+_STEEPNESS = 4.0
+
+# Weights and biases of units that see all inputs, as in `RandomLayer`.
+_SCALE = 0.5
+
+
+class ColumnSummary(NamedTuple):
+    """Means, standard deviations and ranges of the inputs, each of shape (n_features,)."""
+
+    mean: Array
+    std: Array
+    low: Array
+    high: Array
+
+
+@stored_layer({}, fitted={"n_tanh_": count, "n_relu_": count})
+class TableLayer(Layer):
+    """Units for tables of numbers: a linear model, a smooth one and steps, side by side.
+
+    - Direct: the inputs themselves, where they are at most a quarter of the units.
+    - Dense: a quarter of the other units are tanh units that see all inputs, as in `RandomLayer`.
+    - Sparse: the rest see one, two or three inputs each. Half of them are tanh units, so steep that
+      they are soft steps, and half are ReLUs. Where they bend is drawn around the means of the
+      inputs, by their standard deviations, and within their ranges.
+
+    It finds what trees find, edges and interactions of a few inputs, and what linear models find.
+    For smooth functions without noise a `RandomLayer` is better.
+
+    Parameters
+    ----------
+    n_hidden : int or "auto", default="auto"
+        Number of units, the inputs among them. "auto" is 10 times the number of inputs.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draw.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features, n_hidden)
+    bias_ : ndarray of shape (n_hidden,)
+    n_tanh_, n_relu_ : int
+        How many units are tanh units, which come first, and ReLUs, which follow. The others are the
+        inputs.
+    n_hidden_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X had column names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import TableLayer
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> layer = TableLayer(40, random_state=0).fit(X)
+    >>> bool((layer.transform(X)[:, -3:] == X).all()), layer.n_tanh_, layer.n_relu_
+    (True, 23, 14)
+    """
+
+    # The units of sparse columns follow the rows, those of dense ones want inputs of order one.
+    wants_order_one = True
+
+    def __init__(
+        self, n_hidden: int | Literal["auto"] = "auto", *, random_state: Seed = None
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.random_state = random_state
+
+    def fit_to_columns(self, columns: ColumnSummary, dtype: Any) -> Self:
+        """`fit` to rows with these columns.
+
+        Parameters
+        ----------
+        columns : ColumnSummary
+        dtype : numpy.dtype
+            Of the weights.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        n = self.n_features_in_ = len(columns.mean)
+        self.n_hidden_ = self._size_for(n)
+        self._draw(columns, dtype)
+        return self
+
+    def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
+        self._draw(_summary(X), dtype)
+
+    def _draw(self, columns: ColumnSummary, dtype: Any) -> None:
+        n, M = len(columns.mean), self.n_hidden_
+        check_memory(
+            f"n_hidden={self.n_hidden!r} for {n:,} columns",
+            32.0 * n * M,
+            "pass fewer units or fewer columns.",
+        )
+        random = self._random()
+        direct = n if n <= _MOST_DIRECT * M else 0
+        dense = int(np.ceil(_SHARE_OF_DENSE * (M - direct)))
+        sparse_units = M - direct - dense
+        self.n_relu_ = sparse_units // 2
+        self.n_tanh_ = M - direct - self.n_relu_
+        weights, bias = np.zeros((M, n)), np.zeros(M)
+        weights[:dense] = random.uniform(-_SCALE, _SCALE, size=(dense, n))
+        bias[:dense] = random.uniform(-_SCALE, _SCALE, size=dense)
+        few = slice(dense, dense + sparse_units)
+        weights[few], bias[few] = _few_inputs(random, sparse_units, columns)
+        if direct:
+            weights[M - direct :] = np.eye(n)
+        self.weights_ = np.ascontiguousarray(weights.T, dtype=dtype)
+        self.bias_ = bias.astype(dtype)
+
+    def _activated(self, H: Array) -> Array:
+        for name, units in self._kinds():
+            activate(name, H[:, units])  # in place
+        return H
+
+    def _activated_on(self, b: Backend, H: Array) -> Array:
+        for name, units in self._kinds():
+            activate_on_device(name, H[:, units])  # in place
+        return H
+
+    def _matrix(self) -> Matrix | None:
+        if type(self)._activated is not TableLayer._activated:
+            return None
+        return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_)
+
+    def _kinds(self) -> tuple[tuple[str, slice], ...]:
+        bend = self.n_tanh_ + self.n_relu_
+        return ("tanh", slice(0, self.n_tanh_)), ("relu", slice(self.n_tanh_, bend))
+
+
+def _few_inputs(
+    random: np.random.RandomState, n_units: int, columns: ColumnSummary
+) -> tuple[Array, Array]:
+    """Weights, of shape (units, inputs), and biases of units that see one to three inputs."""
+    mean, std, low, high = columns
+    varies = np.flatnonzero(std > 0)
+    if not len(varies):
+        varies = np.arange(len(mean))
+    unit = np.where(std > 0, std, 1.0)
+    most = min(_MOST_SEEN, len(varies))
+    seen = varies[random.uniform(size=(n_units, len(varies))).argsort(axis=1)[:, :most]]
+    how_many = np.minimum(random.randint(1, _MOST_SEEN + 1, size=n_units), most)
+    slopes = random.uniform(-1, 1, size=(n_units, most)) / np.sqrt(how_many)[:, None]
+    slopes[np.arange(most) >= how_many[:, None]] = 0
+    slopes *= _STEEPNESS / unit[seen]
+    bends = mean[seen] + unit[seen] * random.normal(size=(n_units, most))
+    bends = np.clip(bends, low[seen], high[seen])
+    weights = np.zeros((n_units, len(mean)))
+    np.put_along_axis(weights, seen, slopes, axis=1)
+    return weights, -(slopes * bends).sum(axis=1)
+
+
+def _summary(X: Any) -> ColumnSummary:
+    """Of the columns of some rows."""
+    X = on_host(X) if is_on_device(X) else X
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        mean, variance = mean_variance_axis(X, axis=0)
+        return ColumnSummary(mean, np.sqrt(variance), *min_max_axis(X, axis=0))
+    X = np.asarray(X, np.float64)
+    return ColumnSummary(X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0))
