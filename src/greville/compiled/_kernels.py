@@ -303,13 +303,14 @@ def _prepare(work, M, L, at):
     """Make of the row x and its targets y what is to be learned; False if the row is too long."""
     mean_target, mean = work[at.target : at.mean], work[at.mean : at.root]
     x, y, keep = work[at.x : at.x + M], work[at.y : at.f], work[KEEP]
+    energy = square = _dot(x, x)
     if work[HAS_MEAN] > 0:
         _centre(x, mean, work[ROUNDING])
-    square = _dot(x, x)
+        square = _dot(x, x)
     if not square <= work[LARGEST_ROW]:
         return False
     if work[HAS_MEAN] > 0:
-        count = work[MEAN_COUNT]
+        count = keep * work[MEAN_COUNT]
         scale, share = sqrt(count / (count + 1.0)), 1.0 / (count + 1.0)
         for i in range(M):
             mean[i] += share * x[i]
@@ -319,8 +320,8 @@ def _prepare(work, M, L, at):
             mean_target[j] += share * difference
             y[j] = scale * difference
         work[MEAN_COUNT] = count + 1.0
-    if square > 0.0:
-        work[ENERGY] = keep * work[ENERGY] + square
+    if energy > 0.0:
+        work[ENERGY] = keep * work[ENERGY] + energy
         work[EXCITED] = keep * work[EXCITED] + 1.0
     if work[KEEPS_ROWS] > 0:
         kept = work[at.kept + int(work[N_KEPT]) * (M + L) :]

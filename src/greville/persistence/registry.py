@@ -24,6 +24,7 @@ _CLASSES = {
         *("ELMRegressor", "ELMClassifier", "FittedELM", "HiddenMap", "Scaling"),
         *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
     ),
+    "greville.following": ("Follower",),
     "greville.monitor": ("DriftMonitor",),
     "greville.tables": ("TableModel", "TableRegressor", "TableClassifier", "Stream", "FirstRows"),
 }

@@ -67,7 +67,6 @@ def check_path(path: Path) -> None:
 
 
 def check_fading(fading: Fading) -> None:
-    require(fading.exact.mean is None, "a state that fades has a mean")
     require(min(fading.energy, fading.excited) >= 0, "a state that fades has a negative size")
 
 

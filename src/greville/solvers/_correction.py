@@ -182,7 +182,8 @@ class RootCorrection(Correction):
         dot, gemv, K, T, means = self._dot, self._gemv, self._K, self._T, self._means
         scale = self._growth ** (i + 1)
         if means is not None:
-            scale *= means.factor(i, weight)
+            weight *= scale * scale  # as it counts next to rows that do not fade meanwhile
+            scale = means.factor(i, weight)
         elif weight != 1.0:
             scale *= sqrt(weight)
         if self._largest_row < inf and not dot(row, row) <= self._largest_row:

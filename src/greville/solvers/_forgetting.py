@@ -17,8 +17,10 @@ from ._checks import check_fading, check_memories
 from ._chosen import Chosen, choose
 from ._correction import Correction
 from ._derived import Value, replace
-from ._exact import joined, one_by_one, root_correction
+from ._evidence import choice_in_stream
+from ._exact import joined, last_choice, next_choice, one_by_one, root_correction
 from ._learn import Exact, innovate, learn
+from ._mean import Mean
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State, spreads_in_order
@@ -51,6 +53,9 @@ _LONGER_IS_LIKELIER = 20.0
 
 # Memories with a smaller weight than this are left out of standard deviations.
 _NEGLIGIBLE = 1e-6
+
+# More rows than there will be.
+_NEVER = 1 << 62
 
 
 @stored(check=check_fading)
@@ -100,6 +105,7 @@ class ForgettingAlgorithm(Algorithm):
     alpha : the forgetting factor is 2 - alpha
     epsilon : the prior, or None where it is chosen
     floor : the size of the prior that is not forgotten, "auto" or None
+    intercept : whether a constant is added, from means that fade as the rows do
     """
 
     record_by_kernels_units = 128
@@ -107,15 +113,17 @@ class ForgettingAlgorithm(Algorithm):
     alpha: float
     epsilon: float | None
     floor: float | str | None
+    intercept: bool = False
 
     def start(self, shape: Shape) -> Fading:
         size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
         if self.epsilon is None:
-            return Fading(Chosen.start(*size))
+            return Fading(Chosen.start(*size, intercept=self.intercept))
         check_squares("epsilon", self.epsilon, shape.dtype)
         if not isinstance(self.floor, str):
             check_squares("floor", self.floor or 0.0, shape.dtype)
-        return Fading(State.start(*size, float(self.epsilon / np.sqrt(self.alpha))))
+        prior = float(self.epsilon / np.sqrt(self.alpha))
+        return Fading(State.start(*size, prior, intercept=self.intercept))
 
     # Learning
 
@@ -123,9 +131,12 @@ class ForgettingAlgorithm(Algorithm):
         stop = 0
         while stop < rows.n:
             start, stop = stop, rows.n
-            if self._has_floor:
+            if self.epsilon is None:  # the sums do not depend on choices before the last
+                last = self._last_due(shape, seen + rows.n) - seen
+                stop = last if start < last else rows.n
+            elif self._has_floor:
                 stop = min(stop, self._due(shape, seen + start) - seen)
-            chunk = _FadingChunk(shape, rows.part(start, stop), self._keep)
+            chunk = _FadingChunk(shape, rows.part(start, stop), self._keep, state.exact.mean)
             exact = learn(state.exact, chunk, decay=self._keep**chunk.n)  # type: ignore[arg-type]
             state = replace(state, exact=exact).saw(chunk.energies, self._keep)
             state = self._bounded(shape, state, seen + stop)
@@ -136,13 +147,17 @@ class ForgettingAlgorithm(Algorithm):
     ) -> tuple[Fading, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
         n, decay = len(weight), self._keep ** len(weight)
-        exact, errors = innovate(state.exact, H, Y, self._growth(weight))
+        energies = shape.backend.row_squares(H) * weight
+        factor, mean = self._growth(weight), state.exact.mean
+        if mean is not None:
+            H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, factor**2)
+            mean = mean.faded(decay)
+        exact, errors = innovate(state.exact, H, Y, factor)
         counts = self._keep ** np.arange(n - 1, -1, -1.0)
-        exact = exact.faded(decay)
+        exact = exact.faded(decay).around(mean)
         exact = exact.tallied(
             float((weight * counts).sum()), float((weight * counts**2).sum()), decay
         )
-        energies = shape.backend.row_squares(H) * weight
         state = replace(state, exact=exact).saw(energies, self._keep)
         return self._bounded(shape, state, seen + n), errors
 
@@ -198,14 +213,23 @@ class ForgettingAlgorithm(Algorithm):
 
         More of them in large layers, where an addition costs as much as many rows.
         """
+        if self._keep == 1:
+            return _NEVER
         half = log(2) / -log(self._keep)
         return max(1, int(min(max(shape.n_hidden / 2, half), 10 * half)))
 
     def _due(self, shape: Shape, seen: int) -> int:
-        """The next row at which the floor is added, or ε chosen: that also at 1, 2, 4, ..."""
+        """The next row at which the floor is added, or ε chosen.
+
+        ε is chosen once in a period and, as long as there are few rows, when `Opium` chooses.
+        """
         period = self._period(shape)
         due = seen + period - seen % period
-        return min(due, 1 << seen.bit_length()) if self.epsilon is None else due
+        return due if self.epsilon is not None else min(due, next_choice(seen, shape.n_hidden))
+
+    def _last_due(self, shape: Shape, seen: int) -> int:
+        """The last row up to `seen` at which ε was to be chosen."""
+        return max(seen - seen % self._period(shape), last_choice(seen, shape.n_hidden))
 
     def _bounded(self, shape: Shape, state: Fading, seen: int) -> Fading:
         """With the floor added if it is due; without one, with a warning if directions are lost."""
@@ -213,8 +237,10 @@ class ForgettingAlgorithm(Algorithm):
         if not self._has_floor:
             return self._watched(state)
         if isinstance(exact, Chosen):
-            due = self._due(shape, seen - 1) == seen
-            return replace(state, exact=choose(exact, "cheap")) if due else state
+            if self._last_due(shape, seen) != seen:
+                return state
+            choice = choice_in_stream(shape.backend, seen)
+            return replace(state, exact=choose(exact, choice))
         if seen % self._period(shape):
             return state
         ridge = (1 - self._keep ** self._period(shape)) * self._floor_squared(shape, state)
@@ -263,7 +289,7 @@ class ForgettingAlgorithm(Algorithm):
         return root_correction(state.exact.root, pending, limit, growth, reflect=reflect)
 
     def weights(self, state: Fading) -> Array:
-        return state.exact.root.weights
+        return state.exact.root.solution
 
     def root(self, state: Fading) -> State:
         return state.exact.root
@@ -282,12 +308,24 @@ class ForgettingAlgorithm(Algorithm):
         if isinstance(started, MemoriesAlgorithm):
             raise ValueError(cannot_change_alpha(self.alpha))
         assert isinstance(started, ForgettingAlgorithm)
-        if (self.epsilon is None) != (started.epsilon is None):
-            epsilon = "auto" if self.epsilon is None else self.epsilon
-            raise ValueError(
-                f"epsilon={epsilon!r}: a model that has started with a given epsilon cannot "
-                "go on with 'auto', nor the other way round; call fit to start again."
-            )
+        check_same_kind(self, started)
+
+
+def check_same_kind(
+    new: ForgettingAlgorithm | MemoriesAlgorithm, old: ForgettingAlgorithm | MemoriesAlgorithm
+) -> None:
+    """Raise a ValueError if ε is given in one and chosen in the other, or one has an intercept."""
+    if (new.epsilon is None) != (old.epsilon is None):
+        epsilon = "auto" if new.epsilon is None else new.epsilon
+        raise ValueError(
+            f"epsilon={epsilon!r}: a model that has started with a given epsilon cannot "
+            "go on with 'auto', nor the other way round; call fit to start again."
+        )
+    if new.intercept != old.intercept:
+        raise ValueError(
+            f"intercept={new.intercept}: a model that has started cannot change between with and "
+            "without intercept; call fit to start again."
+        )
 
 
 def cannot_change_alpha(alpha: Any) -> str:
@@ -299,30 +337,38 @@ def cannot_change_alpha(alpha: Any) -> str:
 
 
 class _FadingChunk:
-    """Rows that count less the older they are, as a `Chunk`; `energies` are their |a|²."""
+    """Rows that count less the older they are, as a `Chunk`; `energies` are their |a|².
 
-    after = None
+    With a mean, that before these rows, they are taken around it; it fades with every row.
+    """
 
-    def __init__(self, shape: Shape, rows: Rows, keep: float) -> None:
+    def __init__(self, shape: Shape, rows: Rows, keep: float, mean: Mean | None) -> None:
         counts = keep ** np.arange(rows.n - 1, -1, -1.0)
+        self._before = None if mean is None else mean.faded(keep**rows.n)
+        self.after = self._before
         self.n = rows.n
         self.count = float((rows.weights * counts).sum())
         self.count_of_squares = float((rows.weights * counts**2).sum())
         self.energies = np.zeros(rows.n)
         self._shape = shape
         self._rows = rows
-        self._factor = np.sqrt(counts * rows.weights)
+        self._counts = counts * rows.weights
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
-        b, stop = self._shape.backend, 0
+        b, stop, mean = self._shape.backend, 0, self._before
         weight = 1.0 if self._rows.weight is None else self._rows.weight
         energies = np.zeros(self.n)
         for H, Y in self._rows.blocks(b, block_length(b, self._shape.n_hidden, self._shape.dtype)):
             start, stop = stop, stop + H.shape[0]
             energies[start:stop] = b.row_squares(H)
             self.energies = energies * weight
-            f = b.asarray(self._factor[start:stop, None], self._shape.dtype)
-            yield f * H, f * Y
+            if mean is not None:
+                H, Y, mean = mean.add(b, H, Y, self._counts[start:stop])
+                self.after = mean
+                yield H, Y
+            else:
+                f = b.asarray(np.sqrt(self._counts[start:stop, None]), self._shape.dtype)
+                yield f * H, f * Y
 
 
 # Several memories at once
@@ -371,12 +417,14 @@ def _new_mixture(n_outputs: int) -> Mixture:
 class MemoriesAlgorithm(Algorithm):
     """The memories of `MEMORIES`, mixed by their recent errors."""
 
-    epsilon: float
+    epsilon: float | None
     floor: float | str | None
+    intercept: bool = False
 
     @property
     def _members(self) -> list[ForgettingAlgorithm]:
-        return [ForgettingAlgorithm(alpha, self.epsilon, self.floor) for alpha in MEMORIES]
+        settings = self.epsilon, self.floor, self.intercept
+        return [ForgettingAlgorithm(alpha, *settings) for alpha in MEMORIES]
 
     def start(self, shape: Shape) -> Memories:
         states = tuple(member.start(shape) for member in self._members)
@@ -412,7 +460,7 @@ class MemoriesAlgorithm(Algorithm):
 
     def weights(self, state: Memories) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)
-        return sum(member.exact.root.weights * float(p) for p, member in parts)
+        return sum(member.exact.root.solution * float(p) for p, member in parts)
 
     def root(self, state: Memories) -> State:
         return state.states[state.best()].exact.root
@@ -429,3 +477,4 @@ class MemoriesAlgorithm(Algorithm):
     def check_continues(self, started: Algorithm) -> None:
         if not isinstance(started, MemoriesAlgorithm):
             raise ValueError(cannot_change_alpha("auto"))
+        check_same_kind(self, started)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..fields import choice, nothing, number
-from ..validation import check_number
+from ..fields import choice, flag, nothing, number
+from ..validation import check_number, check_switch
 from ._chosen import Chosen
 from ._evidence import Path
 from ._forgetting import MEMORIES, Fading, ForgettingAlgorithm, Memories, MemoriesAlgorithm
@@ -25,6 +25,7 @@ from .protocol import Algorithm, Capabilities
     },
     Fading,
     Memories,
+    later={"intercept": (flag, False)},
 )
 class DynamicOpium(ChoosingSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
@@ -102,15 +103,18 @@ class DynamicOpium(ChoosingSolver):
         alpha: float | Literal["auto"] = 1.003,
         epsilon: float | Literal["auto"] = 1e-3,
         floor: float | Literal["auto"] | None = "auto",
+        intercept: bool = False,
         *,
         device: str | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
         self.floor = floor
+        self.intercept = intercept
         self.device = device
 
     def algorithm(self) -> Algorithm:
+        check_switch("intercept", self.intercept)
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
                 raise ValueError(f"alpha={self.alpha!r}: pass 'auto' or a number >= 1 and < 2.")
@@ -119,13 +123,8 @@ class DynamicOpium(ChoosingSolver):
         if isinstance(self.epsilon, str):
             if self.epsilon != "auto":
                 raise ValueError(f"epsilon={self.epsilon!r}: pass 'auto' or a number >= 0.")
-            if self.alpha in ("auto", 1):
-                raise ValueError(
-                    f"epsilon='auto', alpha={self.alpha!r}: epsilon is chosen for one memory; pass "
-                    "a number > 1 as alpha, or use Opium where nothing is forgotten."
-                )
         else:
-            check_number("epsilon", self.epsilon, low=0)
+            check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
         floor: Any = self.floor
         if isinstance(floor, str):
             if floor != "auto":
@@ -135,9 +134,8 @@ class DynamicOpium(ChoosingSolver):
             floor = float(floor)
         epsilon = None if isinstance(self.epsilon, str) else float(self.epsilon)
         if isinstance(self.alpha, str):
-            assert epsilon is not None
-            return MemoriesAlgorithm(epsilon, floor)
-        return ForgettingAlgorithm(float(self.alpha), epsilon, floor)
+            return MemoriesAlgorithm(epsilon, floor, bool(self.intercept))
+        return ForgettingAlgorithm(float(self.alpha), epsilon, floor, bool(self.intercept))
 
     @property
     def alpha_(self) -> float:
