@@ -30,9 +30,10 @@ _N_EXPERTS = 3 + len(_RATES)
 # Errors count less by this factor with every row: about a hundred of them matter.
 _DECAY = 0.99
 
-# How many times less likely the moved models are taken to be before there were errors; and all but
-# the model itself, where that has learned other rows before.
-_LESS_LIKELY = 20.0
+# How many times likelier the last target and the mean are taken to be than what comes from the
+# model, before there were errors; and the model, where that has learned other rows before, than all
+# others. So there must be a reason to leave what is simple.
+_LOG_LIKELIER = log(20.0)
 
 # Predictions end so far, as a part of the range of the n targets so far, outside of it: a tenth and
 # 10/n, since the range of a few says little.
@@ -212,9 +213,8 @@ class Follower:
         """The weight of each: what `Mixture` has for one output, in numbers of Python."""
         n = max(self.weight, _TINY)
         logs = [-n / 2 * log(max(square / n, _TINY)) for square in self.squares]
-        unlikely = log(_LESS_LIKELY)
-        for i in range(1 if self.trained else 3, _N_EXPERTS):
-            logs[i] -= unlikely
+        for i in (0,) if self.trained else (1, 2):
+            logs[i] += _LOG_LIKELIER
         top = max(logs)
         weights = [exp(each - top) for each in logs]
         total = sum(weights)

@@ -41,7 +41,7 @@ _LARGEST_FACTOR = 1e3
 
 # The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 3,300 to 33
 # rows.
-MEMORIES = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
+MEMORIES = (1.0, 1.003, 1.03)
 
 # Errors count less by this factor with every row: about twelve of them matter.
 _MEMORY_ERROR_DECAY = 0.92
