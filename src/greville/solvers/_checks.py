@@ -72,7 +72,7 @@ def check_fading(fading: Fading) -> None:
 
 def check_memories(memories: Memories) -> None:
     mixture, n = memories.mixture, len(memories.states)
-    require(n == len(mixture.log_prior), "the mixture lacks some of its states")
+    require(n == len(memories.alphas), "the mixture lacks some of its states")
     sizes = {size_of(state) for state in memories.states}
     require(len(sizes) == 1, "the states of the mixture do not agree")
     fits = mixture.squares.shape == (n, (sizes.pop() or (0, 0))[1])

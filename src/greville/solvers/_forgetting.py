@@ -39,9 +39,11 @@ _LEAK = 0.1
 # The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
 _LARGEST_FACTOR = 1e3
 
-# The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 3,300 to 33
-# rows.
+# The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 330 and 33 rows.
 MEMORIES = (1.0, 1.003, 1.03)
+
+# Those of models in older files.
+_MEMORIES_BEFORE = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
 
 # Errors count less by this factor with every row: about twelve of them matter.
 _MEMORY_ERROR_DECAY = 0.92
@@ -381,7 +383,7 @@ def _to_fields(memories: Memories) -> Fields:
 
 
 def _from_fields(cls: type[Memories], stored: Fields) -> Memories:
-    start = _new_mixture(stored["squares"].shape[1])
+    start = _new_mixture(stored["squares"].shape[1], len(stored["states"]))
     mixture = replace(start, squares=stored["squares"], count=stored["count"])
     return cls(stored["states"], mixture)
 
@@ -403,13 +405,18 @@ class Memories:
         """The same on another backend."""
         return Memories(tuple(state.on(b) for state in self.states), self.mixture)
 
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """The alpha of each."""
+        return MEMORIES if len(self.states) == len(MEMORIES) else _MEMORIES_BEFORE
+
     def best(self) -> int:
         """The memory with the largest weight."""
         return int(self.mixture.weights().argmax())
 
 
-def _new_mixture(n_outputs: int) -> Mixture:
-    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
+def _new_mixture(n_outputs: int, n_memories: int = len(MEMORIES)) -> Mixture:
+    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(n_memories)
     return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
 
 
@@ -421,13 +428,15 @@ class MemoriesAlgorithm(Algorithm):
     floor: float | str | None
     intercept: bool = False
 
-    @property
-    def _members(self) -> list[ForgettingAlgorithm]:
+    def _members(self, alphas: tuple[float, ...]) -> list[ForgettingAlgorithm]:
         settings = self.epsilon, self.floor, self.intercept
-        return [ForgettingAlgorithm(alpha, *settings) for alpha in MEMORIES]
+        return [ForgettingAlgorithm(alpha, *settings) for alpha in alphas]
+
+    def _members_of(self, state: Memories) -> list[ForgettingAlgorithm]:
+        return self._members(state.alphas)
 
     def start(self, shape: Shape) -> Memories:
-        states = tuple(member.start(shape) for member in self._members)
+        states = tuple(member.start(shape) for member in self._members(MEMORIES))
         return Memories(states, _new_mixture(shape.n_outputs))
 
     def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
@@ -439,22 +448,46 @@ class MemoriesAlgorithm(Algorithm):
         b, rows = shape.backend, Rows.of(H, Y, weight)
         runs = [
             member.record(shape, member_state, rows, seen)
-            for member, member_state in zip(self._members, state.states, strict=True)
+            for member, member_state in zip(self._members_of(state), state.states, strict=True)
         ]
         errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
         mixture, weights = state.mixture.update_many(errors, weight)
         states = tuple(member_state for member_state, _ in runs)
         return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
 
+    def one_by_one(self, shape: Shape, state: Memories, seen: int) -> OneByOne | None:
+        members = self._members_of(state)
+        pairs = list(zip(members, state.states, strict=True))
+        parts = [member.one_by_one(shape, each, seen) for member, each in pairs]
+        if any(part is None for part in parts):
+            return None
+        known: tuple[OneByOne, ...] = tuple(parts)  # type: ignore[arg-type]
+
+        def join(learned: Any) -> Memories:
+            joined, mixture, n = learned
+            states = []
+            for member, (each, rows) in zip(members, joined, strict=True):
+                rest = seen + n - rows.n
+                states.append(member.learn(shape, each, rows, rest) if rows.n else each)
+            return Memories(tuple(states), mixture)
+
+        limit = min(part.limit for part in known)
+        return OneByOne(join, limit, known[0].root, members=known, mixture=state.mixture)
+
+    def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
+        pairs = zip(self._members_of(state), state.states, strict=True)
+        states = tuple(member.with_due(shape, each, seen) for member, each in pairs)
+        return replace(state, states=states)
+
     def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
         states = [
             member.with_outputs(shape, member_state, n_outputs, old)
-            for member, member_state in zip(self._members, state.states, strict=True)
+            for member, member_state in zip(self._members_of(state), state.states, strict=True)
         ]
         return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
 
     def with_units(self, shape: Shape, state: Memories, n_hidden: int, old: Array) -> Memories:
-        members = zip(self._members, state.states, strict=True)
+        members = zip(self._members_of(state), state.states, strict=True)
         states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
         return Memories(tuple(states), state.mixture)
 

@@ -18,6 +18,7 @@ from ..compiled import Unavailable, load, usable
 from ..threads import new_lock
 from ._pending import Pending
 from ._rows import Rows
+from ._joint_work import JointWork, make_work
 from ._work import OneByOne, Work
 from .fitted import Fitted
 from .protocol import Algorithm
@@ -45,7 +46,7 @@ class Live:
     ----------
     fitted : Fitted
         Without pending rows.
-    work : Work
+    work : Work or JointWork
         Filled with its state.
     single : bool
         Whether predictions and targets are numbers, not arrays.
@@ -59,7 +60,9 @@ class Live:
     # Rows that are learned otherwise after it was read too often.
     rows_to_rest = 1024
 
-    def __init__(self, fitted: Fitted, work: Work, *, single: bool, looks: int = _NEVER) -> None:
+    def __init__(
+        self, fitted: Fitted, work: Work | JointWork, *, single: bool, looks: int = _NEVER
+    ) -> None:
         kernels = load(fitted.dtype)
         assert kernels is not None
         self.work = work
@@ -96,7 +99,7 @@ class Live:
             return None
         shape = fitted.shape
         try:
-            work = Work(kernels, shape.n_hidden, shape.n_outputs, parts)
+            work = make_work(kernels, shape.n_hidden, shape.n_outputs, parts)
             return cls(fitted, work, single=single, looks=looks)
         except Unavailable:
             return None

@@ -11,7 +11,7 @@ from ..fields import choice, flag, nothing, number
 from ..validation import check_number, check_switch
 from ._chosen import Chosen
 from ._evidence import Path
-from ._forgetting import MEMORIES, Fading, ForgettingAlgorithm, Memories, MemoriesAlgorithm
+from ._forgetting import Fading, ForgettingAlgorithm, Memories, MemoriesAlgorithm
 from ._root_solver import ChoosingSolver
 from ._stored import stored_solver
 from .protocol import Algorithm, Capabilities
@@ -143,7 +143,7 @@ class DynamicOpium(ChoosingSolver):
         check_is_fitted(self)
         state = self._flushed().state
         if isinstance(state, Memories):
-            return float(state.mixture.weights() @ MEMORIES)
+            return float(state.mixture.weights() @ state.alphas)
         return self._best_alpha()
 
     @property
@@ -160,7 +160,7 @@ class DynamicOpium(ChoosingSolver):
         """That of the root which θ and ψ are read from."""
         fitted = self._flushed()
         if isinstance(fitted.state, Memories):
-            return MEMORIES[fitted.state.best()]
+            return fitted.state.alphas[fitted.state.best()]
         assert isinstance(fitted.algorithm, ForgettingAlgorithm)
         return fitted.algorithm.alpha
 

@@ -24,7 +24,8 @@ from ._correction import Correction
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State
-from ._work import OneByOne, Work
+from ._joint_work import make_work
+from ._work import OneByOne
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
@@ -271,7 +272,7 @@ class Algorithm(ABC):
             parts, n = self.one_by_one(shape, state, seen + start), 0
             if parts is not None and parts.limit > 0 and parts.fits():
                 if work is None:
-                    work = Work(kernels, shape.n_hidden, shape.n_outputs, parts)
+                    work = make_work(kernels, shape.n_hidden, shape.n_outputs, parts)
                 else:
                     work.fill(parts)
                 blocks.append(work.record(*rows.make(start, min(rows.n, start + _KERNEL_ROWS))))
