@@ -156,24 +156,37 @@ class RootCorrection(Correction):
         return True
 
     def learned(self, pending: Pending, h: Array, y: Any) -> Pending | None:
+        if not self._was_asked(pending, h):
+            return None
+        after = pending.with_one(h, y)
+        self._take(pending.n, after, y)
+        return after
+
+    def take(self, pending: Pending, after: Pending, h: Array, y: Any) -> bool:
+        """Follow one more row, which is in `after` already; False if that must be done otherwise."""
+        return self._was_asked(pending, h) and self._take(pending.n, after, y)
+
+    def _was_asked(self, pending: Pending, h: Array) -> bool:
+        """Whether a row was the last to be predicted, after these pending rows."""
         last, i = self._last, pending.n
         if last is None or last[1] != i or self._n != i or last[0] != h.tobytes():
-            return None
-        if i and pending.buffer is not self._buffer:
-            return None
-        _, _, row, f, along, predicted = last
-        pending = pending.with_one(h, y)
-        if i + 1 < self._limit:
-            with self._lock:
-                if self._n != i:
-                    return pending
-                self._buffer = pending.buffer
-                if i <= self._one_thread_rows:
-                    self._add(i, row, f, along, y, predicted, 1.0)
-                else:
-                    with one_thread:
-                        self._add(i, row, f, along, y, predicted, 1.0)
-        return pending
+            return False
+        return not i or pending.buffer is self._buffer
+
+    def _take(self, i: int, after: Pending, y: Any) -> bool:
+        """Follow the row that was asked last; False if it is not followed."""
+        assert self._last is not None
+        _, _, row, f, along, predicted = self._last
+        if i + 1 >= self._limit:
+            return False
+        with self._lock:
+            if self._n != i:
+                return False
+            self._buffer = after.buffer
+            if i <= self._one_thread_rows:
+                return self._add(i, row, f, along, y, predicted, 1.0)
+            with one_thread:
+                return self._add(i, row, f, along, y, predicted, 1.0)
 
     def _add(
         self, i: int, row: Array, f: Array, t: Array, y: Any, predicted: Any, weight: float

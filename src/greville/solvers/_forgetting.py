@@ -19,6 +19,7 @@ from ._correction import Correction
 from ._derived import Value, replace
 from ._evidence import choice_in_stream
 from ._exact import joined, last_choice, next_choice, one_by_one, root_correction
+from ._joint_correction import JointCorrection
 from ._learn import Exact, innovate, learn
 from ._mean import Mean
 from ._pending import Pending
@@ -45,6 +46,9 @@ MEMORIES = (1.0, 1.003, 1.03)
 # Memories of fewer rows than a twentieth of the units are left out: so few rows determine little,
 # and cost as much as many.
 _MOST_UNITS_PER_ROW = 20.0
+
+# Rows that all memories record one after the other, before their predictions are mixed.
+_ROWS_AT_ONCE = 2048
 
 # Those of models in older files.
 _MEMORIES_BEFORE = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
@@ -149,9 +153,9 @@ class ForgettingAlgorithm(Algorithm):
                 stop = last if start < last else rows.n
             elif self._has_floor:
                 stop = min(stop, self._due(shape, seen + start) - seen)
-            chunk = _FadingChunk(shape, rows.part(start, stop), self._keep, state.exact.mean)
-            exact = learn(state.exact, chunk, decay=self._keep**chunk.n)  # type: ignore[arg-type]
-            state = replace(state, exact=exact).saw(chunk.energies, self._keep)
+            chunk = _FadingChunk(shape, rows.part(start, stop), self.keep, state.exact.mean)
+            exact = learn(state.exact, chunk, decay=self.keep**chunk.n)  # type: ignore[arg-type]
+            state = replace(state, exact=exact).saw(chunk.energies, self.keep)
             state = self._bounded(shape, state, seen + stop)
         return state
 
@@ -159,47 +163,47 @@ class ForgettingAlgorithm(Algorithm):
         self, shape: Shape, state: Fading, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Fading, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
-        n, decay = len(weight), self._keep ** len(weight)
+        n, decay = len(weight), self.keep ** len(weight)
         energies = shape.backend.row_squares(H) * weight
         factor, mean = self._growth(weight), state.exact.mean
         if mean is not None:
             H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, factor**2)
             mean = mean.faded(decay)
         exact, errors = innovate(state.exact, H, Y, factor)
-        counts = self._keep ** np.arange(n - 1, -1, -1.0)
+        counts = self.keep ** np.arange(n - 1, -1, -1.0)
         exact = exact.faded(decay).around(mean)
         exact = exact.tallied(
             float((weight * counts).sum()), float((weight * counts**2).sum()), decay
         )
-        state = replace(state, exact=exact).saw(energies, self._keep)
+        state = replace(state, exact=exact).saw(energies, self.keep)
         return self._bounded(shape, state, seen + n), errors
 
     def _growth(self, weight: Array) -> Array:
         """What to multiply the next rows by if nothing fades meanwhile."""
-        return np.sqrt(weight / self._keep ** np.arange(1.0, len(weight) + 1))
+        return np.sqrt(weight / self.keep ** np.arange(1.0, len(weight) + 1))
 
     @property
-    def _keep(self) -> float:
+    def keep(self) -> float:
         """What is left of a row's weight after the next: the forgetting factor."""
         return 2.0 - self.alpha
 
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         longest = super().rows_until_next_event(shape, seen)
-        if self._keep < 1:
-            longest = min(longest, int(2 * log(_LARGEST_FACTOR) / -log(self._keep)))
+        if self.keep < 1:
+            longest = min(longest, int(2 * log(_LARGEST_FACTOR) / -log(self.keep)))
         if self._has_floor:
             longest = min(longest, self._due(shape, seen) - seen)
         return max(1, longest)
 
     def one_by_one(self, shape: Shape, state: Fading, seen: int) -> OneByOne | None:
-        if self._keep < 1 and not self._has_floor:  # it has to be watched
+        if self.keep < 1 and not self._has_floor:  # it has to be watched
             return None
         limit = self._due(shape, seen) - seen - 1 if self._has_floor else 1 << 30
-        fading = {"keep": self._keep, "energy": state.energy, "excited": state.excited}
+        fading = {"keep": self.keep, "energy": state.energy, "excited": state.excited}
         parts = one_by_one(state.exact, limit, **fading)
 
         def join(learned: Learned) -> Fading:
-            exact = joined(state.exact, learned, self._keep)
+            exact = joined(state.exact, learned, self.keep)
             return replace(state, exact=exact, energy=learned.energy, excited=learned.excited)
 
         return replace(parts, join=join)
@@ -219,7 +223,7 @@ class ForgettingAlgorithm(Algorithm):
     def _has_floor(self) -> bool:
         if self.epsilon is None:
             return True  # the ε that is chosen takes its place
-        return self._keep < 1 and self.floor is not None and self.floor != 0
+        return self.keep < 1 and self.floor is not None and self.floor != 0
 
     def _period(self, shape: Shape) -> int:
         """The rows between two additions of the floor, or choices of ε, in half-lives of rows.
@@ -227,9 +231,9 @@ class ForgettingAlgorithm(Algorithm):
         A floor is added after one, and ε chosen after four. More of them in large layers, where
         that costs as much as many rows; of one of several memories, as many as may be.
         """
-        if self._keep == 1:
+        if self.keep == 1:
             return _NEVER
-        half = log(2) / -log(self._keep)
+        half = log(2) / -log(self.keep)
         if self.is_member:
             return max(1, _MOST_HALF_LIVES * int(half))
         least = _HALF_LIVES_OF_CHOICE * half if self.epsilon is None else half
@@ -260,7 +264,7 @@ class ForgettingAlgorithm(Algorithm):
             return replace(state, exact=choose(exact, choice))
         if seen % self._period(shape):
             return state
-        ridge = (1 - self._keep ** self._period(shape)) * self._floor_squared(shape, state)
+        ridge = (1 - self.keep ** self._period(shape)) * self._floor_squared(shape, state)
         return replace(state, exact=exact.regularised(ridge, 1 - _LEAK))
 
     def _floor_squared(self, shape: Shape, state: Fading) -> float:
@@ -273,7 +277,7 @@ class ForgettingAlgorithm(Algorithm):
 
     def _watched(self, state: Fading) -> Fading:
         root = state.exact.root
-        if self._keep == 1 or not root.rank:
+        if self.keep == 1 or not root.rank:
             return state
         b = root.backend
         pivots = np.abs(b.to_numpy(b.xp.linalg.diagonal(root.R)))
@@ -302,7 +306,7 @@ class ForgettingAlgorithm(Algorithm):
         limit = self.rows_until_next_event(shape, seen)
         if pending.n >= limit:
             return None
-        growth = float(self._keep**-0.5)
+        growth = float(self.keep**-0.5)
         return root_correction(state.exact.root, pending, limit, growth, reflect=reflect)
 
     def weights(self, state: Fading) -> Array:
@@ -446,6 +450,8 @@ def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
 class MemoriesAlgorithm(Algorithm):
     """The memories of `MEMORIES`, mixed by their recent errors."""
 
+    record_by_kernels_units = 128
+
     epsilon: float | None
     floor: float | str | None
     intercept: bool = False
@@ -477,6 +483,9 @@ class MemoriesAlgorithm(Algorithm):
         mixture, weights = state.mixture.update_many(errors, weight)
         states = tuple(member_state for member_state, _ in runs)
         return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
+
+    def record_rows(self, shape: Shape, seen: int) -> int:
+        return _ROWS_AT_ONCE  # which the members cut as they need it
 
     def one_by_one(self, shape: Shape, state: Memories, seen: int) -> OneByOne | None:
         members = self._members_of(state)
@@ -513,6 +522,22 @@ class MemoriesAlgorithm(Algorithm):
         members = zip(self._members_of(state), state.states, strict=True)
         states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
         return Memories(tuple(states), state.mixture)
+
+    def correction(
+        self, shape: Shape, state: Memories, pending: Pending, seen: int, *, reflect: bool
+    ) -> Correction | None:
+        members, limit = self._members_of(state), 1 << 30
+        for member in members:
+            limit = min(limit, member.rows_until_next_event(shape, seen))
+        roots, none = [], Pending()
+        for member, each in zip(members, state.states, strict=True):
+            growth = float(member.keep**-0.5)
+            root = root_correction(each.exact.root, none, limit, growth, reflect=reflect)
+            if root is None:
+                return None
+            roots.append(root)
+        correction = JointCorrection(roots, state.mixture)
+        return correction if pending.n < limit and correction.follow(pending) else None
 
     def weights(self, state: Memories) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)
