@@ -26,6 +26,7 @@ from . import (
     soak,
     startup,
     streaming,
+    streams,
     tables,
 )
 from . import speed as speed_cases
@@ -51,6 +52,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "augmentation": accuracy.augmentation,
     "tables": tables.run,
     "streaming": streaming.run,
+    "streams": streams.run,
     "exits": exits.run,
     "load": load.run,
     "device": device.run,

@@ -9,13 +9,14 @@ of them, and on a stream whose level wanders much better than the model alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite, log, sqrt
+from math import inf, isfinite, log, sqrt
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .fields import count, each, finite, flag, require, stored
+from .mixture import weights_for_one_output
 
 Array = NDArray[Any]
 Numbers = tuple[float, ...]
@@ -33,7 +34,9 @@ _DECAY = 0.99
 # How many times likelier the last target and the mean are taken to be than what comes from the
 # model, before there were errors; and the model, where that has learned other rows before, than all
 # others. So there must be a reason to leave what is simple.
-_LOG_LIKELIER = log(20.0)
+_LIKELIER = log(20.0)
+_LOG_PRIOR = (0.0, _LIKELIER, _LIKELIER, *(0.0 for _ in _RATES))
+_LOG_PRIOR_OF_TRAINED = (_LIKELIER, *(0.0 for _ in range(_N_EXPERTS - 1)))
 
 # Predictions end so far, as a part of the range of the n targets so far, outside of it: a tenth and
 # 10/n, since the range of a few says little.
@@ -42,7 +45,8 @@ _MARGIN, _MARGIN_OF_FEW = 0.1, 10.0
 # A model that has learned other rows before is clipped from so many targets on.
 _FEWEST_TO_CLIP = 30
 
-_TINY, _LARGEST = float(np.finfo(float).tiny), 1e300
+# Squares that are larger count as much.
+_LARGEST = 1e300
 
 
 def _check_fields(follower: Follower) -> None:
@@ -210,12 +214,6 @@ class Follower:
         return [low if v < low else high if v > high else v for v in values]
 
     def _weights(self) -> list[float]:
-        """The weight of each: what `Mixture` has for one output, in numbers of Python."""
-        n = max(self.weight, _TINY)
-        logs = [-n / 2 * log(max(square / n, _TINY)) for square in self.squares]
-        for i in (0,) if self.trained else (1, 2):
-            logs[i] += _LOG_LIKELIER
-        top = max(logs)
-        weights = [exp(each - top) for each in logs]
-        total = sum(weights)
-        return [each / total for each in weights]
+        """The weight of each."""
+        log_prior = _LOG_PRIOR_OF_TRAINED if self.trained else _LOG_PRIOR
+        return weights_for_one_output(log_prior, self.squares, self.weight)

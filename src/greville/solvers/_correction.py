@@ -103,7 +103,7 @@ class RootCorrection(Correction):
         kernels = root.backend.kernels(dtype)
         assert kernels is not None
         self.root = root
-        self._limit = limit
+        self.limit = limit
         self._growth = growth
         self._sum_of_squares = 0.0
         self._n = 0
@@ -140,7 +140,7 @@ class RootCorrection(Correction):
         n = pending.n
         if n <= self._n:
             return n == 0 or pending.buffer is self._buffer
-        if n >= self._limit or n > self._n + _MOST_AT_ONCE:
+        if n >= self.limit or n > self._n + _MOST_AT_ONCE:
             return False
         if self._n and pending.buffer is not self._buffer:
             return False
@@ -177,7 +177,7 @@ class RootCorrection(Correction):
         """Follow the row that was asked last; False if it is not followed."""
         assert self._last is not None
         _, _, row, f, along, predicted = self._last
-        if i + 1 >= self._limit:
+        if i + 1 >= self.limit:
             return False
         with self._lock:
             if self._n != i:

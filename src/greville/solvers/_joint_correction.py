@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
-from ..mixture import Mixture
+from ..mixture import Mixture, weights_for_one_output
 from ..threads import new_lock
 from ._correction import Correction, RootCorrection
+from ._derived import replace
 from ._pending import Pending
 
 
@@ -25,9 +26,16 @@ class JointCorrection(Correction):
 
     def __init__(self, members: list[RootCorrection], mixture: Mixture) -> None:
         self._members = members
-        self._mixtures = [mixture]  # after the first 0, 1, 2, ... pending rows
+        self._limit = min(member.limit for member in members)
+        self._mixture = mixture
+        # Of the mixture after the first 0, 1, 2, ... pending rows: squares, which are a list of
+        # numbers if there is one output, and the count.
+        self._single = mixture.squares.shape[1] == 1
+        squares: Any = mixture.squares[:, 0].tolist() if self._single else mixture.squares
+        self._mixtures = [(squares, mixture.count)]
+        self._log_prior = mixture.log_prior.tolist()
         self._buffer: Any = None
-        self._last: tuple[bytes, int, Array] | None = None  # a row, and what all predict for it
+        self._last: tuple[bytes, int, Any] | None = None  # a row, and what all predict for it
         self._lock = new_lock()
 
     @property
@@ -36,6 +44,8 @@ class JointCorrection(Correction):
         return any(member.long_rows for member in self._members)
 
     def follow(self, pending: Pending) -> bool:
+        if pending.n >= self._limit:
+            return False
         if pending.n < len(self._mixtures):
             return pending.n == 0 or pending.buffer is self._buffer
         with self._lock:
@@ -60,14 +70,40 @@ class JointCorrection(Correction):
         after = pending.with_one(h, y)
         with self._lock:
             if len(self._mixtures) == n + 1:
-                taken = [m.take(pending, after, h, y) for m in self._members]
-                if all(taken):
+                # The last row that they may have they do not follow; the mixture does.
+                if all([m.take(pending, after, h, y) for m in self._members]) or n + 1 >= self._limit:
                     self._buffer = after.buffer
                     self._add(last[2], after.buffer.Y[n], 1.0)  # type: ignore[union-attr]
         return after
 
-    def _add(self, values: Array, y: Array, weight: float) -> None:
-        self._mixtures.append(self._mixtures[-1].update(y - values, weight))
+    def _add(self, values: Any, y: Array, weight: float) -> None:
+        squares, count = self._mixtures[-1]
+        if not self._single:
+            new = self.mixture_after(len(self._mixtures) - 1).update(y - values, weight)
+            squares, count = new.squares, new.count
+        elif weight > 0:
+            decay, target = self._mixture.decay, float(y[0])
+            pairs = zip(squares, values, strict=True)
+            squares = [decay * s + weight * (target - value) ** 2 for s, value in pairs]
+            count = decay * count + weight
+        self._mixtures.append((squares, count))
+
+    def mixture_after(self, n: int) -> Mixture:
+        """The mixture after the first n pending rows, which were followed."""
+        squares, count = self._mixtures[n]
+        if self._single:
+            squares = np.array(squares)[:, None]
+        return replace(self._mixture, squares=squares, count=count)
+
+    def _weights(self, n: int) -> Any:
+        squares, count = self._mixtures[n]
+        if self._single:
+            return weights_for_one_output(self._log_prior, squares, count)
+        return self.mixture_after(n).weights()
+
+    def has_followed(self, pending: Pending) -> bool:
+        """Whether it knows what these pending rows do."""
+        return 0 < pending.n < len(self._mixtures) and pending.buffer is self._buffer
 
     def predict(self, h: Array, pending: Pending) -> Any:
         if not self.follow(pending):
@@ -76,16 +112,20 @@ class JointCorrection(Correction):
         if values is None:
             return None
         self._last = h.tobytes(), pending.n, values
-        mixed = self._mixtures[pending.n].weights() @ values
-        dtype = self._members[0].root.dtype
-        return dtype.type(mixed[0]) if len(mixed) == 1 else mixed.astype(dtype)
+        weights, dtype = self._weights(pending.n), self._members[0].root.dtype
+        if self._single:
+            return dtype.type(sum([p * v for p, v in zip(weights, values, strict=True)]))
+        return (weights @ values).astype(dtype)
 
-    def _values(self, h: Array, pending: Pending) -> Array | None:
-        """What each member predicts, of shape (n_members, n_outputs)."""
-        found = [member.predict(h, pending) for member in self._members]
-        if any(value is None for value in found):
-            return None
-        return np.array(found, np.float64).reshape(len(found), -1)
+    def _values(self, h: Array, pending: Pending) -> Any:
+        """What each member predicts: numbers, or an array of shape (n_members, n_outputs)."""
+        found = []
+        for member in self._members:
+            value = member.predict(h, pending)
+            if value is None:
+                return None
+            found.append(float(value) if self._single else value)
+        return found if self._single else np.array(found, np.float64)
 
     def weights(self, pending: Pending) -> Array | None:
         if not self.follow(pending):
@@ -93,5 +133,5 @@ class JointCorrection(Correction):
         found = [member.weights(pending) for member in self._members]
         if any(W is None for W in found):
             return None
-        parts = zip(self._mixtures[pending.n].weights(), found, strict=True)
+        parts = zip(self._weights(pending.n), found, strict=True)
         return sum(W * float(p) for p, W in parts)  # type: ignore[operator,return-value]

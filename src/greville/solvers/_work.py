@@ -118,6 +118,7 @@ class Work:
         self.n_numbers = at.end if parts.keeps_rows else at.kept
         self.array = aligned(self.n_numbers) if array is None else array
         self._next: Array | None = None
+        self._upper = ~np.tri(n_hidden, k=-1, dtype=bool)
         self._filled: dict[int, OneByOne] = {}
         for name in ("apply", "snapshot", "replace"):  # all that reading needs, or nothing
             getattr(kernels, name)
@@ -162,7 +163,8 @@ class Work:
             array[layout.COUNT] = root.count
             array[layout.COUNT_OF_SQUARES] = root.count_of_squares
             array[at.loss : at.loss + L] = root.loss
-            array[at.root : at.inverse].reshape(M, -1)[:, :M] = np.triu(root.R)
+            R = array[at.root : at.inverse].reshape(M, -1)[:, :M]
+            np.copyto(R, root.R, where=self._upper)  # below it, there are zeros
             array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
             array[at.Z : at.Z + M * L] = root.Z.ravel()
             if root.mean is not None:

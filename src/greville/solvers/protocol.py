@@ -112,6 +112,18 @@ class Algorithm(ABC):
         """The state after the rows of a `fit`, which may be all there will ever be."""
         return self.learn(shape, state, rows, 0)
 
+    def learn_pending(
+        self,
+        shape: Shape,
+        state: Any,
+        rows: Rows,
+        seen: int,
+        pending: Pending,
+        correction: Correction | None,
+    ) -> Any:
+        """The state after the rows that were pending, and what is known of them if anything is."""
+        return self.learn(shape, state, rows, seen)
+
     def learn_one(self, shape: Shape, state: Any, h: Array, y: Any) -> Any:
         """The state after one row (NumPy), where that is as fast as to collect it; else None."""
         return None
