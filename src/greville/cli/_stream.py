@@ -100,7 +100,7 @@ def stream(
 
     settings = options.settings(_task(task, std, proba))
     if settings["hidden"] == "auto":
-        settings["hidden"] = "inputs"  # how many rows will come is not known
+        settings["hidden"] = "stream"
     if checkpoint is not None:
         check_writable(checkpoint)
     with locked(checkpoint):

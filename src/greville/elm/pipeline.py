@@ -223,7 +223,7 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         with self._columns_restored_on_error():
             reset = not self._started
             chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
-            self._publish(self._ready(chunk, targets).learn(chunk, self._measure))
+            self._publish(self._ready(chunk, targets).learn(chunk, self._measure_stream))
 
     def _record(
         self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
@@ -234,7 +234,7 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
             ready = self._ready(chunk, targets)
             self._check_spread(ready, spread)
-            fitted, outputs = ready.record(chunk, self._measure, spread=spread)
+            fitted, outputs = ready.record(chunk, self._measure_stream, spread=spread)
             self._publish(fitted)
         return chunk, targets, outputs
 

@@ -47,9 +47,10 @@ class TableModel(DictRows):
         The column to predict.
     task : {"auto", "regression", "classification"}
         "auto" is classification for text, true or false, and a few whole numbers.
-    hidden : "auto", "inputs" or int
+    hidden : "auto", "inputs", "stream" or int
         "auto" is ten units for each input, or 15 times the root of the number of the first rows, if
-        that is more; from 100 to 1000. "inputs" depends on those only.
+        that is more; from 100 to 1000. "inputs" depends on those only. "stream" grows with the
+        first rows, up to 400 units or ten for each input: what `greville stream` has.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -84,7 +85,7 @@ class TableModel(DictRows):
         target: str,
         *,
         task: Literal["auto", "numbers", "regression", "classification"] = "auto",
-        hidden: int | Literal["auto", "inputs"] = "auto",
+        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
         solver: str = "opium",
         alpha: float | Literal["auto"] | None = None,
         epsilon: float | Literal["auto"] | None = None,
