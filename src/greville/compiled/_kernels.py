@@ -50,6 +50,7 @@ HEADER = 24
 MIX_COUNT = 0
 MIX_DECAY = 1
 PREDICTED = 2  # whether the row q of the first member was predicted, after all rows
+MIX_ROWS = 3  # rows since all members were filled
 MIXTURE_HEADER = 8
 
 # The header of a layer
@@ -561,6 +562,7 @@ def _learn_members(work, M, L, at):
         _copy(y, member[at.y : at.f], L)
         _learn(member, place, M, L, at)
     mixture[MIX_COUNT] = decay * mixture[MIX_COUNT] + 1.0
+    mixture[MIX_ROWS] += 1.0
     mixture[PREDICTED] = 0.0
     return DONE
 

@@ -100,6 +100,10 @@ class LiveELM:
         solver = self._live.after_due(h, target, algorithm)
         return None if solver is None else self.start_value._replace(solver=solver)
 
+    def learned_with_due(self, h: Array, target: Any, algorithm: Algorithm) -> bool:
+        """Learn one more row here, and what is due with it; False if that is done otherwise."""
+        return self._live.learned_with_due(h, target, algorithm)
+
     def close(self, fitted: FittedELM | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
         return self._live.close(None if fitted is None else fitted.solver)

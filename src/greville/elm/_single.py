@@ -197,6 +197,8 @@ class SingleRows:
         if goes_on and live.learned_activations(h, target):
             return self
         with publish_lock:
+            if self._live is live and live.learned_with_due(h, target, algorithm):
+                return self
             live.close()
         learned = live.after_due(h, target, algorithm)
         if learned is None:

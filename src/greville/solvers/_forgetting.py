@@ -512,8 +512,13 @@ class MemoriesAlgorithm(Algorithm):
                 states.append(member.learn(shape, each, rows, rest) if rows.n else each)
             return Memories(tuple(states), mixture)
 
-        limit = min(part.limit for part in known)
-        return OneByOne(join, limit, known[0].root, members=known, mixture=state.mixture)
+        def renewed(i: int, each: Fading, n: int) -> OneByOne | None:
+            each = members[i].with_due(shape, each, seen + n)
+            return members[i].one_by_one(shape, each, seen + n)
+
+        limit, mixture = min(part.limit for part in known), state.mixture
+        joint = {"members": known, "mixture": mixture, "renewed": renewed}
+        return OneByOne(join, limit, known[0].root, **joint)
 
     def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
         pairs = zip(self._members_of(state), state.states, strict=True)

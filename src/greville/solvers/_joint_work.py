@@ -47,6 +47,7 @@ class JointWork:
             for i, member in enumerate(parts.members)
         ]
         self._filled: dict[int, OneByOne] = {}
+        self._before = [0] * n_members  # rows that came before each was filled the last time
         self.fill(parts)
 
     def holds(self, n_hidden: int, n_outputs: int, parts: OneByOne) -> bool:
@@ -63,14 +64,19 @@ class JointWork:
         times = self.times_filled + 1
         pairs = zip(self._works, parts.members, strict=True)
         starts = [work.start_of(member, times) for work, member in pairs]
-        starts[0][layout.N_MEMBERS], starts[0][layout.STRIDE] = len(starts), self._stride
+        self._mark_first(starts[0])
         mixed = np.zeros(places.end)
         mixed[layout.MIX_COUNT], mixed[layout.MIX_DECAY] = mixture.count, mixture.decay
         mixed[places.prior :][: len(starts)] = mixture.log_prior
         mixed[places.squares :][: mixture.squares.size] = mixture.squares.ravel()
         self._filled = {**self._filled, times: parts}
         self._kernels.replace(self.array, np.concatenate([*starts, mixed]))
-        self._filled = {times: parts}
+        self._filled, self._before = {times: parts}, [0] * len(starts)
+
+    def _mark_first(self, array: Array) -> None:
+        """Say in the numbers of the first member that there are others."""
+        layout = self._layout
+        array[layout.N_MEMBERS], array[layout.STRIDE] = len(self._works), self._stride
 
     # Counts
 
@@ -87,7 +93,7 @@ class JointWork:
     @property
     def n_rows(self) -> int:
         """Rows since it was filled."""
-        return int(self.array[self._layout.N_ROWS])
+        return int(self.array[len(self._works) * self._stride + self._layout.MIX_ROWS])
 
     @property
     def is_full(self) -> bool:
@@ -99,8 +105,8 @@ class JointWork:
     def allow(self, n: int) -> None:
         """Let at most n more rows come before a kernel says that it is full."""
         limit = min(self.parts.limit, self.n_rows + n)
-        for i in range(len(self._works)):
-            self.array[i * self._stride + self._layout.LIMIT] = limit
+        for i, before in enumerate(self._before):
+            self.array[i * self._stride + self._layout.LIMIT] = limit - before
 
     # What was learned
 
@@ -111,6 +117,41 @@ class JointWork:
 
     def state_after(self, h: Array, y: Any) -> tuple[Any, int] | None:
         """The state after one more row than there may be, and how many came then."""
+        copy = self._copy_after(h, y)
+        return None if copy is None else self._state_of(copy)[:2]
+
+    def learn_due(self, h: Array, y: Any) -> bool:
+        """Learn one more row than there may be, and renew the members for which more is due then.
+
+        The others go on as they are. Where it cannot be done, nothing changes.
+        """
+        parts, n, times = self.parts, self.n_rows + 1, self.times_filled
+        copy = self._copy_after(h, y)
+        if copy is None or parts.renewed is None:
+            return False
+        members, before = list(parts.members), list(self._before)
+        for i, (work, member) in enumerate(zip(self._works, parts.members, strict=True)):
+            if before[i] + member.limit + 1 != n:
+                continue
+            own = copy[i * self._stride : (i + 1) * self._stride]
+            new = parts.renewed(i, work.state_of(own, member)[0], n)
+            if new is None or not new.fits() or not work.holds(*self._size, new):
+                return False
+            start = work.start_of(new, times)
+            if i == 0:
+                self._mark_first(start)
+            own[: len(start)] = start
+            members[i], before[i] = new, n
+        limit = min(b + member.limit for b, member in zip(before, members, strict=True))
+        if limit <= n:
+            return False
+        self._kernels.snapshot(copy, self.array)
+        self._before = before
+        self._filled = {times: replace(parts, members=tuple(members), limit=limit)}
+        return True
+
+    def _copy_after(self, h: Array, y: Any) -> Array | None:
+        """The numbers after one more row than there may be; None if it is too long."""
         self._kernels.apply(self.array)
         copy, kernels, layout = self._copy(), self._kernels, self._layout
         for i in range(len(self._works)):
@@ -120,7 +161,7 @@ class JointWork:
         status = (kernels.learn_one if single else kernels.learn_outputs)(copy, h, target)
         if status != layout.DONE or kernels.apply(copy) != layout.DONE:
             return None
-        return self._state_of(copy)[:2]
+        return copy
 
     def _copy(self) -> Array:
         array = np.empty_like(self.array)
@@ -131,12 +172,12 @@ class JointWork:
         parts, stride, places = self.parts, self._stride, self._places
         assert parts.mixture is not None
         states: list[tuple[Any, Rows]] = []
-        n = 0
         for i, (work, member) in enumerate(zip(self._works, parts.members, strict=True)):
             own = array[i * stride : (i + 1) * stride]
-            state, n, H, Y = work.state_of(own, member)
+            state, _, H, Y = work.state_of(own, member)
             states.append((state, Rows.of(H, Y)))
         mixed = array[len(states) * stride :]
+        n = int(mixed[self._layout.MIX_ROWS])
         squares = mixed[places.squares :][: parts.mixture.squares.size]
         mixture = replace(
             parts.mixture,

@@ -145,6 +145,19 @@ class Live:
         state = algorithm.with_due(start.shape, state, n)
         return Fitted(algorithm, start.shape, state, n)
 
+    def learned_with_due(self, h: Any, y: Any, algorithm: Algorithm) -> bool:
+        """Learn one more row, and do here what is due with it; False if that is done otherwise."""
+        work = self.work
+        if not isinstance(work, JointWork) or work.n_rows != work.parts.limit:
+            return False
+        if self._stopped or algorithm != self._start.algorithm:
+            return False
+        with self._lock:
+            if not work.learn_due(h, y):
+                return False
+            work.allow(self._looks)
+        return True
+
     def close(self, fitted: Fitted | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
         with self._lock:

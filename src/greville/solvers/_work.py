@@ -61,6 +61,8 @@ class OneByOne:
     W, gain : of OPIUM light, which has no root
     members : several that learn the same rows and are mixed by their errors
     mixture : their mixture
+    renewed : from the number of a member, its state and how many rows came, that member with what
+        is due then; None where it cannot go on
     """
 
     join: Callable[[Learned], Any]
@@ -74,6 +76,7 @@ class OneByOne:
     gain: float = 1.0
     members: tuple[OneByOne, ...] = ()
     mixture: Mixture | None = None
+    renewed: Callable[[int, Any, int], OneByOne | None] | None = None
 
     def fits(self) -> bool:
         """Whether the kernels can go on from here."""
