@@ -1,8 +1,9 @@
 """Errors on streams of numbers: every default next to the last target and the mean of all.
 
-``python -m benchmarks streams`` prints the tables of docs/forgetting.md. Each row is answered before
-it is learned, as `greville stream` does. The rules for mixing predictions and for the size of the
-hidden layer were chosen on the first group of streams alone; the second is what they are judged by.
+``python -m benchmarks streams`` prints the tables of docs/forgetting.md. Each row is answered
+before it is learned, as `greville stream` does. The rules for mixing predictions and for the size
+of the hidden layer were chosen on the first group of streams; the second is what they are judged
+by.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def judged_by() -> Streams:
     lines = [json.loads(line) for line in (EXAMPLES / "sensor.jsonl").open()]
     lines = [line for line in lines if line.get("flow") is not None]
     streams["examples/sensor.jsonl"] = _of_column(lines, "flow")
-    streams["SP500Stocks, close"] = _of_column([x for x, _ in datasets.SP500Stocks()], "close")
+    streams["SP500Stocks, AAPL"] = _of_column([x for x, _ in datasets.SP500Stocks()], "AAPL")
     shuttle = [x for x, _ in islice(datasets.Shuttle(), LONGEST)]
     for column in list(shuttle[0])[:2]:
         streams[f"Shuttle, {column}"] = _of_column(shuttle, column)
@@ -170,7 +171,7 @@ Make = Callable[[Any, Array, Array, Array], Array]
 def _made(seed: int, make: Make, n: int = 2000) -> tuple[Rows, Array]:
     """Three inputs, a rule f of them, noise e, and a target that is made of these."""
     rng = np.random.default_rng(seed)
-    X, e = rng.normal(size=(n, 3)), None
+    X = rng.normal(size=(n, 3))
     f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
     e = rng.normal(size=n)
     return _table(X, make(rng, X, f, e))

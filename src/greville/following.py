@@ -1,7 +1,7 @@
 """Targets that come in order: a model's predictions, mixed with those that the last targets make.
 
-A model sees the inputs of a row alone. Where targets come in order, the last of them may say more: a
-meter reads about what it read a minute ago. A `Follower` has the predictions of a model and the
+A model sees the inputs of a row alone. Where targets come in order, the last of them may say more:
+a meter reads about what it read a minute ago. A `Follower` has the predictions of a model and the
 targets, and mixes five predictions by their recent errors. So it is never much worse than the best
 of them, and on a stream whose level wanders much better than the model alone.
 """
@@ -131,12 +131,10 @@ class Follower:
         mean = sum([p * value for p, value in zip(weights, values, strict=True)])
         if std is None:
             return mean
-        per = 1 / self.weight if self.weight > 0 else inf
-        known = [s * per if s > 0 else 0.0 for s in self.squares]
-        if self.weight == 0:
-            known = [inf] * _N_EXPERTS
-        known[0] = std**2 if isfinite(predicted) else known[0]
-        parts = zip(weights, values, known, strict=True)
+        own = std**2 if isfinite(predicted) else inf
+        others = [own if self.n == 1 else square / self.weight for square in self.squares]
+        variances = [own, *others[1:]] if isfinite(predicted) else others
+        parts = zip(weights, values, variances, strict=True)
         variance = sum([p * (v + (value - mean) ** 2) for p, value, v in parts if p > 0])
         return mean, sqrt(variance)
 
@@ -144,8 +142,7 @@ class Follower:
         """After one more target, and what the model had predicted for it."""
         n, target = self.n, float(target)
         if n == 0:
-            first = {"last": target, "mean": target, "low": target, "high": target}
-            return replace(self, n=1, **first)
+            return replace(self, n=1, last=target, mean=target, low=target, high=target)
         values = self._experts(predicted)
         errors = [target - value for value in values]
         error = target - predicted if isfinite(predicted) else 0.0

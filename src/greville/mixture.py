@@ -127,7 +127,7 @@ def mix(weights: Array, values: Array) -> Array:
 def weights_for_one_output(
     log_prior: Sequence[float], squares: Sequence[float], count: float
 ) -> list[float]:
-    """The weights of a `Mixture` with one output, in numbers of Python: faster for a few experts."""
+    """The weights of a `Mixture` with one output, in numbers of Python: faster for a few."""
     n = max(count, _TINY)
     logs = [
         prior - n / 2 * log(max(square / n, _TINY))

@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_refused():
 
 @pytest.mark.parametrize("solver", ["opium", "dynamic", "light", "greville"])
 def test_a_layer_that_has_grown_has_learned_all_rows(rng, solver):
-    """How rows are cut does not matter, and the model is that of the larger layer from the start."""
+    """How rows are cut does not matter: the model is that of the larger layer from the start."""
     X = rng.normal(size=(700, 2))
     y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=700)
     whole = ELMRegressor(solver=solver, random_state=0).partial_fit(X, y)

@@ -823,7 +823,7 @@ def apply(work):
 
 def replace(work, by):
     """Begin with the numbers of another work without rows, which no other thread sees half done."""
-    M, L, at = _sizes(by)
+    at = _sizes(by)[2]
     K, S = int(by[N_MEMBERS]), int(by[STRIDE])
     for i in range(K):
         _copy(by[i * at.H :], work[i * S :], at.H)

@@ -58,8 +58,8 @@ class Starting:
         """The units of ``hidden="auto"`` after some rows of a stream."""
         if not self._standardizes():  # no row is kept, and the layer cannot grow
             return hidden_size(n_inputs, most=most_units(dtype))
-        settings = {"most": most_units(dtype), "regularised": regularises(solver)}
-        return stream_size(n_inputs, n_rows, **settings)
+        most, regularised = most_units(dtype), regularises(solver)
+        return stream_size(n_inputs, n_rows, most=most, regularised=regularised)
 
     def _measure_stream(self, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling, Any, Any]:
         """The units of inputs and targets from the first rows, and the layer for so many."""

@@ -25,8 +25,8 @@ publish_lock = new_lock()
 # Rows of a stream that its units are measured from.
 WARMUP_ROWS = 1024
 
-# From the first rows, and what was made of them so far: the units of their inputs, their targets with
-# units, and a layer that may have more units.
+# From the first rows, and what was made of them so far: the units of their inputs, their targets
+# with units, and a layer that may have more units.
 Measure = Callable[[Chunk, "FittedELM"], tuple[Scaling, Targets, Any]]
 
 

@@ -11,8 +11,9 @@ from ..fields import require
 if TYPE_CHECKING:
     from ._chosen import Chosen
     from ._evidence import Path
-    from ._forgetting import Fading, Memories
+    from ._forgetting import Fading
     from ._mean import Mean
+    from ._memories import Memories
     from ._state import State
     from .sliding import Window
 

@@ -163,7 +163,7 @@ class RootCorrection(Correction):
         return after
 
     def take(self, pending: Pending, after: Pending, h: Array, y: Any) -> bool:
-        """Follow one more row, which is in `after` already; False if that must be done otherwise."""
+        """Follow one more row, which is in `after` already; False if it is not followed."""
         return self._was_asked(pending, h) and self._take(pending.n, after, y)
 
     def _was_asked(self, pending: Pending, h: Array) -> bool:

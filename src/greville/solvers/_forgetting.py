@@ -10,16 +10,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..backend import Array, Backend
-from ..fields import Fields, array, each, finite, flag, known, stored
-from ..mixture import Mixture, mix
+from ..fields import finite, flag, known, stored
 from ..validation import check_squares, warn
-from ._checks import check_fading, check_memories
+from ._checks import check_fading
 from ._chosen import Chosen, choose
 from ._correction import Correction
 from ._derived import Value, replace
 from ._evidence import choice_in_stream
 from ._exact import joined, last_choice, next_choice, one_by_one, root_correction
-from ._joint_correction import JointCorrection
 from ._learn import Exact, innovate, learn
 from ._mean import Mean
 from ._pending import Pending
@@ -40,39 +38,28 @@ _LEAK = 0.1
 # The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
 _LARGEST_FACTOR = 1e3
 
-# The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 330 and 33 rows.
+# The values of alpha that alpha="auto" tries: no forgetting, and memories of 330 and 33 rows.
 MEMORIES = (1.0, 1.003, 1.03)
 
 # Memories of fewer rows than a twentieth of the units are left out: so few rows determine little,
 # and cost as much as many.
 _MOST_UNITS_PER_ROW = 20.0
 
-# Rows that all memories record one after the other, before their predictions are mixed.
-_ROWS_AT_ONCE = 2048
-
-# Those of models in older files.
-_MEMORIES_BEFORE = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
-
-# Errors count less by this factor with every row: about twelve of them matter.
-_MEMORY_ERROR_DECAY = 0.92
-
-# How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
-# one is preferred when its recent errors are smaller; after a surprise, when all have been wrong,
-# it is the longest, which moves least.
-_LONGER_IS_LIKELIER = 100.0
-
-# Memories with a smaller weight than this are left out of standard deviations.
-_NEGLIGIBLE = 1e-6
-
 # Half-lives of rows between two additions of the floor, and between two choices of ε, in which it
-# fades as they do. With a choice after every half-life, after four and after ten, the errors of eight
-# streams were the same to 0.4 %.
+# fades as they do. With a choice after every half-life, after four and after ten, the errors of
+# eight streams were the same to 0.4 %.
 _HALF_LIVES = 1, 4
 _HALF_LIVES_OF_MEMBER = 1, 10
 _MOST_HALF_LIVES = 10
 
 # More rows than there will be.
 _NEVER = 1 << 62
+
+
+def memories_for(n_hidden: int) -> tuple[float, ...]:
+    """The values of alpha that are tried with so many units."""
+    long = [alpha for alpha in MEMORIES if (alpha - 1) * n_hidden <= _MOST_UNITS_PER_ROW]
+    return tuple(long)
 
 
 @stored(check=check_fading)
@@ -335,15 +322,12 @@ class ForgettingAlgorithm(Algorithm):
         return super().spreads_in_order(shape, state, H, Y, weight, seen)
 
     def check_continues(self, started: Algorithm) -> None:
-        if isinstance(started, MemoriesAlgorithm):
+        if not isinstance(started, ForgettingAlgorithm):
             raise ValueError(cannot_change_alpha(self.alpha))
-        assert isinstance(started, ForgettingAlgorithm)
         check_same_kind(self, started)
 
 
-def check_same_kind(
-    new: ForgettingAlgorithm | MemoriesAlgorithm, old: ForgettingAlgorithm | MemoriesAlgorithm
-) -> None:
+def check_same_kind(new: Any, old: Any) -> None:
     """Raise a ValueError if ε is given in one and chosen in the other, or one has an intercept."""
     if (new.epsilon is None) != (old.epsilon is None):
         epsilon = "auto" if new.epsilon is None else new.epsilon
@@ -393,200 +377,9 @@ class _FadingChunk:
             energies[start:stop] = b.row_squares(H)
             self.energies = energies * weight
             if mean is not None:
-                H, Y, mean = mean.add(b, H, Y, self._counts[start:stop])
+                *scatter, mean = mean.add(b, H, Y, self._counts[start:stop])
                 self.after = mean
-                yield H, Y
+                yield scatter[0], scatter[1]
             else:
                 f = b.asarray(np.sqrt(self._counts[start:stop, None]), self._shape.dtype)
                 yield f * H, f * Y
-
-
-# Several memories at once
-
-
-def _to_fields(memories: Memories) -> Fields:
-    """The prior and the decay of the mixture are constants."""
-    mixture = memories.mixture
-    return {"states": memories.states, "squares": mixture.squares, "count": mixture.count}
-
-
-def _from_fields(cls: type[Memories], stored: Fields) -> Memories:
-    start = _new_mixture(stored["squares"].shape[1], len(stored["states"]))
-    mixture = replace(start, squares=stored["squares"], count=stored["count"])
-    return cls(stored["states"], mixture)
-
-
-@stored(
-    parameters={"states": each(known(Fading), tuple), "squares": array(2), "count": finite},
-    check=check_memories,
-    to_fields=_to_fields,
-    from_fields=_from_fields,
-)
-@dataclass(frozen=True, eq=False)
-class Memories:
-    """A state for each memory, and the weights of their predictions by recent errors."""
-
-    states: tuple[Fading, ...]
-    mixture: Mixture
-
-    def on(self, b: Backend) -> Memories:
-        """The same on another backend."""
-        return Memories(tuple(state.on(b) for state in self.states), self.mixture)
-
-    @property
-    def alphas(self) -> tuple[float, ...]:
-        """The alpha of each."""
-        n = len(self.states)
-        return MEMORIES[:n] if n <= len(MEMORIES) else _MEMORIES_BEFORE
-
-    def best(self) -> int:
-        """The memory with the largest weight."""
-        return int(self.mixture.weights().argmax())
-
-
-def memories_for(n_hidden: int) -> tuple[float, ...]:
-    """The values of alpha that are tried with so many units."""
-    long = [alpha for alpha in MEMORIES if (alpha - 1) * n_hidden <= _MOST_UNITS_PER_ROW]
-    return tuple(long)
-
-
-def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
-    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(n_memories)
-    return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
-
-
-@dataclass(frozen=True)
-class MemoriesAlgorithm(Algorithm):
-    """The memories of `MEMORIES`, mixed by their recent errors."""
-
-    record_by_kernels_units = 128
-
-    epsilon: float | None
-    floor: float | str | None
-    intercept: bool = False
-
-    def _members(self, alphas: tuple[float, ...]) -> list[ForgettingAlgorithm]:
-        settings = self.epsilon, self.floor, self.intercept
-        return [ForgettingAlgorithm(alpha, *settings, is_member=True) for alpha in alphas]
-
-    def _members_of(self, state: Memories) -> list[ForgettingAlgorithm]:
-        return self._members(state.alphas)
-
-    def start(self, shape: Shape) -> Memories:
-        alphas = memories_for(shape.n_hidden)
-        states = tuple(member.start(shape) for member in self._members(alphas))
-        return Memories(states, _new_mixture(shape.n_outputs, len(alphas)))
-
-    def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
-        return self.record(shape, state, rows, seen)[0]
-
-    def innovate(
-        self, shape: Shape, state: Memories, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Memories, Array]:
-        b, rows = shape.backend, Rows.of(H, Y, weight)
-        runs = [
-            member.record(shape, member_state, rows, seen)
-            for member, member_state in zip(self._members_of(state), state.states, strict=True)
-        ]
-        errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
-        mixture, weights = state.mixture.update_many(errors, weight)
-        states = tuple(member_state for member_state, _ in runs)
-        return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
-
-    def record_rows(self, shape: Shape, seen: int) -> int:
-        return _ROWS_AT_ONCE  # which the members cut as they need it
-
-    def one_by_one(self, shape: Shape, state: Memories, seen: int) -> OneByOne | None:
-        members = self._members_of(state)
-        pairs = list(zip(members, state.states, strict=True))
-        parts = [member.one_by_one(shape, each, seen) for member, each in pairs]
-        if any(part is None for part in parts):
-            return None
-        known: tuple[OneByOne, ...] = tuple(parts)  # type: ignore[arg-type]
-
-        def join(learned: Any) -> Memories:
-            joined, mixture, n = learned
-            states = []
-            for member, (each, rows) in zip(members, joined, strict=True):
-                rest = seen + n - rows.n
-                states.append(member.learn(shape, each, rows, rest) if rows.n else each)
-            return Memories(tuple(states), mixture)
-
-        def renewed(i: int, each: Fading, n: int) -> OneByOne | None:
-            each = members[i].with_due(shape, each, seen + n)
-            return members[i].one_by_one(shape, each, seen + n)
-
-        limit, mixture = min(part.limit for part in known), state.mixture
-        joint = {"members": known, "mixture": mixture, "renewed": renewed}
-        return OneByOne(join, limit, known[0].root, **joint)
-
-    def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
-        pairs = zip(self._members_of(state), state.states, strict=True)
-        states = tuple(member.with_due(shape, each, seen) for member, each in pairs)
-        return replace(state, states=states)
-
-    def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
-        states = [
-            member.with_outputs(shape, member_state, n_outputs, old)
-            for member, member_state in zip(self._members_of(state), state.states, strict=True)
-        ]
-        return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
-
-    def with_units(self, shape: Shape, state: Memories, n_hidden: int, old: Array) -> Memories:
-        members = zip(self._members_of(state), state.states, strict=True)
-        states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
-        return Memories(tuple(states), state.mixture)
-
-    def correction(
-        self, shape: Shape, state: Memories, pending: Pending, seen: int, *, reflect: bool
-    ) -> Correction | None:
-        members, limit = self._members_of(state), 1 << 30
-        for member in members:
-            limit = min(limit, member.rows_until_next_event(shape, seen))
-        roots, none = [], Pending()
-        for member, each in zip(members, state.states, strict=True):
-            growth = float(member.keep**-0.5)
-            root = root_correction(each.exact.root, none, limit, growth, reflect=reflect)
-            if root is None:
-                return None
-            roots.append(root)
-        correction = JointCorrection(roots, state.mixture)
-        return correction if pending.n < limit and correction.follow(pending) else None
-
-    def learn_pending(
-        self,
-        shape: Shape,
-        state: Memories,
-        rows: Rows,
-        seen: int,
-        pending: Pending,
-        correction: Correction | None,
-    ) -> Memories:
-        followed = isinstance(correction, JointCorrection) and correction.has_followed(pending)
-        if not followed or rows.n != pending.n:
-            return self.learn(shape, state, rows, seen)
-        assert isinstance(correction, JointCorrection)
-        pairs = zip(self._members_of(state), state.states, strict=True)
-        states = tuple(member.learn(shape, each, rows, seen) for member, each in pairs)
-        return Memories(states, correction.mixture_after(rows.n))
-
-    def weights(self, state: Memories) -> Array:
-        parts = zip(state.mixture.weights(), state.states, strict=True)
-        return sum(member.exact.root.solution * float(p) for p, member in parts)
-
-    def root(self, state: Memories) -> State:
-        return state.states[state.best()].exact.root
-
-    def spread(self, state: Memories, H: Array) -> Array:
-        parts = zip(state.mixture.weights(), state.states, strict=True)
-        variance = sum(
-            p * member.exact.root.spread(H).astype(np.float64) ** 2
-            for p, member in parts
-            if p > _NEGLIGIBLE
-        )
-        return np.sqrt(variance).astype(self.root(state).dtype)
-
-    def check_continues(self, started: Algorithm) -> None:
-        if not isinstance(started, MemoriesAlgorithm):
-            raise ValueError(cannot_change_alpha("auto"))
-        check_same_kind(self, started)

@@ -55,9 +55,11 @@ class JointCorrection(Correction):
             assert buffer is not None
             for i in range(len(self._mixtures) - 1, pending.n):
                 values = self._values(buffer.H[i], Pending(buffer, i))
-                after = Pending(buffer, i + 1)
-                if values is None or not all([m.follow(after) for m in self._members]):
+                if values is None:
                     return False
+                for member in self._members:
+                    if not member.follow(Pending(buffer, i + 1)):
+                        return False
                 self._add(values, buffer.Y[i], float(buffer.weight[i]))
         return True
 
@@ -69,11 +71,15 @@ class JointCorrection(Correction):
             return None
         after = pending.with_one(h, y)
         with self._lock:
-            if len(self._mixtures) == n + 1:
-                # The last row that they may have they do not follow; the mixture does.
-                if all([m.take(pending, after, h, y) for m in self._members]) or n + 1 >= self._limit:
-                    self._buffer = after.buffer
-                    self._add(last[2], after.buffer.Y[n], 1.0)  # type: ignore[union-attr]
+            if len(self._mixtures) != n + 1:  # another thread was faster
+                return after
+            followed = True
+            for member in self._members:
+                followed = member.take(pending, after, h, y) and followed
+            # The last row that they may have they do not follow; the mixture does.
+            if followed or n + 1 >= self._limit:
+                self._buffer = after.buffer
+                self._add(last[2], after.buffer.Y[n], 1.0)  # type: ignore[union-attr]
         return after
 
     def _add(self, values: Any, y: Array, weight: float) -> None:
@@ -134,4 +140,5 @@ class JointCorrection(Correction):
         if any(W is None for W in found):
             return None
         parts = zip(self._weights(pending.n), found, strict=True)
-        return sum(W * float(p) for p, W in parts)  # type: ignore[operator,return-value]
+        mixed: Any = sum(W * float(p) for p, W in parts)  # type: ignore[misc,operator]
+        return mixed

@@ -13,9 +13,7 @@ from ._rows import Rows
 from ._work import OneByOne, Work, aligned
 
 
-def make_work(
-    kernels: Kernels, n_hidden: int, n_outputs: int, parts: OneByOne
-) -> Work | JointWork:
+def make_work(kernels: Kernels, n_hidden: int, n_outputs: int, parts: OneByOne) -> Work | JointWork:
     """The arrays of the kernels for a state, or for several that are mixed."""
     kind = JointWork if parts.members else Work
     return kind(kernels, n_hidden, n_outputs, parts)
@@ -98,9 +96,7 @@ class JointWork:
     @property
     def is_full(self) -> bool:
         """Whether no row can be learned here before the others are learned elsewhere."""
-        return self.n_rows >= self.parts.limit or any(
-            work.has_no_room for work in self._works
-        )
+        return self.n_rows >= self.parts.limit or any(work.has_no_room for work in self._works)
 
     def allow(self, n: int) -> None:
         """Let at most n more rows come before a kernel says that it is full."""

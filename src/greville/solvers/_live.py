@@ -16,9 +16,9 @@ import numpy as np
 
 from ..compiled import Unavailable, load, usable
 from ..threads import new_lock
+from ._joint_work import JointWork, make_work
 from ._pending import Pending
 from ._rows import Rows
-from ._joint_work import JointWork, make_work
 from ._work import OneByOne, Work
 from .fitted import Fitted
 from .protocol import Algorithm

@@ -116,7 +116,12 @@ class Fitted:
             if rows.n:
                 with self.shape.memory():
                     state = self.algorithm.learn_pending(
-                        self.shape, state, rows, seen, self.pending, self.correction or self._followed
+                        self.shape,
+                        state,
+                        rows,
+                        seen,
+                        self.pending,
+                        self.correction or self._followed,
                     )
             self._flushed = flushed = self._after(state, seen + rows.n)
         return flushed

@@ -21,10 +21,10 @@ from ..compiled import Kernels as Compiled
 from ..compiled import Unavailable, load
 from ..devices import memory_errors_named
 from ._correction import Correction
+from ._joint_work import make_work
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State
-from ._joint_work import make_work
 from ._work import OneByOne
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]

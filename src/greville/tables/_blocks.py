@@ -36,9 +36,7 @@ class Blocks:
         Mixes predictions of numbers with what the last targets say.
     """
 
-    def __init__(
-        self, model: TableModel, id: str | None, follower: Follower | None = None
-    ) -> None:
+    def __init__(self, model: TableModel, id: str | None, follower: Follower | None = None) -> None:
         self.model = model
         self.id = id
         self.follower = follower  # after all whole blocks

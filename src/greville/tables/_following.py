@@ -9,9 +9,7 @@ from ..following import Follower
 from ._answers import Answers
 
 
-def followed(
-    follower: Follower, found: Sequence[Answers]
-) -> tuple[Follower, list[Answers]]:
+def followed(follower: Follower, found: Sequence[Answers]) -> tuple[Follower, list[Answers]]:
     """The follower after rows that a model has answered and learned, and its own answers.
 
     Rows that have no prediction, and those that are wrong, keep what they have.

@@ -85,8 +85,8 @@ def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_
     hidden = settings["hidden"]
     solver = make_solver(settings)
     if hidden == "stream":
-        sizes = {"most": _MOST_UNITS, "regularised": regularises(solver)}
-        hidden = stream_size(n_inputs, n_rows, **sizes)
+        regularised = regularises(solver)
+        hidden = stream_size(n_inputs, n_rows, most=_MOST_UNITS, regularised=regularised)
     elif isinstance(hidden, str):
         hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
     kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor

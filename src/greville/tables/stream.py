@@ -95,6 +95,11 @@ class Stream:
         return self._blocks.model
 
     @property
+    def follows(self) -> bool:
+        """Whether predictions of numbers are mixed with what the last targets say."""
+        return self._blocks.follower is not None
+
+    @property
     def rows(self) -> list[Row]:
         """The rows of the block that is not whole."""
         return self._blocks.rows
