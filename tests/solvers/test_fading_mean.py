@@ -45,6 +45,7 @@ def test_it_is_the_ridge_of_rows_around_fading_means(rng, epsilon, floor, weight
     np.testing.assert_allclose(model.predict(H), H @ W + constant, rtol=1e-8)
 
 
+@pytest.mark.tuned
 @pytest.mark.parametrize("alpha", [1.0, ALPHA, "auto"])
 @pytest.mark.parametrize("epsilon", [0.3, "auto"])
 @pytest.mark.parametrize("kernels", [False, True])
