@@ -188,8 +188,34 @@ class JointWork:
 
     def record(self, H: Array, Y: Array) -> Array:
         """Learn rows until one must be learned elsewhere; the predictions before each of them."""
+        blocks, start = [np.empty((0, Y.shape[1]), self._dtype)], 0
+        while start < len(Y):
+            blocks.append(self._record_until_due(H[start:], Y[start:]))
+            start += len(blocks[-1])
+            if start == len(Y) or self.n_rows != self.parts.limit:
+                break
+            predicted = self._predict(H[start])
+            single = Y.shape[1] == 1
+            if predicted is None or not self.learn_due(
+                H[start], Y[start, 0] if single else Y[start]
+            ):
+                break
+            blocks.append(predicted)
+            start += 1
+        return np.concatenate(blocks)
+
+    def _record_until_due(self, H: Array, Y: Array) -> Array:
         n_outputs = Y.shape[1]
         H, Y = np.ascontiguousarray(H).ravel(), np.ascontiguousarray(Y).ravel()
         predicted = np.empty(len(Y))
         n = self._kernels.record(self.array, H, Y, predicted)
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self._dtype)
+
+    def _predict(self, h: Array) -> Array | None:
+        """The outputs for one row, of shape (1, n_outputs); None where they are found elsewhere."""
+        if self._size[1] == 1:
+            value = self._kernels.predict_one(self.array, h)
+            return None if np.isnan(value) else np.array([[value]], self._dtype)
+        out = np.empty(self._size[1])
+        done = self._kernels.predict_outputs(self.array, h, out) == self._layout.DONE
+        return out[None].astype(self._dtype) if done else None
