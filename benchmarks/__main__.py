@@ -29,6 +29,7 @@ from . import (
     soak,
     startup,
     streaming,
+    streams,
     tables,
 )
 from . import speed as speed_cases
@@ -58,6 +59,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "embeddings": embeddings.run,
     "tables": tables.run,
     "streaming": streaming.run,
+    "streams": streams.run,
     "exits": exits.run,
     "load": load.run,
     "device": device.run,

@@ -1,6 +1,7 @@
 """Rules of forgetting: that of the paper, one with a floor, and one along the row only.
 
-``python -m benchmarks forgetting`` prints the tables of docs/forgetting.md and draws its figure.
+``python -m benchmarks forgetting`` prints the first tables of docs/forgetting.md and draws its
+figure.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from time import perf_counter
+from typing import Any, Literal
 
 import numpy as np
 
@@ -87,6 +89,45 @@ def run() -> None:
     for part, (largest, rms) in zip(parts, curve, strict=True):
         print(f"  {part:.0e}{largest:10.1g}{rms:10.0e}")
     _draw(errors, parts, np.array(curve))
+    ratios()
+
+
+def ratios(repeats: int = 5) -> None:
+    """What a row costs with alpha="auto", relative to one alpha; by turns, the median of each."""
+    print('a row that is predicted and learned with alpha="auto" / with alpha = 1.003')
+    print(f"{'':30}{'single rows':>14}{'prequential':>14}")
+    rng = np.random.default_rng(0)
+    for n_hidden, n in ((100, 5000), (300, 2000), (1000, 1500)):
+        X = rng.normal(size=(2 * n_hidden + n, 5))
+        H = RandomLayer(n_hidden, bias=True, random_state=0).fit_transform(X)
+        y = X[:, 0] + 0.1 * rng.normal(size=len(X))
+        for settings in ({}, {"epsilon": "auto", "intercept": True}):
+            cells = []
+            for act in (_singly, _at_once):
+                times: dict[Any, list[float]] = {1.003: [], "auto": []}
+                for _ in range(repeats + 1):
+                    for alpha, found in times.items():
+                        model = DynamicOpium(alpha, **settings)
+                        model.partial_fit(H[: 2 * n_hidden], y[: 2 * n_hidden])
+                        found.append(act(model, H[2 * n_hidden :], y[2 * n_hidden :]))
+                fixed, auto = (np.median(found[1:]) for found in times.values())
+                cells.append(f"{auto / fixed:14.1f}")
+            kind = "epsilon chosen, intercept" if settings else "epsilon given"
+            print(f"{n_hidden:5} {kind:24}" + "".join(cells), flush=True)
+
+
+def _singly(model: DynamicOpium, H: Array, y: Array) -> float:
+    start = perf_counter()
+    for h, target in zip(H, y, strict=True):
+        model.predict_one(h)
+        model.learn_one(h, target)
+    return perf_counter() - start
+
+
+def _at_once(model: DynamicOpium, H: Array, y: Array) -> float:
+    start = perf_counter()
+    model.prequential(H, y)
+    return perf_counter() - start
 
 
 def _with_part(part: float, H: Array, y: Array) -> tuple[float, float]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import exp, log
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
+
+# The smallest number that has all its digits.
+_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +124,25 @@ def mix(weights: Array, values: Array) -> Array:
     return mean.astype(values.dtype, copy=False)
 
 
+def weights_for_one_output(
+    log_prior: Sequence[float], squares: Sequence[float], count: float
+) -> list[float]:
+    """The weights of a `Mixture` with one output, in numbers of Python: faster for a few."""
+    n = max(count, _TINY)
+    logs = [
+        prior - n / 2 * log(max(square / n, _TINY))
+        for prior, square in zip(log_prior, squares, strict=True)
+    ]
+    top = max(logs)
+    weights = [exp(each - top) for each in logs]
+    total = sum(weights)
+    return [each / total for each in weights]
+
+
 def _weights(log_prior: Array, squares: Array, count: Any) -> Array:
     """Of shape (..., n_experts) for squares of shape (..., n_experts, n_outputs)."""
-    n = np.maximum(count, np.finfo(float).tiny)[..., None]
-    mean_squares = np.maximum(squares / n[..., None], np.finfo(float).tiny)
+    n = np.maximum(count, _TINY)[..., None]
+    mean_squares = np.maximum(squares / n[..., None], _TINY)
     log_weights = log_prior - n / 2 * np.log(mean_squares).sum(axis=-1)
     p = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
     return p / p.sum(axis=-1, keepdims=True)

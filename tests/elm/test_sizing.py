@@ -1,5 +1,7 @@
 """The size of a hidden layer that is chosen, wherever it is."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -27,8 +29,28 @@ def test_estimators_choose_by_the_rule(rng):
     noisy = X[:, 0] + rng.normal(size=120)
     assert ELMRegressor().fit(X, noisy).hidden_.n_hidden_ == 800  # a TableLayer: four for each row
     assert ELMRegressor().fit(np.hstack([X] * 30), X[:, 0]).hidden_.n_hidden_ == 1200
-    assert ELMRegressor().partial_fit(X, X[:, 0]).hidden_.n_hidden_ == 100
+    assert ELMRegressor(solver="dynamic").fit(X, X[:, 0]).hidden_.n_hidden_ == 200
     assert ELMRegressor(solver=OpiumLight()).fit(X, X[:, 0]).hidden_.n_hidden_ == 40
+
+
+@pytest.mark.parametrize(
+    ("solver", "sizes"),
+    [
+        ("opium", (100, 200, 400, 400)),
+        ("dynamic", (100, 200, 400, 400)),
+        ("light", (100, 200, 400, 400)),
+        ("greville", (10, 16, 64, 256)),
+        ("sliding", (10, 16, 64, 256)),
+    ],
+)
+def test_streams_grow_with_their_first_rows(rng, solver, sizes):
+    X = rng.normal(size=(1500, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=1500)
+    model, found = ELMRegressor(solver=solver, random_state=0), []
+    for start, stop in pairwise((0, 63, 64, 256, 1500)):
+        model.partial_fit(X[start:stop], y[start:stop])
+        found.append(model.hidden_.n_hidden_)
+    assert tuple(found) == sizes
 
 
 def test_three_matrices_of_the_largest_take_256_megabytes():
@@ -41,3 +63,22 @@ def test_what_does_not_fit_is_refused():
     check_size("X", 10, 10**7, np.float64, square=False)
     with pytest.raises(NotEnoughMemory, match="X with many columns.*fewer units"):
         check_size("X with many columns", 10, 10**8, np.float64, square=True)
+
+
+@pytest.mark.parametrize("solver", ["opium", "dynamic", "light", "greville"])
+def test_a_layer_that_has_grown_has_learned_all_rows(rng, solver):
+    """How rows are cut does not matter: the model is that of the larger layer from the start."""
+    X = rng.normal(size=(700, 2))
+    y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=700)
+    whole = ELMRegressor(solver=solver, random_state=0).partial_fit(X, y)
+    parts = ELMRegressor(solver=solver, random_state=0)
+    for cut in np.array_split(np.arange(700), 41):
+        parts.partial_fit(X[cut], y[cut])
+    single = ELMRegressor(solver=solver, random_state=0)
+    for x, target in zip(X, y, strict=True):
+        single.learn_one(x, target)
+    size = whole.hidden_.n_hidden_
+    fixed = ELMRegressor(size, solver=solver, random_state=0).partial_fit(X, y)
+    for other in (parts, single, fixed):
+        assert other.hidden_.n_hidden_ == size
+        np.testing.assert_allclose(other.predict(X), whole.predict(X), atol=1e-6)

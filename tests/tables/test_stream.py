@@ -186,3 +186,85 @@ def test_answers_before_an_error_are_given():
         said.extend(answer for part in parts for answer in part)
     assert [a["line"] for a in said] == [1, 2]
     assert stream.lines == 2
+
+
+# Following the last targets
+
+
+def wandering(n, seed=0):
+    rng = np.random.default_rng(seed)
+    x, level = rng.normal(size=n), np.cumsum(0.3 * rng.normal(size=n))
+    return [{"x": a, "y": b} for a, b in zip(x.tolist(), (np.sin(x) + level).tolist(), strict=True)]
+
+
+def errors(answers, rows):
+    pairs = zip(answers[1:], rows[1:], strict=True)
+    return np.array([answer["prediction"] - row["y"] for answer, row in pairs])
+
+
+@pytest.mark.parametrize("solver", ["opium", "dynamic", "light", "sliding", "greville"])
+def test_no_default_is_worse_than_the_last_target(solver):
+    rows = wandering(900)
+    settings = {"task": "regression", "solver": solver, "hidden": "stream"}
+    plain = Stream(TableModel("y", **settings), follow=False)
+    stream = Stream(TableModel("y", **settings))
+    found, alone = (
+        np.sqrt(np.mean(errors(s.answer(rows, 1, Troubles()), rows) ** 2)) for s in (stream, plain)
+    )
+    y = np.array([row["y"] for row in rows])
+    assert found < 1.05 * np.sqrt(np.mean(np.diff(y) ** 2))
+    assert found < 1.05 * alone  # light follows the last rows by itself
+    table = pa.table({"x": [0.0, 1.0]})
+    assert np.array_equal(stream.settled().predict(table), plain.settled().predict(table))
+    assert stream.follows
+    assert not plain.follows
+
+
+@pytest.mark.parametrize("cuts", [[], [100, 101, 130], range(1, 600, 7)])
+def test_bursts_change_no_bit_of_what_follows(cuts, tmp_path):
+    rows = wandering(600)
+    one, other = (
+        Stream(TableModel("y", task="regression")),
+        Stream(TableModel("y", task="regression")),
+    )
+    bursts(one, rows, [])
+    bursts(other, rows, cuts)
+    for stream, name in ((one, "one"), (other, "other")):
+        greville.save(stream, tmp_path / name)
+    again = [greville.load(tmp_path / name) for name in ("one", "other")]
+    followers = [stream._blocks.follower for stream in (one, other, *again)]
+    assert all(follower == followers[0] for follower in followers)
+    assert followers[0].n == 512  # of whole blocks
+    asked = [s.answer([{"x": 0.5}], 601, Troubles())[0]["prediction"] for s in (one, *again)]
+    np.testing.assert_allclose(asked, asked[0], rtol=1e-9)
+
+
+def test_a_stream_of_an_older_version_goes_on(tmp_path):
+    from greville.fields import declaration_of
+
+    rows = wandering(300)
+    stream = Stream(TableModel("y", task="regression"))
+    stream.answer(rows, 1, Troubles())
+    declaration = declaration_of(Stream)
+    fields = declaration.read(stream)
+    del fields["follower"]
+    again = declaration.make(Stream, fields)
+    assert again.follows
+    assert again.answer([{"x": 0.5}], 301, Troubles())[0]["prediction"] is not None
+
+
+def test_rows_with_standard_deviations_and_without_a_target():
+    rows = wandering(400)
+    stream = Stream(TableModel("y", task="regression"))
+    answers = stream.answer(rows, 1, Troubles(), std=True)
+    z = errors(answers[100:], rows[100:]) / [a["std"] for a in answers[101:]]
+    assert 0.5 < np.sqrt(np.mean(z**2)) < 2
+    asked = stream.answer([{"x": 0.3}], 401, Troubles(), std=True)[0]
+    assert abs(asked["prediction"] - rows[-1]["y"]) < 3
+    assert asked["std"] > 0
+
+
+def test_classes_are_answered_by_the_model():
+    rows = [{"x": float(i % 7), "y": "ab"[i % 7 > 3]} for i in range(300)]
+    stream, plain = Stream(TableModel("y")), Stream(TableModel("y"), follow=False)
+    assert stream.answer(rows, 1, Troubles()) == plain.answer(rows, 1, Troubles())

@@ -273,7 +273,7 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
     """A model that is there has its own settings: say so instead of passing over others."""
     usual = {
         "task": ("auto", "numbers"),
-        "hidden": ("auto", "inputs"),
+        "hidden": ("auto", "inputs", "stream"),
         "solver": ("opium",),
         "seed": (0,),
     }

@@ -69,6 +69,10 @@ def stream(
     delimiter: DelimiterOption = None,
     std: StdOption = False,
     proba: ProbaOption = False,
+    follow: Annotated[
+        bool,
+        typer.Option(help="Mix predictions of numbers with what the last targets say."),
+    ] = True,
     on_error: Annotated[
         OnError,
         typer.Option(
@@ -100,11 +104,11 @@ def stream(
 
     settings = options.settings(_task(task, std, proba))
     if settings["hidden"] == "auto":
-        settings["hidden"] = "inputs"  # how many rows will come is not known
+        settings["hidden"] = "stream"
     if checkpoint is not None:
         check_writable(checkpoint)
     with locked(checkpoint):
-        state = _open_stream(checkpoint, model, target, id, settings)
+        state = _open_stream(checkpoint, model, target, id, settings, follow)
         if std or proba:
             known = state.settled()
             if known.task is not None:
@@ -245,6 +249,7 @@ def _open_stream(
     target: str | None,
     id: str | None,
     settings: dict[str, Any],
+    follow: bool,
 ) -> Any:
     """The stream to go on with, or a new one."""
     from ..persistence import load
@@ -262,6 +267,11 @@ def _open_stream(
                 "the same, or name another file."
             )
         on_device(state.model, settings)
+        if not follow and state.follows:
+            raise UserError(
+                f"{checkpoint}: it mixes predictions with the last targets; leave --no-follow out, "
+                "or name another file."
+            )
         return state
     if model is not None:
         known = load_table_model(model)
@@ -269,10 +279,10 @@ def _open_stream(
         on_device(known, settings)
         if target not in (None, known.target):
             raise UserError(f"--target {target}: {model} learns {known.target!r}.")
-        return Stream(known, id)
+        return Stream(known, id, follow=follow)
     if target is None:
         raise UserError("--target is missing: name the field to predict.")
-    return Stream(TableModel(target, **settings), id)
+    return Stream(TableModel(target, **settings), id, follow=follow)
 
 
 @contextmanager

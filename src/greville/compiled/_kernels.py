@@ -42,7 +42,16 @@ N_KEPT = 17
 WEIGHTS_KNOWN = 18  # whether W is that of all rows
 PER_GAIN = 19  # 1/gain, for OPIUM light
 FILLED = 20  # how often the work was filled
+N_MEMBERS = 21  # of several works, one after the other, that are mixed; zero for a single one
+STRIDE = 22  # from the beginning of one to that of the next
 HEADER = 24
+
+# Behind the last member: the mixture
+MIX_COUNT = 0
+MIX_DECAY = 1
+PREDICTED = 2  # whether the row q of the first member was predicted, after all rows
+MIX_ROWS = 3  # rows since all members were filled
+MIXTURE_HEADER = 8
 
 # The header of a layer
 N_INPUTS = 0
@@ -79,6 +88,9 @@ _LOG_2_REST = -1.904654299957768e-09
 _PER_LOG_2 = 1 / log(2.0)
 _FACTORIALS = tuple(1 / factorial(k) for k in range(1, 14))
 _POWERS = 2.0 ** np.arange(64)
+
+# The smallest number that has all its digits.
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Places(NamedTuple):
@@ -137,6 +149,26 @@ class LayerPlaces(NamedTuple):
     end: int
 
 
+class MixturePlaces(NamedTuple):
+    """Where the parts of a mixture begin, and where it ends.
+
+    Attributes
+    ----------
+    prior : the logarithm of the prior of each member
+    squares : sums of squared errors, for each member a row of outputs
+    weights : of the members
+    y : the targets of a row that is learned
+    out : the predictions
+    """
+
+    prior: int
+    squares: int
+    weights: int
+    y: int
+    out: int
+    end: int
+
+
 @register_jitable  # it stays a function of Python too
 def up(n: int) -> int:
     """The next multiple of 8: so many numbers are a line of the cache."""
@@ -176,6 +208,16 @@ def layer_places(n_inputs: int, n_units: int) -> LayerPlaces:
     return LayerPlaces(centre, unit, bias, weights, x, row, h, h + n_units)
 
 
+def mixture_places(n_members: int, n_outputs: int) -> MixturePlaces:
+    """Where the parts of a mixture are."""
+    prior = MIXTURE_HEADER
+    squares = prior + up(n_members)
+    weights = squares + up(n_members * n_outputs)
+    y = weights + up(n_members)
+    out = y + up(n_outputs)
+    return MixturePlaces(prior, squares, weights, y, out, out + up(n_outputs))
+
+
 # Sums may be reordered, and products joined with sums; infinity and NaN mean what they mean.
 # No array is made here, so that none has to be counted.
 OPTIONS: dict[str, Any] = {
@@ -187,6 +229,7 @@ _compiled = njit(**OPTIONS)
 _part = njit(inline="always", **OPTIONS)  # of another kernel; on its own it would be compiled twice
 _places = _part(places)
 _layer_places = _part(layer_places)
+_mixture_places = _part(mixture_places)
 
 
 @_part
@@ -306,13 +349,14 @@ def _prepare(work, M, L, at):
     """Make of the row x and its targets y what is to be learned; False if the row is too long."""
     mean_target, mean = work[at.target : at.mean], work[at.mean : at.root]
     x, y, keep = work[at.x : at.x + M], work[at.y : at.f], work[KEEP]
+    energy = square = _dot(x, x)
     if work[HAS_MEAN] > 0:
         _centre(x, mean, work[ROUNDING])
-    square = _dot(x, x)
+        square = _dot(x, x)
     if not square <= work[LARGEST_ROW]:
         return False
     if work[HAS_MEAN] > 0:
-        count = work[MEAN_COUNT]
+        count = keep * work[MEAN_COUNT]
         scale, share = sqrt(count / (count + 1.0)), 1.0 / (count + 1.0)
         for i in range(M):
             mean[i] += share * x[i]
@@ -322,8 +366,8 @@ def _prepare(work, M, L, at):
             mean_target[j] += share * difference
             y[j] = scale * difference
         work[MEAN_COUNT] = count + 1.0
-    if square > 0.0:
-        work[ENERGY] = keep * work[ENERGY] + square
+    if energy > 0.0:
+        work[ENERGY] = keep * work[ENERGY] + energy
         work[EXCITED] = keep * work[EXCITED] + 1.0
     if work[KEEPS_ROWS] > 0:
         kept = work[at.kept + int(work[N_KEPT]) * (M + L) :]
@@ -451,6 +495,106 @@ def _learn(work, place, M, L, at):
     return DONE
 
 
+# Several works that are mixed, in the order of `Mixture`: all learn the same rows
+
+
+@_compiled
+def _mix(work, M, L, at):
+    """The weights of the members, and the mixed outputs; the first of these."""
+    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
+    mixture, places = work[K * S :], _mixture_places(K, L)
+    n = max(mixture[MIX_COUNT], _TINY)
+    weights, top, total = mixture[places.weights : places.y], -inf, 0.0
+    for i in range(K):
+        logs = mixture[places.prior + i]
+        for j in range(L):
+            logs -= n / 2 * log(max(mixture[places.squares + i * L + j] / n, _TINY))
+        weights[i] = logs
+        top = max(top, logs)
+    for i in range(K):
+        weights[i] = exp(weights[i] - top)
+        total += weights[i]
+    out = mixture[places.out : places.end]
+    for j in range(L):
+        out[j] = 0.0
+    for i in range(K):
+        weights[i] /= total
+        own = work[i * S + at.out : i * S + at.W]
+        for j in range(L):
+            out[j] += weights[i] * own[j]
+    return out[0]
+
+
+@_compiled
+def _predict_members(work, M, L, at):
+    """The first output for the row q of the first member; NaN if it cannot be found here."""
+    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
+    q = work[at.q : at.q + M]
+    work[K * S + PREDICTED] = 0.0
+    for i in range(K):
+        member = work[i * S : i * S + S]
+        if i > 0:
+            _copy(q, member[at.q : at.out], M)
+        if isnan(_predict(member, M, L, at)):
+            return nan
+    work[K * S + PREDICTED] = 1.0
+    return _mix(work, M, L, at)
+
+
+@_compiled
+def _learn_members(work, M, L, at):
+    """Learn the row q of the first member with the targets y of the mixture."""
+    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
+    mixture, places = work[K * S :], _mixture_places(K, L)
+    q, y = work[at.q : at.q + M], mixture[places.y : places.y + L]
+    for i in range(K):
+        if _place(work[i * S : i * S + S], M, L, at) < 0:
+            return FULL
+    if not _dot(q, q) < work[LARGEST_SQUARE] or not _dot(y, y) < work[LARGEST_SQUARE]:
+        return UNUSUAL
+    if mixture[PREDICTED] == 0 and isnan(_predict_members(work, M, L, at)):
+        return UNUSUAL
+    decay = mixture[MIX_DECAY]
+    for i in range(K):
+        member, squares = work[i * S : i * S + S], mixture[places.squares + i * L :]
+        for j in range(L):
+            error = y[j] - member[at.out + j]
+            squares[j] = decay * squares[j] + error * error
+        place = _place(member, M, L, at)
+        _copy(q, member[place : place + M], M)
+        _copy(y, member[at.y : at.f], L)
+        _learn(member, place, M, L, at)
+    mixture[MIX_COUNT] = decay * mixture[MIX_COUNT] + 1.0
+    mixture[MIX_ROWS] += 1.0
+    mixture[PREDICTED] = 0.0
+    return DONE
+
+
+@_part
+def _ask_members(work, h, M, at):
+    """Make a row the q of the first member, unless it is that already."""
+    q, predicted = work[at.q : at.q + M], int(work[N_MEMBERS] * work[STRIDE]) + PREDICTED
+    same = work[predicted] > 0
+    for i in range(M):
+        same = same and q[i] == h[i]
+    if not same:
+        _copy(h, q, M)
+        work[predicted] = 0.0
+    return same
+
+
+@_part
+def _targets_of_mixture(work, L):
+    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
+    return work[K * S + _mixture_places(K, L).y :]
+
+
+@_part
+def _outputs_of_mixture(work, L):
+    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
+    return work[K * S + _mixture_places(K, L).out :]
+
+
 @_part
 def _tanh(h):
     """h ← tanh(h), to within three units in the last place.
@@ -540,6 +684,11 @@ def _sizes(work):
 @_part
 def _predict_into(work, out, M, L, at):
     """Write the outputs for the row q; not DONE where they must be found elsewhere."""
+    if work[N_MEMBERS] > 0:
+        if isnan(_predict_members(work, M, L, at)):
+            return UNUSUAL
+        _copy(_outputs_of_mixture(work, L), out, L)
+        return DONE
     if isnan(_predict(work, M, L, at)):
         return UNUSUAL
     _copy(work[at.out : at.W], out, L)
@@ -554,6 +703,10 @@ def predict_one(work, h):
     M, L, at = _sizes(work)
     if h.shape[0] != M:
         return nan
+    if work[N_MEMBERS] > 0:
+        if _ask_members(work, h, M, at):
+            return _outputs_of_mixture(work, L)[0]
+        return _predict_members(work, M, L, at)
     _copy(h, work[at.q : at.out], M)
     return _predict(work, M, L, at)
 
@@ -572,6 +725,10 @@ def learn_one(work, h, y):
     M, L, at = _sizes(work)
     if h.shape[0] != M or L != 1:
         return UNUSUAL
+    if work[N_MEMBERS] > 0:
+        _ask_members(work, h, M, at)
+        _targets_of_mixture(work, L)[0] = y
+        return _learn_members(work, M, L, at)
     place = _place(work, M, L, at)
     if place < 0:
         return place
@@ -585,6 +742,10 @@ def learn_outputs(work, h, y):
     M, L, at = _sizes(work)
     if h.shape[0] != M or y.shape[0] != L:
         return UNUSUAL
+    if work[N_MEMBERS] > 0:
+        _ask_members(work, h, M, at)
+        _copy(y, _targets_of_mixture(work, L), L)
+        return _learn_members(work, M, L, at)
     place = _place(work, M, L, at)
     if place < 0:
         return place
@@ -599,6 +760,10 @@ def predict_input(work, layer, x):
     start = _activations(layer, x)
     if start < 0:
         return nan
+    if work[N_MEMBERS] > 0:
+        if _ask_members(work, layer[start:], M, at):
+            return _outputs_of_mixture(work, L)[0]
+        return _predict_members(work, M, L, at)
     _copy(layer[start:], work[at.q : at.out], M)
     return _predict(work, M, L, at)
 
@@ -621,6 +786,10 @@ def learn_input(work, layer, x, y):
         return place
     if start < 0 or L != 1:
         return UNUSUAL
+    if work[N_MEMBERS] > 0:
+        _ask_members(work, layer[start:], M, at)
+        _targets_of_mixture(work, L)[0] = y
+        return _learn_members(work, M, L, at)
     _copy(layer[start:], work[place : place + M], M)
     work[at.y] = y
     return _learn(work, place, M, L, at)
@@ -634,6 +803,10 @@ def learn_input_outputs(work, layer, x, y):
         return place
     if start < 0 or y.shape[0] != L:
         return UNUSUAL
+    if work[N_MEMBERS] > 0:
+        _ask_members(work, layer[start:], M, at)
+        _copy(y, _targets_of_mixture(work, L), L)
+        return _learn_members(work, M, L, at)
     _copy(layer[start:], work[place : place + M], M)
     _copy(y, work[at.y : at.f], L)
     return _learn(work, place, M, L, at)
@@ -642,32 +815,64 @@ def learn_input_outputs(work, layer, x, y):
 def apply(work):
     """Learn the rows that wait; not DONE if one is too long, which then is the first of them."""
     M, L, at = _sizes(work)
-    for row in range(int(work[N_WAITING])):
-        if not _next_waiting(work, row, M, L, at):
-            return UNUSUAL
-        _rotate(work, M, L, at, sqrt(work[KEEP]))
-    work[N_WAITING] = 0.0
-    return DONE
+    K, S, status = int(work[N_MEMBERS]), int(work[STRIDE]), DONE
+    for i in range(max(K, 1)):
+        member = work[i * S : i * S + S] if K > 0 else work
+        done = True
+        for row in range(int(member[N_WAITING])):
+            if done and not _next_waiting(member, row, M, L, at):
+                done, status = False, UNUSUAL
+            if done:
+                _rotate(member, M, L, at, sqrt(member[KEEP]))
+        if done:
+            member[N_WAITING] = 0.0
+    return status
 
 
 def replace(work, by):
     """Begin with the numbers of another work without rows, which no other thread sees half done."""
-    _copy(by, work, by.shape[0])
+    at = _sizes(by)[2]
+    K, S = int(by[N_MEMBERS]), int(by[STRIDE])
+    for i in range(K):
+        _copy(by[i * at.H :], work[i * S :], at.H)
+    if K > 0:
+        _copy(by[K * at.H :], work[K * S :], by.shape[0] - K * at.H)
+    else:
+        _copy(by, work, by.shape[0])
     return DONE
 
 
 def snapshot(work, into):
     """Copy all that is known, and the rows that are there, while no other thread can learn."""
     M, L, at = _sizes(work)
-    n, kept = int(work[N_WAITING]), int(work[N_KEPT])
-    for start, stop in (
-        (0, at.H),
-        (at.H, at.H + n * M),
-        (at.Y, at.Y + n * L),
-        (at.kept, at.kept + kept * (M + L)),
-    ):
-        _copy(work[start:stop], into[start:stop], stop - start)
+    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
+    for i in range(max(K, 1)):
+        first = i * S
+        n, kept = int(work[first + N_WAITING]), int(work[first + N_KEPT])
+        for start, stop in (
+            (0, at.H),
+            (at.H, at.H + n * M),
+            (at.Y, at.Y + n * L),
+            (at.kept, at.kept + kept * (M + L)),
+        ):
+            _copy(work[first + start : first + stop], into[first + start :], stop - start)
+    if K > 0:
+        _copy(work[K * S :], into[K * S :], work.shape[0] - K * S)
     return DONE
+
+
+@_part
+def _record_members(work, H, Y, predicted, M, L, at):
+    n, y = 0, _targets_of_mixture(work, L)
+    for row in range(Y.shape[0] // L):
+        _ask_members(work, H[row * M : row * M + M], M, at)
+        _copy(Y[row * L : row * L + L], y, L)
+        if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
+            break
+        if _learn_members(work, M, L, at) != DONE:
+            break
+        n += 1
+    return n
 
 
 def record(work, H, Y, predicted):
@@ -676,6 +881,8 @@ def record(work, H, Y, predicted):
     No row must be waiting, and none is at the end, unless one was too long.
     """
     M, L, at = _sizes(work)
+    if work[N_MEMBERS] > 0:
+        return _record_members(work, H, Y, predicted, M, L, at)
     q = work[at.q : at.q + M]
     waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
     n = 0

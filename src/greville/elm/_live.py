@@ -106,6 +106,11 @@ class LiveELM:
         solver = self._live.after_due(h, target, algorithm)
         return None if solver is None else self.start_value._replace(solver=solver)
 
+    def learned_with_due(self, h: Array, target: Any, algorithm: Algorithm) -> bool:
+        """Learn one more row here, and what is due with it; False if that is done otherwise."""
+        self._live.looks = _rows_until_look(self.start_value, self.n_seen + 1, self._model)
+        return self._live.learned_with_due(h, target, algorithm)
+
     def close(self, fitted: FittedELM | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
         return self._live.close(None if fitted is None else fitted.solver)
@@ -193,7 +198,9 @@ def _rows_until_look(fitted: FittedELM, n_seen: int, model: Any) -> int:
     """After how many rows something else than learning may be due."""
     if model._shown_solver is not None:  # its parameters may be set
         return 1
-    return NEVER if fitted.calibration is None else rows_until_window(n_seen)
+    if fitted.calibration is None:
+        return NEVER
+    return 0 if window_at(n_seen) is not None else rows_until_window(n_seen)
 
 
 def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:

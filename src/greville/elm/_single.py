@@ -30,7 +30,7 @@ class SingleRows:
     _current: Any
     _current_of: Any
     _algorithm: Any
-    _measure: Any
+    _measure_stream: Any
     _publish: Any
     _keep_flushed: Any
 
@@ -84,7 +84,7 @@ class SingleRows:
         h = self._activations_one(fitted.hidden, x)
         if fitted.solver.is_due:
             fitted = self._current()
-        self._publish(fitted.learn_one(x, y, h, target, self._measure))
+        self._publish(fitted.learn_one(x, y, h, target, self._measure_stream))
         return self
 
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
@@ -200,6 +200,8 @@ class SingleRows:
         if goes_on and live.learned_activations(h, target):
             return self
         with publish_lock:
+            if self._live is live and live.learned_with_due(h, target, algorithm):
+                return self
             live.close()
         learned = live.after_due(h, target, algorithm)
         if learned is None:

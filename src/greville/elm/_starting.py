@@ -13,13 +13,13 @@ from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin
 from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number
-from .capabilities import make_solver
+from .capabilities import make_solver, regularises
 from .choosing import chosen_layer, is_for_choosing, places_for_choosing
 from .chunk import Chunk
 from .columns import Columns
 from .fitted import WARMUP_ROWS, FittedELM
 from .hidden import HiddenMap
-from .sizing import check_size, hidden_size, most_units
+from .sizing import check_size, hidden_size, most_units, stream_size
 from .survey import Survey, places_for_layer
 from .targets import Targets
 from .transformers import seeded
@@ -40,7 +40,9 @@ class Starting:
     def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
         """A transformer as `hidden` describes it, not yet fitted."""
         if self._is_auto:
-            if _chooses_epsilon(solver):
+            if n_rows is None:
+                size = self._size_in_stream(solver, n_inputs, 0, dtype)
+            elif getattr(solver, "epsilon", None) == "auto":
                 size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
             else:
                 size = UNITS_PER_INPUT * n_inputs
@@ -53,6 +55,25 @@ class Starting:
             )
         check_number("hidden", self.hidden, low=1, whole=True)
         return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
+
+    def _size_in_stream(self, solver: Any, n_inputs: int, n_rows: int, dtype: Any) -> int:
+        """The units of ``hidden="auto"`` after some rows of a stream."""
+        if not self._standardizes():  # no row is kept, and the layer cannot grow
+            return hidden_size(n_inputs, most=most_units(dtype))
+        most, regularised = most_units(dtype), regularises(solver)
+        return stream_size(n_inputs, n_rows, most=most, regularised=regularised)
+
+    def _measure_stream(self, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling, Any, Any]:
+        """The units of inputs and targets from the first rows, and the layer for so many."""
+        scaling, targets = self._measure(chunk, fitted.targets)
+        layer, hidden = fitted.hidden.layer, fitted.hidden
+        if isinstance(self.hidden, str) and self.hidden == "auto":
+            n_inputs = hidden.n_inputs - hidden.n_direct
+            size = self._size_in_stream(fitted.template, n_inputs, chunk.n, hidden.dtype)
+            if size > layer.n_hidden_:
+                layer = RandomLayer(size, bias=True, random_state=self.random_state)
+                layer.fit(np.zeros((1, n_inputs), hidden.dtype))
+        return scaling, targets, layer
 
     @property
     def _is_auto(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from ..solvers import Solver, registry
+from ..solvers import OpiumLight, Solver, registry
 
 
 def make_solver(solver: Any) -> Solver:
@@ -21,6 +21,11 @@ def make_solver(solver: Any) -> Solver:
         return registry.make(solver)
     names = ", ".join(map(repr, registry.names()))
     raise ValueError(f"solver={solver!r}: choose one of {names}, or pass a solver object.")
+
+
+def regularises(solver: Solver) -> bool:
+    """Whether a solver can have more units than rows: ε is chosen, or each row moves W a little."""
+    return getattr(solver, "epsilon", None) == "auto" or isinstance(solver, OpiumLight)
 
 
 @cache  # every use of a method asks

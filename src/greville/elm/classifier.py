@@ -34,11 +34,13 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         epsilon is chosen too, it is at least 100; in `fit` also at least 15 times the root of the
         number of rows, up to 2000, rounded up to 100, 200, 400, ...; and no more than keeps three
         matrices of that size within 256 MB. In `fit` and `prepare` "auto" then also chooses between
-        a `TableLayer` and a `RandomLayer`; see the notes.
+        a `TableLayer` and a `RandomLayer`; see the notes. A stream begins with at least 100 units
+        and grows with its first rows, up to 400 of them; docs/forgetting.md has the rule.
     solver : str or solver object, default="opium"
-        How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``;
-        "light", "dynamic", "sliding", "greville" and "batch" are `OpiumLight`, `DynamicOpium`,
-        `SlidingOpium`, `Greville` and `Batch` with their defaults; `solvers.registry` adds others.
+        How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``,
+        "dynamic" is ``DynamicOpium(epsilon="auto", intercept=True)``; "light", "sliding",
+        "greville" and "batch" are `OpiumLight`, `SlidingOpium`, `Greville` and `Batch` with their
+        defaults; `solvers.registry` adds others.
         Or an object with other parameters, such as ``Opium(epsilon=1.0)``.
     random_state : int, RandomState instance or None, default=None
         Seeds the hidden layer, where it has no seed of its own.

@@ -33,8 +33,9 @@ publish_lock = new_lock()
 # Rows of a stream that its units are measured from.
 WARMUP_ROWS = 1024
 
-# From rows: the units of their inputs, and their targets with units.
-Measure = Callable[[Chunk, Targets], tuple[Scaling, Targets]]
+# From the first rows, and what was made of them so far: the units of their inputs, their targets
+# with units, and a layer that may have more units.
+Measure = Callable[[Chunk, "FittedELM"], tuple[Scaling, Targets, Any]]
 
 # Which classes are not known yet at each row; None where all are.
 Unknown = Array | None
@@ -314,9 +315,10 @@ class FittedELM(NamedTuple):
         fitted = self._replace(warmup=None if warmup.is_over else warmup)
         if warmup.is_due_after(self.warmup):
             measured = self.hidden.of_layer(rows.part(slice(warmup.n_measured)))
-            scaling, targets = measure(measured, self.targets)
-            if scaling != self.hidden.scaling or targets.scaling != self.targets.scaling:
-                hidden, b = self.hidden.in_units(scaling), self.solver.shape.backend
+            scaling, targets, layer = measure(measured, self)
+            same = scaling == self.hidden.scaling and targets.scaling == self.targets.scaling
+            if not same or layer is not self.hidden.layer:
+                hidden, b = self.hidden.in_units(scaling, layer), self.solver.shape.backend
                 again = self.start(hidden, targets, self.template, fitted.warmup, b)
                 return again._replace(calibration=self.calibration), rows
         return fitted, chunk

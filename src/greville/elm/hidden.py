@@ -83,9 +83,9 @@ class HiddenMap:
         """How many of the last inputs are units themselves, and do not go through the layer."""
         return self.n_inputs - int(getattr(self.layer, "n_features_in_", self.n_inputs))
 
-    def in_units(self, scaling: Scaling) -> HiddenMap:
-        """The same layer for inputs in other units."""
-        return replace(self, scaling=scaling)
+    def in_units(self, scaling: Scaling, layer: Any) -> HiddenMap:
+        """The same inputs in other units, and maybe through another layer."""
+        return replace(self, scaling=scaling, layer=layer)
 
     def activations(self, X: Any, weight: Array | None = None) -> Array:
         """H for checked rows; a ValueError if it has numbers that cannot be learned."""

@@ -228,7 +228,8 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             reset = not self._started
             chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
             unknown = self._unknown(chunk.y, targets, **options)
-            self._publish(self._ready(chunk, targets).learn(chunk, self._measure, unknown))
+            ready = self._ready(chunk, targets)
+            self._publish(ready.learn(chunk, self._measure_stream, unknown))
 
     def _record(
         self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
@@ -240,7 +241,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             ready = self._ready(chunk, targets)
             self._check_spread(ready, spread)
             unknown = self._unknown(chunk.y, targets, **options)
-            fitted, outputs = ready.record(chunk, self._measure, spread=spread, unknown=unknown)
+            fitted, outputs = ready.record(
+                chunk, self._measure_stream, spread=spread, unknown=unknown
+            )
             self._publish(fitted)
         return chunk, targets, outputs
 

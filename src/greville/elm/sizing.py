@@ -17,6 +17,13 @@ _UNITS_PER_ROOT_OF_ROWS = 15
 # Where sizes are doubled, how many units the number of rows may ask for.
 _MOST_UNITS_FOR_ROWS = 2000
 
+# How many units the rows of a stream may ask for: each costs as much as they squared.
+_MOST_UNITS_IN_STREAM = 400
+
+# Where nothing holds weights back, so many rows for each unit, of the first so many rows; and units
+# that there are from the first row on.
+_ROWS_PER_UNIT, _MOST_ROWS, _FEWEST_UNITS = 4, 1024, 10
+
 # What a size that is chosen may spend on three matrices of units by units.
 _MATRIX_BYTES = 256e6
 
@@ -51,6 +58,37 @@ def hidden_size(
     elif n_rows is not None:
         units = max(units, _UNITS_PER_ROOT_OF_ROWS * isqrt(n_rows))
     return min(units, most)
+
+
+def stream_size(n_inputs: int, n_rows: int, *, most: int, regularised: bool) -> int:
+    """The units of a stream after its first rows, while all of these are kept.
+
+    `hidden_size` with at most 400 for the rows. A unit more is a column more, of which the past is
+    needed: so the layer grows as long as the first rows are kept, and all are learned again with
+    the larger one. After them its size stays.
+
+    Parameters
+    ----------
+    n_inputs, n_rows : int
+    most : int
+        No more than this.
+    regularised : bool
+        Whether the solver can have more units than rows. Without, it gets one for four rows, from
+        10 to 256.
+
+    Examples
+    --------
+    >>> from greville.elm.sizing import stream_size
+    >>> [stream_size(2, n, most=1000, regularised=True) for n in (1, 32, 64, 256, 4096)]
+    [100, 100, 200, 400, 400]
+    >>> [stream_size(2, n, most=1000, regularised=False) for n in (1, 64, 256, 4096)]
+    [10, 16, 64, 256]
+    """
+    for_rows = hidden_size(1, n_rows, most=min(most, _MOST_UNITS_IN_STREAM), doubled=True)
+    units = max(hidden_size(n_inputs, most=most), for_rows)
+    if regularised:
+        return units
+    return min(units, max(_FEWEST_UNITS, min(n_rows, _MOST_ROWS) // _ROWS_PER_UNIT))
 
 
 def most_units(dtype: Any) -> int:

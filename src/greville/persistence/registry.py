@@ -26,6 +26,7 @@ _CLASSES = {
         *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
         "Calibration",
     ),
+    "greville.following": ("Follower",),
     "greville.monitor": ("DriftMonitor",),
     "greville.tables": ("TableModel", "TableRegressor", "TableClassifier", "Stream", "FirstRows"),
 }

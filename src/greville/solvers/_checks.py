@@ -11,8 +11,9 @@ from ..fields import require
 if TYPE_CHECKING:
     from ._chosen import Chosen
     from ._evidence import Path
-    from ._forgetting import Fading, Memories
+    from ._forgetting import Fading
     from ._mean import Mean
+    from ._memories import Memories
     from ._state import State
     from .sliding import Window
 
@@ -67,13 +68,12 @@ def check_path(path: Path) -> None:
 
 
 def check_fading(fading: Fading) -> None:
-    require(fading.exact.mean is None, "a state that fades has a mean")
     require(min(fading.energy, fading.excited) >= 0, "a state that fades has a negative size")
 
 
 def check_memories(memories: Memories) -> None:
     mixture, n = memories.mixture, len(memories.states)
-    require(n == len(mixture.log_prior), "the mixture lacks some of its states")
+    require(n == len(memories.alphas), "the mixture lacks some of its states")
     sizes = {size_of(state) for state in memories.states}
     require(len(sizes) == 1, "the states of the mixture do not agree")
     fits = mixture.squares.shape == (n, (sizes.pop() or (0, 0))[1])

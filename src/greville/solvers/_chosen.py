@@ -205,8 +205,8 @@ def choose(chosen: Chosen, choice: Choice) -> Chosen:
     """Choose ε from what the sums say now."""
     sums, b = chosen.sums, chosen.backend
     length = _length(chosen, float(b.column_squares(sums.R).sum()), sums.prior)
-    if length == 0:  # nothing but zeros so far
-        return chosen
+    if length == 0:  # nothing but zeros so far, or as far as rows count
+        return chosen if chosen.epsilon >= _BEFORE else replace(chosen, epsilon=_BEFORE)
     count, of_means = chosen.sums_of_means
     described = Sums(b, count, sums.prior, length, of_means, R=sums.R, Z=sums.Z, loss=sums.loss)
     with b.few_threads(0 if chosen.n_hidden < b.tuning.wide else np.inf):

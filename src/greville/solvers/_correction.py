@@ -103,7 +103,7 @@ class RootCorrection(Correction):
         kernels = root.backend.kernels(dtype)
         assert kernels is not None
         self.root = root
-        self._limit = limit
+        self.limit = limit
         self._growth = growth
         self._sum_of_squares = 0.0
         self._n = 0
@@ -140,7 +140,7 @@ class RootCorrection(Correction):
         n = pending.n
         if n <= self._n:
             return n == 0 or pending.buffer is self._buffer
-        if n >= self._limit or n > self._n + _MOST_AT_ONCE:
+        if n >= self.limit or n > self._n + _MOST_AT_ONCE:
             return False
         if self._n and pending.buffer is not self._buffer:
             return False
@@ -156,24 +156,37 @@ class RootCorrection(Correction):
         return True
 
     def learned(self, pending: Pending, h: Array, y: Any) -> Pending | None:
+        if not self._was_asked(pending, h):
+            return None
+        after = pending.with_one(h, y)
+        self._take(pending.n, after, y)
+        return after
+
+    def take(self, pending: Pending, after: Pending, h: Array, y: Any) -> bool:
+        """Follow one more row, which is in `after` already; False if it is not followed."""
+        return self._was_asked(pending, h) and self._take(pending.n, after, y)
+
+    def _was_asked(self, pending: Pending, h: Array) -> bool:
+        """Whether a row was the last to be predicted, after these pending rows."""
         last, i = self._last, pending.n
         if last is None or last[1] != i or self._n != i or last[0] != h.tobytes():
-            return None
-        if i and pending.buffer is not self._buffer:
-            return None
-        _, _, row, f, along, predicted = last
-        pending = pending.with_one(h, y)
-        if i + 1 < self._limit:
-            with self._lock:
-                if self._n != i:
-                    return pending
-                self._buffer = pending.buffer
-                if i <= self._one_thread_rows:
-                    self._add(i, row, f, along, y, predicted, 1.0)
-                else:
-                    with one_thread:
-                        self._add(i, row, f, along, y, predicted, 1.0)
-        return pending
+            return False
+        return not i or pending.buffer is self._buffer
+
+    def _take(self, i: int, after: Pending, y: Any) -> bool:
+        """Follow the row that was asked last; False if it is not followed."""
+        assert self._last is not None
+        _, _, row, f, along, predicted = self._last
+        if i + 1 >= self.limit:
+            return False
+        with self._lock:
+            if self._n != i:
+                return False
+            self._buffer = after.buffer
+            if i <= self._one_thread_rows:
+                return self._add(i, row, f, along, y, predicted, 1.0)
+            with one_thread:
+                return self._add(i, row, f, along, y, predicted, 1.0)
 
     def _add(
         self, i: int, row: Array, f: Array, t: Array, y: Any, predicted: Any, weight: float
@@ -182,7 +195,8 @@ class RootCorrection(Correction):
         dot, gemv, K, T, means = self._dot, self._gemv, self._K, self._T, self._means
         scale = self._growth ** (i + 1)
         if means is not None:
-            scale *= means.factor(i, weight)
+            weight *= scale * scale  # as it counts next to rows that do not fade meanwhile
+            scale = means.factor(i, weight)
         elif weight != 1.0:
             scale *= sqrt(weight)
         if self._largest_row < inf and not dot(row, row) <= self._largest_row:

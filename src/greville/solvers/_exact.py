@@ -256,7 +256,7 @@ def joined(exact: Exact, learned: Learned, keep: float = 1.0) -> Exact:
 
 def root_correction(
     root: State, pending: Pending, limit: int, growth: float, *, reflect: bool
-) -> Correction | None:
+) -> RootCorrection | None:
     """What pending rows will do to a root, up to a limit; None where they must be learned."""
     if root.backend.kernels(root.dtype) is None:
         return None

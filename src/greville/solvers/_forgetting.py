@@ -10,15 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..backend import Array, Backend
-from ..fields import Fields, array, each, finite, flag, known, stored
-from ..mixture import Mixture, mix
+from ..fields import finite, flag, known, stored
 from ..validation import check_squares, warn
-from ._checks import check_fading, check_memories
+from ._checks import check_fading
 from ._chosen import Chosen, choose
 from ._correction import Correction
 from ._derived import Value, replace
-from ._exact import joined, one_by_one, root_correction
+from ._evidence import choice_in_stream
+from ._exact import joined, last_choice, next_choice, one_by_one, root_correction
 from ._learn import Exact, innovate, learn
+from ._mean import Mean
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State, spreads_in_order
@@ -37,20 +38,28 @@ _LEAK = 0.1
 # The factor by which rows of one prequential block may outgrow each other: (2 - alpha)^(-rows / 2).
 _LARGEST_FACTOR = 1e3
 
-# The values of alpha that alpha="auto" tries: no forgetting at all, and memories of 3,300 to 33
-# rows.
-MEMORIES = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
+# The values of alpha that alpha="auto" tries: no forgetting, and memories of 330 and 33 rows.
+MEMORIES = (1.0, 1.003, 1.03)
 
-# Errors count less by this factor with every row: about twelve of them matter.
-_MEMORY_ERROR_DECAY = 0.92
+# Memories of fewer rows than a twentieth of the units are left out: so few rows determine little,
+# and cost as much as many.
+_MOST_UNITS_PER_ROW = 20.0
 
-# How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
-# one is preferred when its recent errors are smaller; after a surprise, when all have been wrong,
-# it is the longest, which moves least.
-_LONGER_IS_LIKELIER = 20.0
+# Half-lives of rows between two additions of the floor, and between two choices of ε, in which it
+# fades as they do. With a choice after every half-life, after four and after ten, the errors of
+# eight streams were the same to 0.4 %.
+_HALF_LIVES = 1, 4
+_HALF_LIVES_OF_MEMBER = 1, 10
+_MOST_HALF_LIVES = 10
 
-# Memories with a smaller weight than this are left out of standard deviations.
-_NEGLIGIBLE = 1e-6
+# More rows than there will be.
+_NEVER = 1 << 62
+
+
+def memories_for(n_hidden: int) -> tuple[float, ...]:
+    """The values of alpha that are tried with so many units."""
+    long = [alpha for alpha in MEMORIES if (alpha - 1) * n_hidden <= _MOST_UNITS_PER_ROW]
+    return tuple(long)
 
 
 @stored(check=check_fading)
@@ -100,6 +109,8 @@ class ForgettingAlgorithm(Algorithm):
     alpha : the forgetting factor is 2 - alpha
     epsilon : the prior, or None where it is chosen
     floor : the size of the prior that is not forgotten, "auto" or None
+    intercept : whether a constant is added, from means that fade as the rows do
+    is_member : whether it is one of several memories
     """
 
     record_by_kernels_units = 128
@@ -107,15 +118,18 @@ class ForgettingAlgorithm(Algorithm):
     alpha: float
     epsilon: float | None
     floor: float | str | None
+    intercept: bool = False
+    is_member: bool = False
 
     def start(self, shape: Shape) -> Fading:
         size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
         if self.epsilon is None:
-            return Fading(Chosen.start(*size))
+            return Fading(Chosen.start(*size, intercept=self.intercept))
         check_squares("epsilon", self.epsilon, shape.dtype)
         if not isinstance(self.floor, str):
             check_squares("floor", self.floor or 0.0, shape.dtype)
-        return Fading(State.start(*size, float(self.epsilon / np.sqrt(self.alpha))))
+        prior = float(self.epsilon / np.sqrt(self.alpha))
+        return Fading(State.start(*size, prior, intercept=self.intercept))
 
     # Learning
 
@@ -123,11 +137,14 @@ class ForgettingAlgorithm(Algorithm):
         stop = 0
         while stop < rows.n:
             start, stop = stop, rows.n
-            if self._has_floor:
+            if self.epsilon is None:  # the sums do not depend on choices before the last
+                last = self._last_due(shape, seen + rows.n) - seen
+                stop = last if start < last else rows.n
+            elif self._has_floor:
                 stop = min(stop, self._due(shape, seen + start) - seen)
-            chunk = _FadingChunk(shape, rows.part(start, stop), self._keep)
-            exact = learn(state.exact, chunk, decay=self._keep**chunk.n)  # type: ignore[arg-type]
-            state = replace(state, exact=exact).saw(chunk.energies, self._keep)
+            chunk = _FadingChunk(shape, rows.part(start, stop), self.keep, state.exact.mean)
+            exact = learn(state.exact, chunk, decay=self.keep**chunk.n)  # type: ignore[arg-type]
+            state = replace(state, exact=exact).saw(chunk.energies, self.keep)
             state = self._bounded(shape, state, seen + stop)
         return state
 
@@ -135,43 +152,47 @@ class ForgettingAlgorithm(Algorithm):
         self, shape: Shape, state: Fading, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Fading, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
-        n, decay = len(weight), self._keep ** len(weight)
-        exact, errors = innovate(state.exact, H, Y, self._growth(weight))
-        counts = self._keep ** np.arange(n - 1, -1, -1.0)
-        exact = exact.faded(decay)
+        n, decay = len(weight), self.keep ** len(weight)
+        energies = shape.backend.row_squares(H) * weight
+        factor, mean = self._growth(weight), state.exact.mean
+        if mean is not None:
+            H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, factor**2)
+            mean = mean.faded(decay)
+        exact, errors = innovate(state.exact, H, Y, factor)
+        counts = self.keep ** np.arange(n - 1, -1, -1.0)
+        exact = exact.faded(decay).around(mean)
         exact = exact.tallied(
             float((weight * counts).sum()), float((weight * counts**2).sum()), decay
         )
-        energies = shape.backend.row_squares(H) * weight
-        state = replace(state, exact=exact).saw(energies, self._keep)
+        state = replace(state, exact=exact).saw(energies, self.keep)
         return self._bounded(shape, state, seen + n), errors
 
     def _growth(self, weight: Array) -> Array:
         """What to multiply the next rows by if nothing fades meanwhile."""
-        return np.sqrt(weight / self._keep ** np.arange(1.0, len(weight) + 1))
+        return np.sqrt(weight / self.keep ** np.arange(1.0, len(weight) + 1))
 
     @property
-    def _keep(self) -> float:
+    def keep(self) -> float:
         """What is left of a row's weight after the next: the forgetting factor."""
         return 2.0 - self.alpha
 
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         longest = super().rows_until_next_event(shape, seen)
-        if self._keep < 1:
-            longest = min(longest, int(2 * log(_LARGEST_FACTOR) / -log(self._keep)))
+        if self.keep < 1:
+            longest = min(longest, int(2 * log(_LARGEST_FACTOR) / -log(self.keep)))
         if self._has_floor:
             longest = min(longest, self._due(shape, seen) - seen)
         return max(1, longest)
 
     def one_by_one(self, shape: Shape, state: Fading, seen: int) -> OneByOne | None:
-        if self._keep < 1 and not self._has_floor:  # it has to be watched
+        if self.keep < 1 and not self._has_floor:  # it has to be watched
             return None
         limit = self._due(shape, seen) - seen - 1 if self._has_floor else 1 << 30
-        fading = {"keep": self._keep, "energy": state.energy, "excited": state.excited}
+        fading = {"keep": self.keep, "energy": state.energy, "excited": state.excited}
         parts = one_by_one(state.exact, limit, **fading)
 
         def join(learned: Learned) -> Fading:
-            exact = joined(state.exact, learned, self._keep)
+            exact = joined(state.exact, learned, self.keep)
             return replace(state, exact=exact, energy=learned.energy, excited=learned.excited)
 
         return replace(parts, join=join)
@@ -191,21 +212,41 @@ class ForgettingAlgorithm(Algorithm):
     def _has_floor(self) -> bool:
         if self.epsilon is None:
             return True  # the ε that is chosen takes its place
-        return self._keep < 1 and self.floor is not None and self.floor != 0
+        return self.keep < 1 and self.floor is not None and self.floor != 0
 
     def _period(self, shape: Shape) -> int:
-        """The rows between two additions of the floor: those in which the old lose half.
+        """The rows between two additions of the floor, or choices of ε, in half-lives of rows.
 
-        More of them in large layers, where an addition costs as much as many rows.
+        A floor is added after one, and ε chosen after four. More of them in large layers, where
+        that costs as much as many rows, up to ten. Of several memories it is due at the same rows,
+        and less often.
         """
-        half = log(2) / -log(self._keep)
-        return max(1, int(min(max(shape.n_hidden / 2, half), 10 * half)))
+        if self.keep == 1:
+            return _NEVER
+        wanted = self._wanted_period(shape, self.keep)
+        if self.is_member:
+            shortest = self._wanted_period(shape, 2 - memories_for(shape.n_hidden)[-1])
+            return int(shortest * max(1, round(wanted / shortest)))
+        return wanted
+
+    def _wanted_period(self, shape: Shape, keep: float) -> int:
+        of_floor, of_choice = _HALF_LIVES_OF_MEMBER if self.is_member else _HALF_LIVES
+        half = log(2) / -log(keep)
+        least = half * (of_choice if self.epsilon is None else of_floor)
+        return max(1, int(min(max(shape.n_hidden / 2, least), _MOST_HALF_LIVES * half)))
 
     def _due(self, shape: Shape, seen: int) -> int:
-        """The next row at which the floor is added, or ε chosen: that also at 1, 2, 4, ..."""
+        """The next row at which the floor is added, or ε chosen.
+
+        ε is chosen once in a period and, as long as there are few rows, when `Opium` chooses.
+        """
         period = self._period(shape)
         due = seen + period - seen % period
-        return min(due, 1 << seen.bit_length()) if self.epsilon is None else due
+        return due if self.epsilon is not None else min(due, next_choice(seen, shape.n_hidden))
+
+    def _last_due(self, shape: Shape, seen: int) -> int:
+        """The last row up to `seen` at which ε was to be chosen."""
+        return max(seen - seen % self._period(shape), last_choice(seen, shape.n_hidden))
 
     def _bounded(self, shape: Shape, state: Fading, seen: int) -> Fading:
         """With the floor added if it is due; without one, with a warning if directions are lost."""
@@ -213,11 +254,13 @@ class ForgettingAlgorithm(Algorithm):
         if not self._has_floor:
             return self._watched(state)
         if isinstance(exact, Chosen):
-            due = self._due(shape, seen - 1) == seen
-            return replace(state, exact=choose(exact, "cheap")) if due else state
+            if self._last_due(shape, seen) != seen:
+                return state
+            choice = choice_in_stream(shape.backend, seen)
+            return replace(state, exact=choose(exact, choice))
         if seen % self._period(shape):
             return state
-        ridge = (1 - self._keep ** self._period(shape)) * self._floor_squared(shape, state)
+        ridge = (1 - self.keep ** self._period(shape)) * self._floor_squared(shape, state)
         return replace(state, exact=exact.regularised(ridge, 1 - _LEAK))
 
     def _floor_squared(self, shape: Shape, state: Fading) -> float:
@@ -230,7 +273,7 @@ class ForgettingAlgorithm(Algorithm):
 
     def _watched(self, state: Fading) -> Fading:
         root = state.exact.root
-        if self._keep == 1 or not root.rank:
+        if self.keep == 1 or not root.rank:
             return state
         b = root.backend
         pivots = np.abs(b.to_numpy(b.xp.linalg.diagonal(root.R)))
@@ -259,11 +302,11 @@ class ForgettingAlgorithm(Algorithm):
         limit = self.rows_until_next_event(shape, seen)
         if pending.n >= limit:
             return None
-        growth = float(self._keep**-0.5)
+        growth = float(self.keep**-0.5)
         return root_correction(state.exact.root, pending, limit, growth, reflect=reflect)
 
     def weights(self, state: Fading) -> Array:
-        return state.exact.root.weights
+        return state.exact.root.solution
 
     def root(self, state: Fading) -> State:
         return state.exact.root
@@ -279,15 +322,24 @@ class ForgettingAlgorithm(Algorithm):
         return super().spreads_in_order(shape, state, H, Y, weight, seen)
 
     def check_continues(self, started: Algorithm) -> None:
-        if isinstance(started, MemoriesAlgorithm):
+        if not isinstance(started, ForgettingAlgorithm):
             raise ValueError(cannot_change_alpha(self.alpha))
-        assert isinstance(started, ForgettingAlgorithm)
-        if (self.epsilon is None) != (started.epsilon is None):
-            epsilon = "auto" if self.epsilon is None else self.epsilon
-            raise ValueError(
-                f"epsilon={epsilon!r}: a model that has started with a given epsilon cannot "
-                "go on with 'auto', nor the other way round; call fit to start again."
-            )
+        check_same_kind(self, started)
+
+
+def check_same_kind(new: Any, old: Any) -> None:
+    """Raise a ValueError if ε is given in one and chosen in the other, or one has an intercept."""
+    if (new.epsilon is None) != (old.epsilon is None):
+        epsilon = "auto" if new.epsilon is None else new.epsilon
+        raise ValueError(
+            f"epsilon={epsilon!r}: a model that has started with a given epsilon cannot "
+            "go on with 'auto', nor the other way round; call fit to start again."
+        )
+    if new.intercept != old.intercept:
+        raise ValueError(
+            f"intercept={new.intercept}: a model that has started cannot change between with and "
+            "without intercept; call fit to start again."
+        )
 
 
 def cannot_change_alpha(alpha: Any) -> str:
@@ -299,133 +351,35 @@ def cannot_change_alpha(alpha: Any) -> str:
 
 
 class _FadingChunk:
-    """Rows that count less the older they are, as a `Chunk`; `energies` are their |a|²."""
+    """Rows that count less the older they are, as a `Chunk`; `energies` are their |a|².
 
-    after = None
+    With a mean, that before these rows, they are taken around it; it fades with every row.
+    """
 
-    def __init__(self, shape: Shape, rows: Rows, keep: float) -> None:
+    def __init__(self, shape: Shape, rows: Rows, keep: float, mean: Mean | None) -> None:
         counts = keep ** np.arange(rows.n - 1, -1, -1.0)
+        self._before = None if mean is None else mean.faded(keep**rows.n)
+        self.after = self._before
         self.n = rows.n
         self.count = float((rows.weights * counts).sum())
         self.count_of_squares = float((rows.weights * counts**2).sum())
         self.energies = np.zeros(rows.n)
         self._shape = shape
         self._rows = rows
-        self._factor = np.sqrt(counts * rows.weights)
+        self._counts = counts * rows.weights
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
-        b, stop = self._shape.backend, 0
+        b, stop, mean = self._shape.backend, 0, self._before
         weight = 1.0 if self._rows.weight is None else self._rows.weight
         energies = np.zeros(self.n)
         for H, Y in self._rows.blocks(b, block_length(b, self._shape.n_hidden, self._shape.dtype)):
             start, stop = stop, stop + H.shape[0]
             energies[start:stop] = b.row_squares(H)
             self.energies = energies * weight
-            f = b.asarray(self._factor[start:stop, None], self._shape.dtype)
-            yield f * H, f * Y
-
-
-# Several memories at once
-
-
-def _to_fields(memories: Memories) -> Fields:
-    """The prior and the decay of the mixture are constants."""
-    mixture = memories.mixture
-    return {"states": memories.states, "squares": mixture.squares, "count": mixture.count}
-
-
-def _from_fields(cls: type[Memories], stored: Fields) -> Memories:
-    start = _new_mixture(stored["squares"].shape[1])
-    mixture = replace(start, squares=stored["squares"], count=stored["count"])
-    return cls(stored["states"], mixture)
-
-
-@stored(
-    parameters={"states": each(known(Fading), tuple), "squares": array(2), "count": finite},
-    check=check_memories,
-    to_fields=_to_fields,
-    from_fields=_from_fields,
-)
-@dataclass(frozen=True, eq=False)
-class Memories:
-    """A state for each memory, and the weights of their predictions by recent errors."""
-
-    states: tuple[Fading, ...]
-    mixture: Mixture
-
-    def on(self, b: Backend) -> Memories:
-        """The same on another backend."""
-        return Memories(tuple(state.on(b) for state in self.states), self.mixture)
-
-    def best(self) -> int:
-        """The memory with the largest weight."""
-        return int(self.mixture.weights().argmax())
-
-
-def _new_mixture(n_outputs: int) -> Mixture:
-    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
-    return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
-
-
-@dataclass(frozen=True)
-class MemoriesAlgorithm(Algorithm):
-    """The memories of `MEMORIES`, mixed by their recent errors."""
-
-    epsilon: float
-    floor: float | str | None
-
-    @property
-    def _members(self) -> list[ForgettingAlgorithm]:
-        return [ForgettingAlgorithm(alpha, self.epsilon, self.floor) for alpha in MEMORIES]
-
-    def start(self, shape: Shape) -> Memories:
-        states = tuple(member.start(shape) for member in self._members)
-        return Memories(states, _new_mixture(shape.n_outputs))
-
-    def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
-        return self.record(shape, state, rows, seen)[0]
-
-    def innovate(
-        self, shape: Shape, state: Memories, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Memories, Array]:
-        b, rows = shape.backend, Rows.of(H, Y, weight)
-        runs = [
-            member.record(shape, member_state, rows, seen)
-            for member, member_state in zip(self._members, state.states, strict=True)
-        ]
-        errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
-        mixture, weights = state.mixture.update_many(errors, weight)
-        states = tuple(member_state for member_state, _ in runs)
-        return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
-
-    def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
-        states = [
-            member.with_outputs(shape, member_state, n_outputs, old)
-            for member, member_state in zip(self._members, state.states, strict=True)
-        ]
-        return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
-
-    def with_units(self, shape: Shape, state: Memories, n_hidden: int, old: Array) -> Memories:
-        members = zip(self._members, state.states, strict=True)
-        states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
-        return Memories(tuple(states), state.mixture)
-
-    def weights(self, state: Memories) -> Array:
-        parts = zip(state.mixture.weights(), state.states, strict=True)
-        return sum(member.exact.root.weights * float(p) for p, member in parts)
-
-    def root(self, state: Memories) -> State:
-        return state.states[state.best()].exact.root
-
-    def spread(self, state: Memories, H: Array) -> Array:
-        parts = zip(state.mixture.weights(), state.states, strict=True)
-        variance = sum(
-            p * member.exact.root.spread(H).astype(np.float64) ** 2
-            for p, member in parts
-            if p > _NEGLIGIBLE
-        )
-        return np.sqrt(variance).astype(self.root(state).dtype)
-
-    def check_continues(self, started: Algorithm) -> None:
-        if not isinstance(started, MemoriesAlgorithm):
-            raise ValueError(cannot_change_alpha("auto"))
+            if mean is not None:
+                *scatter, mean = mean.add(b, H, Y, self._counts[start:stop])
+                self.after = mean
+                yield scatter[0], scatter[1]
+            else:
+                f = b.asarray(np.sqrt(self._counts[start:stop, None]), self._shape.dtype)
+                yield f * H, f * Y

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..compiled import Unavailable, load, usable
 from ..threads import new_lock
+from ._joint_work import JointWork, make_work
 from ._pending import Pending
 from ._rows import Rows
 from ._work import OneByOne, Work
@@ -45,7 +46,7 @@ class Live:
     ----------
     fitted : Fitted
         Without pending rows.
-    work : Work
+    work : Work or JointWork
         Filled with its state.
     single : bool
         Whether predictions and targets are numbers, not arrays.
@@ -59,7 +60,9 @@ class Live:
     # Rows that are learned otherwise after it was read too often.
     rows_to_rest = 1024
 
-    def __init__(self, fitted: Fitted, work: Work, *, single: bool, looks: int = NEVER) -> None:
+    def __init__(
+        self, fitted: Fitted, work: Work | JointWork, *, single: bool, looks: int = NEVER
+    ) -> None:
         kernels = load(fitted.dtype)
         assert kernels is not None
         self.work = work
@@ -96,7 +99,7 @@ class Live:
             return None
         shape = fitted.shape
         try:
-            work = Work(kernels, shape.n_hidden, shape.n_outputs, parts)
+            work = make_work(kernels, shape.n_hidden, shape.n_outputs, parts)
             return cls(fitted, work, single=single, looks=looks)
         except Unavailable:
             return None
@@ -141,6 +144,19 @@ class Live:
         state, n = found[0], start.n_seen + found[1]
         state = algorithm.with_due(start.shape, state, n)
         return Fitted(algorithm, start.shape, state, n)
+
+    def learned_with_due(self, h: Any, y: Any, algorithm: Algorithm) -> bool:
+        """Learn one more row, and do here what is due with it; False if that is done otherwise."""
+        work = self.work
+        if not isinstance(work, JointWork) or work.n_rows != work.parts.limit:
+            return False
+        if self._stopped or algorithm != self._start.algorithm:
+            return False
+        with self._lock:
+            if not work.learn_due(h, y):
+                return False
+            work.allow(self.looks)
+        return True
 
     def close(self, fitted: Fitted | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""

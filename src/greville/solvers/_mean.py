@@ -107,6 +107,10 @@ class Mean:
             self.merged(other.count, other.row, other.target),
         )
 
+    def faded(self, decay: float) -> Mean:
+        """The same mean, of rows that count less."""
+        return self if decay == 1.0 else Mean(self.count * decay, self.row, self.target)
+
     def merged(self, count: float, row: Array, target: Array) -> Mean:
         """The mean after rows of another mean."""
         total = self.count + count

@@ -296,6 +296,15 @@ class ChoosingSolver(RootSolver):
         """The ε in use; where rows fade, what is left of it."""
         return float(self._root().prior)
 
+    @property
+    def intercept_(self) -> Array | float:
+        """What is added to every prediction; zero without an intercept."""
+        check_is_fitted(self)
+        W = self._weights()
+        zero = np.zeros(W.shape[1], self._dtype)
+        added = W[0] if len(W) > self.n_features_in_ else zero
+        return float(added[0]) if self._flat else added.copy()
+
     @abstractmethod
     def _path(self) -> Path | None:
         """The curve behind the last choice, if there was one."""

@@ -547,6 +547,8 @@ class OnlineSolver(Solver):
         if goes_on and live.learned(h, y):
             return self
         with self._lock:
+            if self._live is live and live.learned_with_due(h, y, algorithm):
+                return self
             live.close()
         learned = live.after_due(h, y, algorithm)
         if learned is None:

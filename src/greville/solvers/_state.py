@@ -350,7 +350,7 @@ def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Arr
     b = root.backend
     scale, of_mean = factor, np.zeros(len(factor))
     if root.mean is not None:
-        H, Y, scale, before, _, _ = root.mean.follow(b, H, Y, weight)
+        H, Y, scale, before, _, _ = root.mean.follow(b, H, Y, factor**2)
         if not scale.all():
             return None
         of_mean = 1 / before
@@ -373,7 +373,7 @@ def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Arr
     noise = noise_variance(
         loss / later[:, None], (count / later)[:, None], (redundancy * used)[:, None]
     )
-    lengths = lengths / scale**2 * later + of_mean
+    lengths = (lengths / scale**2 + of_mean) * later
     with np.errstate(invalid="ignore"):
         variance = (1 + redundancy * lengths)[:, None] * noise
     return np.sqrt(variance).astype(root.dtype)

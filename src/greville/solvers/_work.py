@@ -10,6 +10,7 @@ import numpy as np
 
 from ..backend import Array, eps
 from ..compiled import Kernels
+from ..mixture import Mixture
 from ..validation import largest_square
 from ._derived import replace
 from ._mean import ZERO, Mean
@@ -58,6 +59,10 @@ class OneByOne:
     keep : what is left of a row's weight after the next
     energy, excited : of `Fading`
     W, gain : of OPIUM light, which has no root
+    members : several that learn the same rows and are mixed by their errors
+    mixture : their mixture
+    renewed : from the number of a member, its state and how many rows came, that member with what
+        is due then; None where it cannot go on
     """
 
     join: Callable[[Learned], Any]
@@ -69,10 +74,15 @@ class OneByOne:
     excited: float = 0.0
     W: Array | None = None
     gain: float = 1.0
+    members: tuple[OneByOne, ...] = ()
+    mixture: Mixture | None = None
+    renewed: Callable[[int, Any, int], OneByOne | None] | None = None
 
     def fits(self) -> bool:
         """Whether the kernels can go on from here."""
         root = self.root
+        if self.members:
+            return all(member.fits() for member in self.members)
         if root is None:
             return True
         if root.basis is not None:
@@ -89,9 +99,18 @@ class Work:
     kernels : Kernels
     n_hidden, n_outputs : int
     parts : OneByOne
+    array : ndarray, optional
+        Where it is to be: a part of that of several. It is then filled by who has these.
     """
 
-    def __init__(self, kernels: Kernels, n_hidden: int, n_outputs: int, parts: OneByOne) -> None:
+    def __init__(
+        self,
+        kernels: Kernels,
+        n_hidden: int,
+        n_outputs: int,
+        parts: OneByOne,
+        array: Array | None = None,
+    ) -> None:
         self._layout = layout = kernels.layout
         self._kernels = kernels
         self._dtype = kernels.dtype
@@ -99,12 +118,15 @@ class Work:
         self._room = 0 if parts.root is None else room
         self._size = n_hidden, n_outputs, parts.root is None, parts.keeps_rows
         self._at = at = layout.places(n_hidden, n_outputs, self._room)
-        self.array = _aligned(at.end if parts.keeps_rows else at.kept)
+        self.n_numbers = at.end if parts.keeps_rows else at.kept
+        self.array = aligned(self.n_numbers) if array is None else array
         self._next: Array | None = None
+        self._upper = ~np.tri(n_hidden, k=-1, dtype=bool)
         self._filled: dict[int, OneByOne] = {}
         for name in ("apply", "snapshot", "replace"):  # all that reading needs, or nothing
             getattr(kernels, name)
-        self.fill(parts)
+        if array is None:
+            self.fill(parts)
 
     def holds(self, n_hidden: int, n_outputs: int, parts: OneByOne) -> bool:
         """Whether a state of this size fits into the same arrays."""
@@ -116,8 +138,15 @@ class Work:
         All of it at once, for other threads and for an interrupt: which state it is, is a number in
         the array too.
         """
-        layout, at, (M, L, *_) = self._layout, self._at, self._size
         times = self.times_filled + 1
+        array = self.start_of(parts, times)
+        self._filled = {**self._filled, times: parts}
+        self._kernels.replace(self.array, array)
+        self._filled = {times: parts}
+
+    def start_of(self, parts: OneByOne, times: int) -> Array:
+        """The numbers of a state, without rows, when it is filled for so many times."""
+        layout, at, (M, L, *_) = self._layout, self._at, self._size
         array = self._next
         if array is None:
             array = self._next = np.zeros(at.H)  # all but the rows
@@ -137,7 +166,8 @@ class Work:
             array[layout.COUNT] = root.count
             array[layout.COUNT_OF_SQUARES] = root.count_of_squares
             array[at.loss : at.loss + L] = root.loss
-            array[at.root : at.inverse].reshape(M, -1)[:, :M] = np.triu(root.R)
+            R = array[at.root : at.inverse].reshape(M, -1)[:, :M]
+            np.copyto(R, root.R, where=self._upper)  # below it, there are zeros
             array[at.inverse : at.inverse + M] = 1 / np.diagonal(root.R).astype(np.float64)
             array[at.Z : at.Z + M * L] = root.Z.ravel()
             if root.mean is not None:
@@ -146,9 +176,7 @@ class Work:
                 array[at.target : at.target + L] = root.mean.target
                 array[at.mean : at.mean + M] = root.mean.row
         array[layout.FILLED] = times
-        self._filled = {**self._filled, times: parts}
-        self._kernels.replace(self.array, array)
-        self._filled = {times: parts}
+        return array
 
     # Counts
 
@@ -170,9 +198,14 @@ class Work:
     @property
     def is_full(self) -> bool:
         """Whether no row can be learned here before the others are learned elsewhere."""
+        return self.has_no_room or self.n_rows >= self.parts.limit
+
+    @property
+    def has_no_room(self) -> bool:
+        """Whether there is no room for one more row."""
         layout, array = self._layout, self.array
         n = array[layout.N_WAITING] + array[layout.N_KEPT]
-        return bool(0 < self._room <= n or self.n_rows >= self.parts.limit)
+        return bool(0 < self._room <= n)
 
     def allow(self, n: int) -> None:
         """Let at most n more rows come before a kernel says that it is full."""
@@ -187,7 +220,7 @@ class Work:
         """
         if apply and self._room:
             self._kernels.apply(self.array)
-        return self._state_of(self._copy())
+        return self.state_of(self._copy(), self.parts)
 
     def state_after(self, h: Array, y: Any) -> tuple[Any, int] | None:
         """The state after one more row than there may be, and how many came then.
@@ -203,29 +236,30 @@ class Work:
         status = (kernels.learn_one if single else kernels.learn_outputs)(copy, h, target)
         if status != layout.DONE or kernels.apply(copy) != layout.DONE:
             return None
-        return self._state_of(copy)[:2]
+        return self.state_of(copy, self.parts)[:2]
 
     def _copy(self) -> Array:
         array = np.empty_like(self.array)
         self._kernels.snapshot(self.array, array)
         return array
 
-    def _state_of(self, array: Array) -> tuple[Any, int, Array, Array]:
+    def state_of(self, array: Array, parts: OneByOne) -> tuple[Any, int, Array, Array]:
+        """`state`, from the numbers of the work and what it was filled with."""
         layout, at, (M, L, *_) = self._layout, self._at, self._size
         n, waiting = int(array[layout.N_ROWS]), int(array[layout.N_WAITING])
         H = array[at.H : at.H + waiting * M].reshape(waiting, M).astype(self._dtype, copy=False)
         Y = array[at.Y : at.Y + waiting * L].reshape(waiting, L).astype(self._dtype, copy=False)
-        return self._joined(array, n - waiting), n, H, Y
+        return self._joined(array, parts, n - waiting), n, H, Y
 
-    def _joined(self, array: Array, n: int) -> Any:
+    def _joined(self, array: Array, parts: OneByOne, n: int) -> Any:
         """The state after n rows."""
-        layout, at, parts, (M, L, *_) = self._layout, self._at, self.parts, self._size
+        layout, at, (M, L, *_) = self._layout, self._at, self._size
         root, W = parts.root, parts.W
         if n > 0 and root is None:
             W = array[at.W : at.W + M * L].reshape(L, M).T
             W = np.ascontiguousarray(W, dtype=self._dtype)
         elif n > 0:
-            root = self._root(array, n)
+            root = self._root(array, parts, n)
         kept = int(array[layout.N_KEPT])
         rows = (
             array[at.kept : at.kept + kept * (M + L)]
@@ -235,8 +269,8 @@ class Work:
         energy, excited = float(array[layout.ENERGY]), float(array[layout.EXCITED])
         return parts.join(Learned(n, root, W, rows[:, :M], rows[:, M:], energy, excited))
 
-    def _root(self, array: Array, n: int) -> State:
-        layout, at, parts, (M, L, *_) = self._layout, self._at, self.parts, self._size
+    def _root(self, array: Array, parts: OneByOne, n: int) -> State:
+        layout, at, (M, L, *_) = self._layout, self._at, self._size
         before, decay = parts.root, parts.keep**n
         assert before is not None
         mean = before.mean
@@ -269,7 +303,7 @@ class Work:
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self._dtype)
 
 
-def _aligned(n: int) -> Array:
+def aligned(n: int) -> Array:
     """n zeros that begin with a line of the cache."""
     array = np.zeros(n + 8)
     start = -(array.ctypes.data // 8) % 8

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
-from ..fields import choice, nothing, number
-from ..validation import check_number
+from ..fields import choice, flag, nothing, number
+from ..validation import check_number, check_switch
 from ._chosen import Chosen
 from ._evidence import Path
-from ._forgetting import MEMORIES, Fading, ForgettingAlgorithm, Memories, MemoriesAlgorithm
+from ._forgetting import Fading, ForgettingAlgorithm
+from ._memories import Memories, MemoriesAlgorithm
 from ._root_solver import ChoosingSolver
 from ._stored import stored_solver
 from .protocol import Algorithm, Capabilities
@@ -25,6 +26,7 @@ from .protocol import Algorithm, Capabilities
     },
     Fading,
     Memories,
+    later={"intercept": (flag, False)},
 )
 class DynamicOpium(ChoosingSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
@@ -41,18 +43,23 @@ class DynamicOpium(ChoosingSolver):
     Parameters
     ----------
     alpha : float or "auto", default=1.003
-        The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`. "auto" keeps six
-        memories at once, for α from 1 to 1.03, and predicts with those that have erred least on
-        about the last twelve rows; it takes six times as long.
+        The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`. "auto" keeps
+        three memories at once, for α = 1, 1.003 and 1.03 (with more than 667 units the first two),
+        and predicts with those that have erred least on about the last twelve rows; a row takes up
+        to four times as long.
     epsilon : float or "auto", default=1e-3
-        The paper's ε, eq. (23). "auto" chooses, whenever the floor would be due, the ridge with the
-        largest evidence for the rows as they count then, instead of a floor; until the next
-        choice it fades like them.
+        The paper's ε, eq. (23). "auto" chooses the ridge with the largest evidence for the rows as
+        they count then, instead of a floor: in the beginning when `Opium` does, and at least once
+        in four half-lives (or M/2 rows, up to ten half-lives). Until the next choice it fades
+        like the rows. The estimators have "auto".
     floor : float, "auto" or None, default="auto"
         The size of the prior that is not forgotten, in units of the activations. "auto" is
-        3e-5 times the root mean square of the activations, in float32 1e-3 times. None is the
-        paper's rule to the letter: a warning says when directions have been forgotten, and a
-        FloatingPointError when numbers would underflow.
+        3e-5 times the root mean square of the activations as they come, in float32 1e-3 times.
+        None is the paper's rule to the letter: a warning says when directions have been forgotten,
+        and a FloatingPointError when numbers would underflow.
+    intercept : bool, default=False
+        Whether to add a constant to the predictions, which ε does not hold back: rows and targets
+        are taken around means that forget as the rows do. The estimators have one.
     device : str, optional
         Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
         GPU where it pays; see docs/devices.md. Without it, where the rows are.
@@ -60,6 +67,7 @@ class DynamicOpium(ChoosingSolver):
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,) for 1-d targets
+    intercept_ : ndarray of shape (n_outputs,), or float
     theta_ : ndarray of shape (n_hidden, n_hidden)
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
     loss_ : ndarray of shape (n_outputs,), or float
@@ -102,15 +110,18 @@ class DynamicOpium(ChoosingSolver):
         alpha: float | Literal["auto"] = 1.003,
         epsilon: float | Literal["auto"] = 1e-3,
         floor: float | Literal["auto"] | None = "auto",
+        intercept: bool = False,
         *,
         device: str | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
         self.floor = floor
+        self.intercept = intercept
         self.device = device
 
     def algorithm(self) -> Algorithm:
+        check_switch("intercept", self.intercept)
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
                 raise ValueError(f"alpha={self.alpha!r}: pass 'auto' or a number >= 1 and < 2.")
@@ -119,13 +130,8 @@ class DynamicOpium(ChoosingSolver):
         if isinstance(self.epsilon, str):
             if self.epsilon != "auto":
                 raise ValueError(f"epsilon={self.epsilon!r}: pass 'auto' or a number >= 0.")
-            if self.alpha in ("auto", 1):
-                raise ValueError(
-                    f"epsilon='auto', alpha={self.alpha!r}: epsilon is chosen for one memory; pass "
-                    "a number > 1 as alpha, or use Opium where nothing is forgotten."
-                )
         else:
-            check_number("epsilon", self.epsilon, low=0)
+            check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
         floor: Any = self.floor
         if isinstance(floor, str):
             if floor != "auto":
@@ -135,9 +141,8 @@ class DynamicOpium(ChoosingSolver):
             floor = float(floor)
         epsilon = None if isinstance(self.epsilon, str) else float(self.epsilon)
         if isinstance(self.alpha, str):
-            assert epsilon is not None
-            return MemoriesAlgorithm(epsilon, floor)
-        return ForgettingAlgorithm(float(self.alpha), epsilon, floor)
+            return MemoriesAlgorithm(epsilon, floor, bool(self.intercept))
+        return ForgettingAlgorithm(float(self.alpha), epsilon, floor, bool(self.intercept))
 
     @property
     def alpha_(self) -> float:
@@ -145,7 +150,7 @@ class DynamicOpium(ChoosingSolver):
         check_is_fitted(self)
         state = self._flushed().state
         if isinstance(state, Memories):
-            return float(state.mixture.weights() @ MEMORIES)
+            return float(state.mixture.weights() @ state.alphas)
         return self._best_alpha()
 
     @property
@@ -162,7 +167,7 @@ class DynamicOpium(ChoosingSolver):
         """That of the root which θ and ψ are read from."""
         fitted = self._flushed()
         if isinstance(fitted.state, Memories):
-            return MEMORIES[fitted.state.best()]
+            return fitted.state.alphas[fitted.state.best()]
         assert isinstance(fitted.algorithm, ForgettingAlgorithm)
         return fitted.algorithm.alpha
 

@@ -32,6 +32,7 @@ class Fitted:
 
     __slots__ = (
         "_flushed",
+        "_followed",
         "_reflect",
         "algorithm",
         "correction",
@@ -59,6 +60,7 @@ class Fitted:
         # Found again when they are wanted:
         self.correction = correction  # what pending rows will do to the state
         self._flushed: Fitted | None = None  # the same with the pending rows learned
+        self._followed: Correction | None = None  # one that has followed as many as it could
         self._reflect = reflect  # whether the last pending rows were long
 
     @classmethod
@@ -113,7 +115,14 @@ class Fitted:
             rows, state, seen = self.pending.rows(), self.state, self.n_seen - n
             if rows.n:
                 with self.shape.memory():
-                    state = self.algorithm.learn(self.shape, state, rows, seen)
+                    state = self.algorithm.learn_pending(
+                        self.shape,
+                        state,
+                        rows,
+                        seen,
+                        self.pending,
+                        self.correction or self._followed,
+                    )
             self._flushed = flushed = self._after(state, seen + rows.n)
         return flushed
 
@@ -194,7 +203,7 @@ class Fitted:
         new: Fitted = object.__new__(Fitted)
         new.algorithm, new.shape, new.state = self.algorithm, self.shape, state
         new.n_seen, new.pending, new._flushed = n_seen, pending, None
-        new.correction, new._reflect = self.correction, self._reflect
+        new.correction, new._reflect, new._followed = self.correction, self._reflect, None
         return new
 
     def record(self, rows: Rows, *, spread: bool = False) -> tuple[Any, ...]:
@@ -336,7 +345,7 @@ class Fitted:
         if correction is not None:
             if correction.follow(self.pending):
                 return correction
-            self._reflect = correction.long_rows
+            self._reflect, self._followed = correction.long_rows, correction
         self.correction = correction = self.algorithm.correction(
             self.shape,
             self.state,

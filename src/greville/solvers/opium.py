@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
@@ -119,15 +118,6 @@ class Opium(ChoosingSolver, AdditiveSolver):
             return OpiumAlgorithm(None, intercept=bool(self.intercept))
         check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
         return OpiumAlgorithm(float(self.epsilon), intercept=bool(self.intercept))
-
-    @property
-    def intercept_(self) -> Array | float:
-        """What is added to every prediction; zero without an intercept."""
-        check_is_fitted(self)
-        W = self._weights()
-        zero = np.zeros(W.shape[1], self._dtype)
-        added = W[0] if len(W) > self.n_features_in_ else zero
-        return float(added[0]) if self._flat else added.copy()
 
     def _path(self) -> Path | None:
         state = self._flushed().state

@@ -21,10 +21,11 @@ from ..compiled import Kernels as Compiled
 from ..compiled import Unavailable, load
 from ..devices import memory_errors_named
 from ._correction import Correction
+from ._joint_work import make_work
 from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State
-from ._work import OneByOne, Work
+from ._work import OneByOne
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
@@ -110,6 +111,18 @@ class Algorithm(ABC):
     def learn_all(self, shape: Shape, state: Any, rows: Rows) -> Any:
         """The state after the rows of a `fit`, which may be all there will ever be."""
         return self.learn(shape, state, rows, 0)
+
+    def learn_pending(
+        self,
+        shape: Shape,
+        state: Any,
+        rows: Rows,
+        seen: int,
+        pending: Pending,
+        correction: Correction | None,
+    ) -> Any:
+        """The state after the rows that were pending, and what is known of them if anything is."""
+        return self.learn(shape, state, rows, seen)
 
     def learn_one(self, shape: Shape, state: Any, h: Array, y: Any) -> Any:
         """The state after one row (NumPy), where that is as fast as to collect it; else None."""
@@ -271,7 +284,7 @@ class Algorithm(ABC):
             parts, n = self.one_by_one(shape, state, seen + start), 0
             if parts is not None and parts.limit > 0 and parts.fits():
                 if work is None:
-                    work = Work(kernels, shape.n_hidden, shape.n_outputs, parts)
+                    work = make_work(kernels, shape.n_hidden, shape.n_outputs, parts)
                 else:
                     work.fill(parts)
                 blocks.append(work.record(*rows.make(start, min(rows.n, start + _KERNEL_ROWS))))

@@ -17,7 +17,7 @@ _factories: dict[str, Callable[[], Solver]] = {
     "greville": Greville,
     "opium": lambda: Opium(epsilon="auto", intercept=True),
     "light": OpiumLight,
-    "dynamic": DynamicOpium,
+    "dynamic": lambda: DynamicOpium(epsilon="auto", intercept=True),
     "sliding": SlidingOpium,
 }
 

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..following import Follower
 from ._answers import Answers
+from ._following import followed, predicted
 from .batch import Batch, Troubles, record_batch
 from .model import TableModel
 from .readers.json import array_of
+from .target import REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
 # model: whatever answered them meanwhile, it is made of whole blocks.
@@ -29,13 +32,17 @@ class Blocks:
         What has been learned before.
     id : str, optional
         A column that names rows, and is not learned from.
+    follower : Follower, optional
+        Mixes predictions of numbers with what the last targets say.
     """
 
-    def __init__(self, model: TableModel, id: str | None) -> None:
+    def __init__(self, model: TableModel, id: str | None, follower: Follower | None = None) -> None:
         self.model = model
         self.id = id
+        self.follower = follower  # after all whole blocks
         self.rows: list[Row] = []
         self._live: TableModel | None = None  # the model and the rows
+        self._live_follower: Follower | None = None
 
     @property
     def room(self) -> int:
@@ -51,7 +58,7 @@ class Blocks:
     def live(self) -> TableModel:
         """The model of all rows so far."""
         if self._live is None:
-            self._live = self.with_rows()
+            self._live, self._live_follower = self._with_rows()
         return self._live
 
     def drop_live(self) -> None:
@@ -60,10 +67,32 @@ class Blocks:
 
     def with_rows(self) -> TableModel:
         """Another model, of all rows so far."""
-        live = self.model.twin()
+        return self._with_rows()[0]
+
+    def _with_rows(self) -> tuple[TableModel, Follower | None]:
+        live, found = self.model.twin(), []
         if self.rows:
-            live.record(self.batch(self.rows), Troubles(skip=True))
-        return live
+            found = live.record(self.batch(self.rows), Troubles(skip=True))
+        return live, self._followed(live, self.follower, found)[0]
+
+    @staticmethod
+    def _followed(
+        model: TableModel, follower: Follower | None, found: list[Answers]
+    ) -> tuple[Follower | None, list[Answers]]:
+        """The follower after what a model has answered, and its answers, if they are numbers."""
+        if follower is None or model.task != REGRESSION:
+            return follower, found
+        return followed(follower, found)
+
+    def answers_to_rows(self, rows: list[Row], wanted: Wanted) -> Answers | None:
+        """Predictions for rows without a target; None if nothing was learned yet."""
+        live = self.live.settle(Troubles(skip=True))
+        if live.estimator is None:
+            return None
+        found = live.answers_to_rows(rows, **wanted)
+        if self._live_follower is None or live.task != REGRESSION:
+            return found
+        return predicted(self._live_follower, found)
 
     def record(
         self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
@@ -73,7 +102,7 @@ class Blocks:
             batch = self.batch(rows, range(first, first + len(rows)))
             found = self.model.record(batch, troubles, **wanted)
             self._live = None
-            return found
+            return self._learned(found)
         live = self.live
         if len(rows) == 1 and not live.schema_may_change and not any(wanted.values()):
             found = [live.record_one(rows[0])]
@@ -82,14 +111,20 @@ class Blocks:
         else:
             batch = self.batch(rows, range(first, first + len(rows)))
             found = live.record(batch, troubles, **wanted)
+        follower, answers = self._followed(live, self._live_follower, found)
         block = [*self.rows, *rows]
         if len(block) == ROWS_PER_BLOCK:
             self._live = None
-            self.model.record(self.batch(block), Troubles(skip=True))
+            self._learned(self.model.record(self.batch(block), Troubles(skip=True)))
             self.rows = []
         else:
-            self.rows, self._live = block, live
-        return found
+            self.rows, self._live, self._live_follower = block, live, follower
+        return answers
+
+    def _learned(self, found: list[Answers]) -> list[Answers]:
+        """Have the follower see what the model has answered to a whole block; its answers."""
+        self.follower, answers = self._followed(self.model, self.follower, found)
+        return answers
 
     def batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
         """Rows as a batch. What a row does not have is missing."""

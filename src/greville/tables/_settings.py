@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..devices import check_device
-from ..elm import ELMClassifier, ELMRegressor, hidden_size
+from ..elm import ELMClassifier, ELMRegressor, hidden_size, regularises, stream_size
 from ..solvers import Opium, registry
 from ..validation import check_number
 from .batch import TableError
@@ -22,7 +22,7 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     if settings["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
         raise _wrong("task", settings["task"], "choose auto, regression or classification.")
     for key, low, high in (("hidden", 1, 100_001), ("seed", 0, 2**32)):
-        if key != "hidden" or settings[key] not in ("auto", "inputs"):
+        if key != "hidden" or settings[key] not in ("auto", "inputs", "stream"):
             try:
                 check_number(key, settings[key], low=low, high=high, whole=True)
             except ValueError as error:
@@ -84,7 +84,10 @@ def make_solver(settings: dict[str, Any]) -> Any:
 def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_rows: int) -> Any:
     hidden, solver = settings["hidden"], make_solver(settings)
     chooses = isinstance(solver, Opium) and solver.epsilon == "auto"
-    if hidden == "inputs" or (hidden == "auto" and not chooses):
+    if hidden == "stream":
+        regularised = regularises(solver)
+        hidden = stream_size(n_inputs, n_rows, most=_MOST_UNITS, regularised=regularised)
+    elif hidden == "inputs" or (hidden == "auto" and not chooses):
         hidden = hidden_size(n_inputs, n_rows if hidden == "auto" else None, most=_MOST_UNITS)
     kind = ELMClassifier if task == CLASSIFICATION else ELMRegressor
     options = {"random_state": settings["seed"], "device": settings["device"]}

@@ -47,12 +47,13 @@ class TableModel(DictRows):
         The column to predict.
     task : {"auto", "regression", "classification"}
         "auto" is classification for text, true or false, and a few whole numbers.
-    hidden : "auto", "inputs" or int
+    hidden : "auto", "inputs", "stream" or int
         "auto" chooses the layer and its size from the rows as `ELMRegressor` does (`prepare` tells
         it how many there are; without it they are taken to be the first 4096); with a solver that
         does not choose epsilon, ten units for each input or 15 times the root of the number of
-        rows, from 100 to 1000. "inputs" is ten units for each input, from 100 to 1000. A number is
-        that of the units of a `RandomLayer`.
+        rows, from 100 to 1000. "inputs" is ten units for each input, from 100 to 1000. "stream"
+        grows with the first rows, up to 400 units or ten for each input: what `greville stream`
+        has. A number is that of the units of a `RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -87,7 +88,7 @@ class TableModel(DictRows):
         target: str,
         *,
         task: Literal["auto", "numbers", "regression", "classification"] = "auto",
-        hidden: int | Literal["auto", "inputs"] = "auto",
+        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
         solver: str = "opium",
         alpha: float | Literal["auto"] | None = None,
         epsilon: float | Literal["auto"] | None = None,

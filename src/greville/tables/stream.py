@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from ..fields import compact, count, each, flag, known, nothing, stored, text
 from ..fields import number as any_number
+from ..following import Follower
 from ..monitor import DriftMonitor
 from ._answers import Answers
 from ._blocks import ROWS_PER_BLOCK, Blocks, Row, Wanted
@@ -41,6 +42,7 @@ Answer = dict[str, Any]
         "predictions": each(nothing | text | any_number | flag),
         "forgotten": count,
     },
+    optional={"follower": nothing | known(Follower)},  # older files lack it
     whole=True,
     compact=lambda stream: stream._compact(),
     to_fields=lambda stream: stream._to_fields(),
@@ -58,15 +60,25 @@ class Stream:
         The column under which a target may come later than its row.
     monitor : DriftMonitor, optional
         Sees every error.
+    follow : bool
+        Whether predictions of numbers are mixed with what the last targets say (`Follower`), so
+        that they are never much worse than the last target or the mean of all. The model that is
+        learned is the same.
     """
 
     def __init__(
-        self, model: TableModel, id: str | None = None, monitor: DriftMonitor | None = None
+        self,
+        model: TableModel,
+        id: str | None = None,
+        monitor: DriftMonitor | None = None,
+        *,
+        follow: bool = True,
     ) -> None:
         self.id = id
         self.monitor = monitor
         self.lines = 0  # that were answered
-        self._blocks = Blocks(model, id)
+        follower = Follower(trained=model.n_rows > 0) if follow else None
+        self._blocks = Blocks(model, id, follower)
         # Rows without a target, and their predictions.
         self.waiting: dict[Any, tuple[Row | _StoredRow, Any]] = {}
         self.forgotten = 0
@@ -81,6 +93,11 @@ class Stream:
     def model(self) -> TableModel:
         """The model of all whole blocks."""
         return self._blocks.model
+
+    @property
+    def follows(self) -> bool:
+        """Whether predictions of numbers are mixed with what the last targets say."""
+        return self._blocks.follower is not None
 
     @property
     def rows(self) -> list[Row]:
@@ -272,8 +289,7 @@ class Stream:
         if not rows:
             return
         answers: list[Answer] = []
-        live = self._blocks.live.settle(Troubles(skip=True))
-        found = None if live.estimator is None else live.answers_to_rows(rows, **wanted)
+        found = self._blocks.answers_to_rows(rows, wanted)
         if found is not None:
             self._unlearned.add(found)
         values = [None] * len(rows) if found is None else found.prediction.tolist()
@@ -335,6 +351,7 @@ class Stream:
         return {
             **{k: v for k, v in vars(self).items() if not k.startswith("_")},
             "model": self.model,
+            "follower": self._blocks.follower,
             "rows": self._in_columns(self.rows),
             "waiting": self._in_columns(waiting),
             "ids": [json.dumps(key) for key in self.waiting],
@@ -352,6 +369,7 @@ class Stream:
     def _from_fields(cls, fields: dict[str, Any]) -> Self:
         """The stream again; an exception if something in it does not go together."""
         stream = cls(fields["model"], fields["id"], fields["monitor"])
+        stream._blocks.follower = fields.get("follower", stream._blocks.follower)
         stream.lines, stream.forgotten = fields["lines"], fields["forgotten"]
         ids = [json.loads(key) for key in fields["ids"]]
         block, waiting = fields["rows"], fields["waiting"]

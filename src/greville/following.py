@@ -1,0 +1,216 @@
+"""Targets that come in order: a model's predictions, mixed with those that the last targets make.
+
+A model sees the inputs of a row alone. Where targets come in order, the last of them may say more:
+a meter reads about what it read a minute ago. A `Follower` has the predictions of a model and the
+targets, and mixes five predictions by their recent errors. So it is never much worse than the best
+of them, and on a stream whose level wanders much better than the model alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, isfinite, log, sqrt
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .fields import count, each, finite, flag, require, stored
+from .mixture import weights_for_one_output
+
+Array = NDArray[Any]
+Numbers = tuple[float, ...]
+
+# What is predicted from the last errors of the model: it is moved by their mean, in which the last
+# error counts so much, and all before it the rest.
+_RATES = (0.5, 0.15)
+
+# The model, the last target and the mean of all; and the model, moved at each rate.
+_N_EXPERTS = 3 + len(_RATES)
+
+# Errors count less by this factor with every row: about a hundred of them matter.
+_DECAY = 0.99
+
+# How many times likelier the last target and the mean are taken to be than what comes from the
+# model, before there were errors; and the model, where that has learned other rows before, than all
+# others. So there must be a reason to leave what is simple.
+_LIKELIER = log(20.0)
+_LOG_PRIOR = (0.0, _LIKELIER, _LIKELIER, *(0.0 for _ in _RATES))
+_LOG_PRIOR_OF_TRAINED = (_LIKELIER, *(0.0 for _ in range(_N_EXPERTS - 1)))
+
+# Predictions end so far, as a part of the range of the n targets so far, outside of it: a tenth and
+# 10/n, since the range of a few says little.
+_MARGIN, _MARGIN_OF_FEW = 0.1, 10.0
+
+# A model that has learned other rows before is clipped from so many targets on.
+_FEWEST_TO_CLIP = 30
+
+# Squares that are larger count as much.
+_LARGEST = 1e300
+
+
+def _check_fields(follower: Follower) -> None:
+    fits = len(follower.squares) == _N_EXPERTS and len(follower.levels) == len(_RATES)
+    require(fits, "a follower has another number of experts")
+    sizes = (*follower.squares, follower.weight)
+    require(min(sizes) >= 0 and follower.low <= follower.high, "a follower has a negative size")
+
+
+@stored(check=_check_fields)
+@dataclass(frozen=True)
+class Follower:
+    """Five predictions for targets that come in order, mixed by their recent errors.
+
+    They are that of the model; the last target; the mean of all targets; and the model's moved by
+    the mean of its last errors, at two rates. All are clipped to the range of the n targets so far
+    and a part of it, 1/10 + 10/n, on either side. Their weights are those of `Mixture`. An
+    immutable value: `learn` returns another.
+
+    Parameters
+    ----------
+    trained : bool
+        Whether the model has learned other rows before the first of these: it is then trusted more
+        until errors say otherwise, and clipped only after 30 targets.
+
+    Attributes
+    ----------
+    n : int
+        How many targets came.
+    last, mean, low, high : float
+        The last of them, their mean, the smallest and the largest.
+    levels : tuple of float
+        The means of the model's last errors, one for each rate.
+    squares, weight : tuple of float, float
+        Of the `Mixture`: sums of squared errors of each prediction, and of their weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import ELMRegressor
+    >>> from greville.following import Follower
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = X[:, 0] + np.cumsum(0.1 * rng.normal(size=500))  # the level wanders
+    >>> predicted = ELMRegressor(random_state=0).prequential(X, y)
+    >>> follower, followed = Follower().record(predicted, y)
+    >>> errors = [np.sqrt(np.mean((y - p)[100:] ** 2)) for p in (predicted, followed)]
+    >>> bool(errors[1] < 0.5 * errors[0])
+    True
+    """
+
+    trained: Annotated[bool, flag] = False
+    n: Annotated[int, count] = 0
+    last: Annotated[float, finite] = 0.0
+    mean: Annotated[float, finite] = 0.0
+    low: Annotated[float, finite] = 0.0
+    high: Annotated[float, finite] = 0.0
+    levels: Annotated[Numbers, each(finite, tuple)] = (0.0,) * len(_RATES)
+    squares: Annotated[Numbers, each(finite, tuple)] = (0.0,) * _N_EXPERTS
+    weight: Annotated[float, finite] = 0.0
+
+    def predict(self, predicted: float, std: float | None = None) -> float | tuple[float, float]:
+        """The prediction for the next target.
+
+        Parameters
+        ----------
+        predicted : float
+            What the model predicts; NaN where it predicts nothing.
+        std : float, optional
+            The standard deviation of that.
+
+        Returns
+        -------
+        predicted : float
+            What the model predicts as long as no target has come.
+        std : float
+            Only if `std` is given: from those of the five, and how far these are apart.
+        """
+        if self.n == 0:
+            return predicted if std is None else (predicted, std)
+        values, weights = self._experts(predicted), self._weights()
+        mean = sum([p * value for p, value in zip(weights, values, strict=True)])
+        if std is None:
+            return mean
+        own = std**2 if isfinite(predicted) else inf
+        others = [own if self.n == 1 else square / self.weight for square in self.squares]
+        variances = [own, *others[1:]] if isfinite(predicted) else others
+        parts = zip(weights, values, variances, strict=True)
+        variance = sum([p * (v + (value - mean) ** 2) for p, value, v in parts if p > 0])
+        return mean, sqrt(variance)
+
+    def learn(self, predicted: float, target: float) -> Follower:
+        """After one more target, and what the model had predicted for it."""
+        n, target = self.n, float(target)
+        if n == 0:
+            return replace(self, n=1, last=target, mean=target, low=target, high=target)
+        values = self._experts(predicted)
+        errors = [target - value for value in values]
+        error = target - predicted if isfinite(predicted) else 0.0
+        levels = zip(self.levels, _RATES, strict=True)
+        squares = zip(self.squares, errors, strict=True)
+        return Follower(
+            self.trained,
+            n + 1,
+            target,
+            self.mean + (target - self.mean) / (n + 1),
+            min(self.low, target),
+            max(self.high, target),
+            tuple([level + rate * (error - level) for level, rate in levels]),
+            tuple([min(_DECAY * square + e * e, _LARGEST) for square, e in squares]),
+            _DECAY * self.weight + 1.0,
+        )
+
+    def record(
+        self, predicted: ArrayLike, y: ArrayLike, std: ArrayLike | None = None
+    ) -> tuple[Any, ...]:
+        """Predict every target before it is learned, and learn them all.
+
+        Parameters
+        ----------
+        predicted : array-like of shape (n_samples,)
+            What a model predicted for each row before it learned it, as `prequential` returns it.
+        y : array-like of shape (n_samples,)
+        std : array-like of shape (n_samples,), optional
+            The standard deviations of `predicted`.
+
+        Returns
+        -------
+        follower : Follower
+            After all targets.
+        followed : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,)
+            Only if `std` is given.
+        """
+        model, targets = (np.asarray(A, np.float64) for A in (predicted, y))
+        for name, A in (("predicted", model), ("y", targets)):
+            if A.ndim != 1 or len(A) != len(targets):
+                raise ValueError(
+                    f"{name}: got shape {A.shape} for {len(targets)} targets; pass one number for "
+                    "each row, and outputs one by one."
+                )
+        if not np.isfinite(targets).all():
+            raise ValueError("y: contains NaN or infinity; leave out rows without a target.")
+        spreads = [None] * len(model) if std is None else np.asarray(std, np.float64).tolist()
+        follower, found = self, []
+        for p, t, s in zip(model.tolist(), targets.tolist(), spreads, strict=True):
+            found.append(follower.predict(p, s))
+            follower = follower.learn(p, t)
+        if std is None:
+            return follower, np.array(found, np.float64)
+        both = np.array(found, np.float64).reshape(-1, 2)
+        return follower, both[:, 0], both[:, 1]
+
+    def _experts(self, predicted: float) -> list[float]:
+        """The five predictions, clipped."""
+        model = predicted if isfinite(predicted) else self.mean
+        values = [model, self.last, self.mean, *[model + level for level in self.levels]]
+        if self.trained and self.n < _FEWEST_TO_CLIP:
+            return values
+        margin = (_MARGIN + _MARGIN_OF_FEW / self.n) * (self.high - self.low)
+        low, high = self.low - margin, self.high + margin
+        return [low if v < low else high if v > high else v for v in values]
+
+    def _weights(self) -> list[float]:
+        """The weight of each."""
+        log_prior = _LOG_PRIOR_OF_TRAINED if self.trained else _LOG_PRIOR
+        return weights_for_one_output(log_prior, self.squares, self.weight)

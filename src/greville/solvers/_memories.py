@@ -1,0 +1,238 @@
+"""Several memories at once: what ``alpha="auto"`` keeps, mixed by their recent errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..backend import Array, Backend
+from ..fields import Fields, array, each, finite, known, stored
+from ..mixture import Mixture, mix
+from ._checks import check_memories
+from ._correction import Correction
+from ._derived import replace
+from ._exact import root_correction
+from ._forgetting import (
+    MEMORIES,
+    Fading,
+    ForgettingAlgorithm,
+    cannot_change_alpha,
+    check_same_kind,
+    memories_for,
+)
+from ._joint_correction import JointCorrection
+from ._pending import Pending
+from ._rows import Rows
+from ._state import State
+from ._work import OneByOne
+from .protocol import Algorithm, Shape
+
+# Rows that all memories record one after the other, before their predictions are mixed.
+_ROWS_AT_ONCE = 2048
+
+# Those of models in older files.
+_MEMORIES_BEFORE = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
+
+# Errors count less by this factor with every row: about twelve of them matter.
+_MEMORY_ERROR_DECAY = 0.92
+
+# How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
+# one is preferred when its recent errors are smaller; after a surprise, when all have been wrong,
+# it is the longest, which moves least.
+_LONGER_IS_LIKELIER = 100.0
+
+# Memories with a smaller weight than this are left out of standard deviations.
+_NEGLIGIBLE = 1e-6
+
+
+def _to_fields(memories: Memories) -> Fields:
+    """The prior and the decay of the mixture are constants."""
+    mixture = memories.mixture
+    return {"states": memories.states, "squares": mixture.squares, "count": mixture.count}
+
+
+def _from_fields(cls: type[Memories], stored: Fields) -> Memories:
+    start = _new_mixture(stored["squares"].shape[1], len(stored["states"]))
+    mixture = replace(start, squares=stored["squares"], count=stored["count"])
+    return cls(stored["states"], mixture)
+
+
+@stored(
+    parameters={"states": each(known(Fading), tuple), "squares": array(2), "count": finite},
+    check=check_memories,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
+@dataclass(frozen=True, eq=False)
+class Memories:
+    """A state for each memory, and the weights of their predictions by recent errors."""
+
+    states: tuple[Fading, ...]
+    mixture: Mixture
+
+    def compact(self) -> Memories:
+        """Without what can be computed from it."""
+        return Memories(tuple(state.compact() for state in self.states), self.mixture)
+
+    def on(self, b: Backend) -> Memories:
+        """The same on another backend."""
+        return Memories(tuple(state.on(b) for state in self.states), self.mixture)
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """The alpha of each."""
+        n = len(self.states)
+        return MEMORIES[:n] if n <= len(MEMORIES) else _MEMORIES_BEFORE
+
+    def best(self) -> int:
+        """The memory with the largest weight."""
+        return int(self.mixture.weights().argmax())
+
+
+def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
+    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(n_memories)
+    return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
+
+
+@dataclass(frozen=True)
+class MemoriesAlgorithm(Algorithm):
+    """The memories of `MEMORIES`, mixed by their recent errors."""
+
+    record_by_kernels_units = 128
+
+    epsilon: float | None
+    floor: float | str | None
+    intercept: bool = False
+
+    def _members(self, alphas: tuple[float, ...]) -> list[ForgettingAlgorithm]:
+        settings = self.epsilon, self.floor, self.intercept
+        return [ForgettingAlgorithm(alpha, *settings, is_member=True) for alpha in alphas]
+
+    def _members_of(self, state: Memories) -> list[ForgettingAlgorithm]:
+        return self._members(state.alphas)
+
+    def start(self, shape: Shape) -> Memories:
+        alphas = memories_for(shape.n_hidden)
+        states = tuple(member.start(shape) for member in self._members(alphas))
+        return Memories(states, _new_mixture(shape.n_outputs, len(alphas)))
+
+    def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
+        return self.record(shape, state, rows, seen)[0]
+
+    def innovate(
+        self, shape: Shape, state: Memories, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Memories, Array]:
+        b, rows = shape.backend, Rows.of(H, Y, weight)
+        runs = [
+            member.record(shape, member_state, rows, seen)
+            for member, member_state in zip(self._members_of(state), state.states, strict=True)
+        ]
+        errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
+        mixture, weights = state.mixture.update_many(errors, weight)
+        states = tuple(member_state for member_state, _ in runs)
+        return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
+
+    def record_rows(self, shape: Shape, seen: int) -> int:
+        return _ROWS_AT_ONCE  # which the members cut as they need it
+
+    def one_by_one(self, shape: Shape, state: Memories, seen: int) -> OneByOne | None:
+        members = self._members_of(state)
+        pairs = list(zip(members, state.states, strict=True))
+        parts = [member.one_by_one(shape, each, seen) for member, each in pairs]
+        if any(part is None for part in parts):
+            return None
+        known: tuple[OneByOne, ...] = tuple(parts)  # type: ignore[arg-type]
+
+        def join(learned: Any) -> Memories:
+            joined, mixture, n = learned
+            states = []
+            for member, (own, rows) in zip(members, joined, strict=True):
+                rest = seen + n - rows.n
+                states.append(member.learn(shape, own, rows, rest) if rows.n else own)
+            return Memories(tuple(states), mixture)
+
+        def renewed(i: int, each: Fading, n: int) -> OneByOne | None:
+            each = members[i].with_due(shape, each, seen + n)
+            return members[i].one_by_one(shape, each, seen + n)
+
+        return OneByOne(
+            join,
+            min(part.limit for part in known),
+            known[0].root,
+            members=known,
+            mixture=state.mixture,
+            renewed=renewed,
+        )
+
+    def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
+        pairs = zip(self._members_of(state), state.states, strict=True)
+        states = tuple(member.with_due(shape, each, seen) for member, each in pairs)
+        return replace(state, states=states)
+
+    def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
+        states = [
+            member.with_outputs(shape, member_state, n_outputs, old)
+            for member, member_state in zip(self._members_of(state), state.states, strict=True)
+        ]
+        return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
+
+    def with_units(self, shape: Shape, state: Memories, n_hidden: int, old: Array) -> Memories:
+        members = zip(self._members_of(state), state.states, strict=True)
+        states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
+        return Memories(tuple(states), state.mixture)
+
+    def correction(
+        self, shape: Shape, state: Memories, pending: Pending, seen: int, *, reflect: bool
+    ) -> Correction | None:
+        members, limit = self._members_of(state), 1 << 30
+        for member in members:
+            limit = min(limit, member.rows_until_next_event(shape, seen))
+        roots, none = [], Pending()
+        for member, own in zip(members, state.states, strict=True):
+            growth = float(member.keep**-0.5)
+            root = root_correction(own.exact.root, none, limit, growth, reflect=reflect)
+            if root is None:
+                return None
+            roots.append(root)
+        correction = JointCorrection(roots, state.mixture)
+        return correction if pending.n < limit and correction.follow(pending) else None
+
+    def learn_pending(
+        self,
+        shape: Shape,
+        state: Memories,
+        rows: Rows,
+        seen: int,
+        pending: Pending,
+        correction: Correction | None,
+    ) -> Memories:
+        followed = isinstance(correction, JointCorrection) and correction.has_followed(pending)
+        if not followed or rows.n != pending.n:
+            return self.learn(shape, state, rows, seen)
+        assert isinstance(correction, JointCorrection)
+        pairs = zip(self._members_of(state), state.states, strict=True)
+        states = tuple(member.learn(shape, each, rows, seen) for member, each in pairs)
+        return Memories(states, correction.mixture_after(rows.n))
+
+    def weights(self, state: Memories) -> Array:
+        parts = zip(state.mixture.weights(), state.states, strict=True)
+        return sum(member.exact.root.solution * float(p) for p, member in parts)
+
+    def root(self, state: Memories) -> State:
+        return state.states[state.best()].exact.root
+
+    def spread(self, state: Memories, H: Array) -> Array:
+        parts = zip(state.mixture.weights(), state.states, strict=True)
+        variance = sum(
+            p * member.exact.root.spread(H).astype(np.float64) ** 2
+            for p, member in parts
+            if p > _NEGLIGIBLE
+        )
+        return np.sqrt(variance).astype(self.root(state).dtype)
+
+    def check_continues(self, started: Algorithm) -> None:
+        if not isinstance(started, MemoriesAlgorithm):
+            raise ValueError(cannot_change_alpha("auto"))
+        check_same_kind(self, started)
