@@ -10,13 +10,22 @@ from ..linalg import Array
 RECENT_LAGS = 10
 LOOKS = tuple(2**k for k in range(5, 13))  # 32, 64, ..., 4096
 
-# A season must have been seen so many times, leave no more than this part of the squared
-# differences between samples that are about as far apart, and be no worse to predict from than so
-# many times those between samples as far apart as the horizon.
-_TIMES_SEEN, _MOST_LEFT, _MOST_WORSE = 2.5, 0.5, 2.0
+# A season must have been seen so many times and leave no more than this part of the squared
+# differences between samples that are about as far apart; more, if it was seen more often in a
+# series that is not short.
+_TIMES_SEEN, _MOST_LEFT = 2.5, 0.5
+_OFTEN_SEEN, _MOST_LEFT_OFTEN, _NOT_SHORT = 4.0, 0.65, 200
 
-# Of lags that leave about as little as the best one the shortest: not a multiple of the season.
-_ABOUT, _ABOUT_ZERO = 1.15, 0.02
+# It must be no worse to predict from than so many times the difference between samples as far apart
+# as the horizon; or, seen more often, its change must be better than no change.
+_MOST_WORSE = 2.0
+
+# Of lags that leave about as little as the best one the shortest, and of those that the best one is
+# a multiple of also those that leave more: not a multiple of the season.
+_ABOUT, _ABOUT_IF_MULTIPLE, _ABOUT_ZERO = 1.15, 2.5, 0.02
+
+# A multiple of a season may be so far off: a year is not quite 52 weeks.
+_MULTIPLE_WITHIN = 0.02
 
 # The most lags of one season.
 _MOST_LAGS = 60
@@ -50,10 +59,27 @@ def find_season(series: Array, horizon: int) -> int | None:
         around = np.nanmean(d[(k + 1) // 2 : 3 * k // 2 + 1])
         if d[k] <= np.nanmin(d[k - 1 : k + 2]) and around > 0:
             left[k] = d[k] / around
-    best = left.min()
-    season = int(np.flatnonzero(left <= max(_ABOUT * best, best + _ABOUT_ZERO))[0])
-    useful = d[season] <= _MOST_WORSE * np.nanmax(d[1 : horizon + 1])
-    return season if best < _MOST_LEFT and useful else None
+    lags = np.arange(longest + 1)
+    often = (lags <= n / _OFTEN_SEEN) & (n >= _NOT_SHORT)
+    found = lags[left < np.where(often, _MOST_LEFT_OFTEN, _MOST_LEFT)]
+    if not len(found):
+        return None
+    best = int(found[left[found].argmin()])
+    season = _shortest(found, left[found], best, left[best])
+    changes = np.diff(y)
+    by_change = _mean_square(changes[season:] - changes[:-season])
+    useful = d[season] <= _MOST_WORSE * np.nanmax(d[1 : horizon + 1]) or (
+        by_change <= d[1] and season <= n / _OFTEN_SEEN
+    )
+    return season if useful else None
+
+
+def _shortest(lags: Array, left: Array, best: int, least: float) -> int:
+    """The shortest of the lags that are about as good as the best one."""
+    away = np.abs(best - np.round(best / lags) * lags)
+    divides = away <= max(1.0, _MULTIPLE_WITHIN * best)
+    factor = np.where(divides, _ABOUT_IF_MULTIPLE, _ABOUT)
+    return int(lags[left <= np.maximum(factor * least, least + _ABOUT_ZERO)].min())
 
 
 def _mean_square(differences: Array) -> float:
