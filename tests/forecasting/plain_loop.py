@@ -131,7 +131,7 @@ def plain_loop(  # noqa: PLR0912, PLR0915
                 counts[k - 1] = 0.99 * counts[k - 1] + trust
                 size, half = abs(before["mixed"][k - 1] - change), before["half"][k - 1]
                 if np.isfinite(half):
-                    miss[k - 1] += 0.01 * (1 - interval - float(size > half))
+                    miss[k - 1] += 0.02 * (1 - interval - float(size > half))
                 errors[k - 1].append(size)
         # ... and the next samples are predicted.
         row = {"last": last, "mixed": np.full(h, np.nan), "half": np.full(h, np.nan)}
@@ -160,7 +160,8 @@ def plain_loop(  # noqa: PLR0912, PLR0915
             row["changes"] = np.clip(changes, -2 * largest, 2 * largest)
             for k in range(h):
                 n = max(counts[k], 1e-300)
-                logs = -np.log(3) * np.array([0, 2, 0, 0, 0, 1, 2, 2]) - n / 4 * np.log(
+                complexity = [-1, 2, 0, 0, 2, 1, 2, 2] if k else [0, 2, 0, 0, 0, 1, 2, 2]
+                logs = -np.log(3) * np.array(complexity) - n / 4 * np.log(
                     np.maximum(sizes[k] / n, 1e-300)
                 )
                 shares = np.exp(logs - logs.max())

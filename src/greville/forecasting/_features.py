@@ -114,11 +114,6 @@ class FeatureBuilder:
         return 3 if self._season is None else 5
 
     @property
-    def median_rule(self) -> int:
-        """The number of the median among them."""
-        return self.n_rules - 2
-
-    @property
     def has_curve(self) -> bool:
         return self._curve is not None
 

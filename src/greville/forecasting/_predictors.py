@@ -23,7 +23,7 @@ _LEARNING_ERRORS = 50
 _PRIOR_RATIO = 3.0
 
 # The median is far off wherever a series goes up or down: as unlikely as the last network.
-_MEDIAN_COMPLEXITY = 2
+_MEDIAN = 2
 
 # Predicted changes are clipped to this many times the largest change seen so far: models of a
 # series without noise may diverge after a change point.
@@ -106,11 +106,10 @@ class Predictors:
         self._seasonal = Learner(models.seasonal, horizon) if features.has_season else None
         self._errors, self._raw = (Learner(each, horizon) for each in (models.errors, models.raw))
         self._networks = [Learner(model, horizon) for model in models.networks]
-        n_simple = features.n_rules + 2 + features.has_curve + features.has_season
-        complexity = np.array([*[0] * n_simple, *range(1, len(models.networks) + 1), 2])
-        complexity[features.median_rule] = _MEDIAN_COMPLEXITY
-        log_prior = -np.log(_PRIOR_RATIO) * complexity
-        self._trust = [Trust.start(log_prior) for _ in range(horizon)]
+        self._trust = [
+            Trust.start(-np.log(_PRIOR_RATIO) * self._complexity(step))
+            for step in range(1, horizon + 1)
+        ]
         self._intervals = [AdaptiveInterval(interval) for _ in range(horizon)]
         self._largest_changes = np.zeros(horizon)
         self._n_errors = np.zeros(horizon, int)
@@ -119,8 +118,23 @@ class Predictors:
         self._missing_for = 0
         # What was known and predicted at the last times, whose targets are still to come.
         self._unlearned = features.nothing(horizon)
-        nothing = np.full((horizon, len(complexity) + 2, horizon), nan)
+        nothing = np.full((horizon, len(self._complexity(1)) + 2, horizon), nan)
         self._pending = _Changes(nothing[:, 2:], nothing[:, 0], nothing[:, 1])
+
+    def _complexity(self, step: int) -> Array:
+        """How unlikely each predictor is a priori, in the order of `_predicted`.
+
+        Errors of later steps are alike for as many samples, so that their means say less, while
+        what a model has learned from overlapping steps is less certain than it seems.
+        """
+        later = step > 1
+        season = self._features.has_season
+        naive = [-1 if later else 0] * (2 if season else 1)
+        rules = [*naive, *([0] if season else []), _MEDIAN, 0]
+        linear = [0, *([0] if self._features.has_curve else [])]
+        linear += [1 if later else 0] if season else []
+        errors = [2 if later else 0]
+        return np.array([*rules, *linear, *errors, *range(1, len(self._networks) + 1), 2])
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while they learn."""
