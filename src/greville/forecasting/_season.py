@@ -18,6 +18,9 @@ _TIMES_SEEN, _MOST_LEFT = 2.5, 0.5
 # a season shows more clearly.
 _MOST_LEFT_OFTEN, _IN_LEVELS, _IN_CHANGES = 0.65, (4.0, 200), (8.0, 64)
 
+# The changes of noise are alike two samples apart, since neighbours are not: that is no season.
+_SHORTEST = 3
+
 # It must be no worse to predict from than so many times the difference between samples as far apart
 # as the horizon; or, seen so often, its change must be better than no change.
 _MOST_WORSE, _OFTEN_SEEN = 2.0, 4.0
@@ -106,7 +109,7 @@ def _find(left: Array, n: int, when: tuple[float, int]) -> int | None:
     """
     seen, not_short = when
     lags = np.arange(len(left))
-    often = (lags <= n / seen) & (n >= not_short)
+    often = (lags >= _SHORTEST) & (lags <= n / seen) & (n >= not_short)
     found = left < np.where(often, _MOST_LEFT_OFTEN, _MOST_LEFT)
     if not found.any():
         return None
