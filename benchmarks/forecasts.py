@@ -115,7 +115,8 @@ def run() -> None:
         import statsforecast  # noqa: F401
         import statsmodels  # noqa: F401
     except ImportError as error:
-        sys.exit(f"forecasts: {error.name} is missing; run `pip install {TO_INSTALL}` first.")
+        install = f"{sys.executable} -m pip install {TO_INSTALL}"
+        sys.exit(f"forecasts: {error.name} is missing; run `{install}` first.")
     for title, group in (("judged on", JUDGED_ON), ("developed on", DEVELOPED_ON)):
         _compare(title, group)
 
