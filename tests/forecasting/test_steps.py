@@ -147,6 +147,17 @@ def test_seasons(series, season):
     assert find_season(series(k, e) * 1.0, 1) == season
 
 
+@pytest.mark.parametrize("horizon", [1, 12])
+def test_seasons_where_no_change_is_known(horizon):
+    """Every second sample is missing: its neighbours differ by nothing that is known."""
+    y = 5 + np.sin(2 * np.pi * np.arange(256) / 12)
+    y[1::2] = np.nan
+    assert find_season(y, horizon) in (12, None)
+    model = Forecaster(horizon=horizon, hidden=20)
+    found = model.update(y)
+    assert np.isfinite(found.prediction).all()
+
+
 @pytest.mark.parametrize(
     ("errors", "words"),
     [

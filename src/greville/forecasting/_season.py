@@ -73,12 +73,13 @@ def find_season(series: Array, horizon: int) -> int | None:
     if season is None:
         return None
     d_changes, width = _distances(changes, 3 * season // 2), max(1, round(_WITHIN * season))
-    around = np.nanmean(d_changes[(season + 1) // 2 :])
-    shown = np.nanmin(d_changes[season - width : season + width + 1]) < _SHOWN * around
+    around = _known(d_changes[(season + 1) // 2 :])
+    near = _known(d_changes[season - width : season + width + 1])
+    shown = len(near) > 0 and near.min() < _SHOWN * around.mean()
     if not shown and season > n / _CYCLES_SEEN:
         return None
     by_change = d_changes[season]
-    useful = d[season] <= _MOST_WORSE * np.nanmax(d[1 : horizon + 1]) or (
+    useful = d[season] <= _MOST_WORSE * _known(d[1 : horizon + 1]).max(initial=0.0) or (
         by_change <= d[1] and season <= n / _OFTEN_SEEN
     )
     return season if useful else None
@@ -95,9 +96,9 @@ def _left(y: Array, longest: int) -> tuple[Array, Array]:
     d = _distances(y, 3 * longest // 2)
     left = np.ones(longest + 1)
     for k in range(2, longest + 1):
-        around = np.nanmean(d[(k + 1) // 2 : 3 * k // 2 + 1])
-        if d[k] <= np.nanmin(d[k - 1 : k + 2]) and around > 0:
-            left[k] = d[k] / around
+        if d[k] <= _known(d[k - 1 : k + 2]).min(initial=np.inf):
+            around = _known(d[(k + 1) // 2 : 3 * k // 2 + 1]).mean()
+            left[k] = d[k] / around if around > 0 else 1.0
     return d, left
 
 
@@ -122,8 +123,12 @@ def _find(left: Array, n: int, when: tuple[float, int]) -> int | None:
     return int(shorter[left[shorter] <= limit].min())
 
 
+def _known(values: Array) -> Array:
+    return values[np.isfinite(values)]
+
+
 def _mean_square(differences: Array) -> float:
-    known = differences[np.isfinite(differences)]
+    known = _known(differences)
     return float(known @ known / len(known)) if len(known) else np.nan
 
 
