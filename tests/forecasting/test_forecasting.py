@@ -244,7 +244,7 @@ def test_a_series_that_does_not_change():
     assert (found.upper[30:] == found.lower[30:]).all()
     summary = found.summary()
     assert summary["coverage"] == 1
-    assert summary["ratio"] == {"persistence": 1, "linear": 1}
+    assert summary["ratio"] == {"persistence": 1, "seasonal": 1, "linear": 1}
     assert summary["verdict"].startswith("Nothing to predict")
 
 
@@ -284,9 +284,9 @@ def test_a_summary_by_hand():
     summary = rows.summary()
     assert rows.burn_in == 26
     assert summary["n"] == 74
-    assert summary["rms"] == {"greville": 1, "persistence": 2, "linear": 4}
+    assert summary["rms"] == {"greville": 1, "persistence": 2, "seasonal": 2, "linear": 4}
     assert summary["mean_absolute"] == summary["rms"]
-    assert summary["ratio"] == {"persistence": 0.5, "linear": 0.25}
+    assert summary["ratio"] == {"persistence": 0.5, "seasonal": 0.5, "linear": 0.25}
     assert summary["coverage"] == 1
     assert summary["verdict"] == (
         "The mean absolute error is 50 % smaller than that of persistence (1 against 2) and 75 % "

@@ -115,18 +115,47 @@ def test_a_season_is_chosen_from_what_has_come():
         (lambda k, e: np.array([5, 6, 7, 7, 8, 2, 1])[k % 7] + 0.7 * e, 7),
         (lambda k, e: 0.05 * k + 2 * (k % 12 == 11) + 0.3 * e, 12),
         (lambda k, e: np.where(e > 1.2, np.nan, np.sin(2 * np.pi * k / 30)), 30),
+        (lambda k, e: 20 * np.sin(2 * np.pi * k / 12) + 10 * e, 12),
+        (lambda k, e: np.cumsum(e) + np.array([3, 1, 0, 2, 1, -4, -3])[k % 7], 7),
+        (lambda k, e: np.exp(0.02 * k + 0.3 * np.sin(2 * np.pi * k / 12) + 0.05 * e), 12),
+        (lambda k, e: np.sin(2 * np.pi * k / 24) + 0.6 * np.sin(2 * np.pi * k / 12) + 0.2 * e, 24),
         (lambda k, e: np.cumsum(e), None),
         (lambda k, e: e, None),
         (lambda k, e: k + 0.1 * e, None),
         (lambda k, e: np.ones(len(k)), None),
         (lambda k, e: np.full(len(k), np.nan), None),
     ],
-    ids=["day", "week", "december", "gaps", "random walk", "noise", "trend", "constant", "nothing"],
+    ids=[
+        "day",
+        "week",
+        "december",
+        "gaps",
+        "no multiple",
+        "wandering",
+        "growing",
+        "not a half",
+        "random walk",
+        "noise",
+        "trend",
+        "constant",
+        "nothing",
+    ],
 )
 def test_seasons(series, season):
     k = np.arange(256)
     e = np.random.default_rng(1).normal(size=256)
     assert find_season(series(k, e) * 1.0, 1) == season
+
+
+@pytest.mark.parametrize("horizon", [1, 12])
+def test_seasons_where_no_change_is_known(horizon):
+    """Every second sample is missing: its neighbours differ by nothing that is known."""
+    y = 5 + np.sin(2 * np.pi * np.arange(256) / 12)
+    y[1::2] = np.nan
+    assert find_season(y, horizon) in (12, None)
+    model = Forecaster(horizon=horizon, hidden=20)
+    found = model.update(y)
+    assert np.isfinite(found.prediction).all()
 
 
 @pytest.mark.parametrize(
@@ -152,11 +181,18 @@ def test_seasons(series, season):
             "The mean absolute error is 0.1, while that of persistence is zero, and 50 % smaller "
             "than that of a linear predictor (0.2). Repeating the last value is better.",
         ),
+        (
+            (1.0, 2.0, 1.5, 0.5),
+            "The mean absolute error is 50 % smaller than that of persistence (1 against 2), 2 "
+            "times that of repeating the last season (0.5) and 33 % smaller than that of a linear "
+            "predictor (1.5). Repeating the last season is better.",
+        ),
         ((0.0, 0.0, 0.0), "Nothing to predict: the series does not change."),
     ],
 )
 def test_the_verdict_in_words(errors, words):
-    named = dict(zip(("greville", "persistence", "linear"), errors, strict=True))
+    names = ("greville", "persistence", "linear", "seasonal")
+    named = dict(zip(names, errors, strict=False))
     assert verdict(named, 100, 40) == words
 
 

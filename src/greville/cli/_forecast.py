@@ -23,7 +23,9 @@ from ._options import (
 from ._signals import EXIT_STOPPED, stopping_on
 from ._terminal import in_picture, say, say_skipped, show_json
 
-_FORECAST_COLUMNS = ("target", "prediction", "lower", "upper", "persistence", "linear")
+_FORECAST_COLUMNS = (
+    "target", "prediction", "lower", "upper", "persistence", "seasonal", "linear",
+)  # fmt: skip
 
 
 @reported
@@ -75,9 +77,9 @@ def forecast(
     """Predict the next samples of a series while learning from it, in one pass.
 
     Every prediction is made before its target is known: what is learned with a horizon of h steps
-    is learned h samples late. The errors are compared with those of repeating the last value and of
-    a linear predictor, so that you see whether it is worth it. The last rows of the output are the
-    future: steps 1 to h after the last sample.
+    is learned h samples late. The errors are compared with those of repeating the last value or the
+    last season, and of a linear predictor, so that you see whether it is worth it. The last rows of
+    the output are the future: steps 1 to h after the last sample.
 
     Examples:
 

@@ -68,7 +68,9 @@ def show(wanted: Any, results: list[Result]) -> None:
             "RMS error",
             title=f"{wanted.column}: errors of predictions{ahead}",
         )
-        for name in ("greville", "persistence", "linear"):
+        for name in summary["rms"]:
+            if name == "seasonal" and not _had_season(summary):
+                continue
             mean, rms = summary["mean_absolute"][name], summary["rms"][name]
             add_row(errors, name, f"{mean:.5g}", f"{rms:.5g}")
         out.print(errors)
@@ -78,6 +80,12 @@ def show(wanted: Any, results: list[Result]) -> None:
     if result.season is not None:
         out.print(f"The series repeats itself after {counted(result.season, 'sample')}.")
     _show_future(out, result, wanted.time)
+
+
+def _had_season(summary: dict[str, Any]) -> bool:
+    """Without a season, its errors are those of persistence."""
+    errors = summary["mean_absolute"]
+    return bool(errors["seasonal"] != errors["persistence"])
 
 
 def _show_future(out: Any, result: Result, time: str | None) -> None:
@@ -112,6 +120,7 @@ def show_several(wanted: Any, results: list[Result]) -> None:
         "samples",
         "greville",
         "persistence",
+        "seasonal",
         "linear",
         "what comes next",
         title=f"{wanted.column}: mean absolute errors",
@@ -122,7 +131,8 @@ def show_several(wanted: Any, results: list[Result]) -> None:
         errors = summary["mean_absolute"]
         if summary["n"]:
             compared += 1
-            better += errors["greville"] < min(errors["persistence"], errors["linear"])
+            others = (error for each, error in errors.items() if each != "greville")
+            better += errors["greville"] < min(others)
         if i < _MOST_SERIES:
             cells = [f"{e:.4g}" if isfinite(e) else "" for e in errors.values()]
             ahead = ", ".join(f"{row['prediction']:.6g}" for row in summary["future"][:3])
@@ -133,6 +143,6 @@ def show_several(wanted: Any, results: list[Result]) -> None:
     if len(results) > _MOST_SERIES:
         out.print(f"... and {len(results) - _MOST_SERIES:,} more series in the output.")
     out.print(
-        f"The mean absolute error is smaller than those of persistence and of a linear predictor "
-        f"in {better:,} of {compared:,} series."
+        f"The mean absolute error is smaller than those of persistence, of repeating the last "
+        f"season and of a linear predictor in {better:,} of {compared:,} series."
     )

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..linalg import Array
+from ._curve import Curve
+from ._median import RunningMedian
+from ._smoothing import Smoothing
 
 # The level of a series is an exponentially weighted mean over about this many samples.
 _LEVEL_SAMPLES = 1000
+
+# The latest errors of smoothing from which its next ones are predicted, besides those a season ago,
+# and the latest differences from the last season; of a longer season also those around it.
+_RECENT = 10
+_AROUND = 2
 
 
 class Features(NamedTuple):
@@ -21,7 +29,14 @@ class Features(NamedTuple):
     now: Array  # the same, with what was expected in the place of what is missing
     relative: Array  # now, the earlier lags relative to it, the other inputs, and what is missing
     centred: Array  # the same, with now relative to the level of the series
-    rules: Array  # changes by persistence and by the last season, (n, n_steps, n_rules)
+    raw: Array  # the same, with all lags as they are
+    rules: Array  # changes that are predicted without learning, (n, n_steps, n_rules)
+    curved: Array  # seen, on the curve if there is one
+    bent: Array  # the latest lags on the curve, as `relative`; empty without one
+    seasonal: Array  # on the curve, differences from the last season; empty without one
+    last_season: Array  # on the curve, what was one season before each target, (n, n_steps)
+    errors: Array  # on the curve, the latest errors of smoothing
+    smoothed: Array  # on the curve, its forecasts, (n, n_steps)
 
     def from_time(self, k: int) -> Features:
         return Features(*(part[k:] for part in self))
@@ -51,25 +66,42 @@ class FeatureBuilder:
         How many samples before the current one those to predict from are; the first is 0.
     season : int or None
         The number of samples after which the series repeats itself, roughly.
+    curve : Curve or None
+        The scale on which a linear model and smoothing see the series too.
     horizon, n_inputs : int
     """
 
     def __init__(
-        self, lags: Sequence[int], season: int | None, horizon: int, n_inputs: int
+        self,
+        lags: Sequence[int],
+        season: int | None,
+        curve: Curve | None,
+        horizon: int,
+        n_inputs: int,
     ) -> None:
-        self._lags = np.array(lags)
+        self._lags, self._curve = np.array(lags), curve
         self._n_steps = horizon
         steps = np.arange(1, horizon + 1)
         # One season, or as many as needed, before the current sample, and before the target.
         before = -(-steps // season) * season if season else np.zeros(horizon, int)
         self._season = (before, before - steps) if season else None
-        reach = max(self._lags.max(), before.max())
+        self._bent_lags = np.arange(0 if curve is None else _RECENT)
+        self._seasonal_lags, self._error_lags = _own_lags(season)
+        self._smoothing, self._median = Smoothing(season, horizon, curve), RunningMedian()
+        seasonal_reach = max([*self._seasonal_lags, 0]) + (season or 0)
+        reach = max(self._lags.max(), before.max(), seasonal_reach, len(self._bent_lags))
         self._earlier = np.full(reach, np.nan)
         self._gaps = np.zeros(reach)
+        self._latest_errors = np.full(self._error_lags.max(), np.nan)
+        self._smoothed_next = np.nan
         self._last = np.full(1 + n_inputs, np.nan)
         self._origin = np.full(1 + n_inputs, np.nan)
         self.unit = np.zeros(1 + n_inputs)  # 0: not known yet
         self._level_sum, self._level_count = 0.0, 0.0
+
+    def stateful_parts(self) -> list[Any]:
+        """The objects whose attributes are replaced."""
+        return [self, self._smoothing, self._median]
 
     @property
     def n_features(self) -> int:
@@ -79,12 +111,24 @@ class FeatureBuilder:
     @property
     def n_rules(self) -> int:
         """The changes that are predicted without learning."""
-        return 1 if self._season is None else 3
+        return 3 if self._season is None else 5
+
+    @property
+    def has_curve(self) -> bool:
+        return self._curve is not None
+
+    @property
+    def has_season(self) -> bool:
+        return self._season is not None
 
     def nothing(self, n: int) -> Features:
         """Features of n times before the first sample."""
-        inputs = (self.n_features,)
-        shapes = ((), (), inputs, inputs, (self._n_steps, self.n_rules))
+        inputs, steps = (self.n_features,), (self._n_steps,)
+        bent, seasonal, errors = (
+            (len(lags),) for lags in (self._bent_lags, self._seasonal_lags, self._error_lags)
+        )
+        rules = (self._n_steps, self.n_rules)
+        shapes = ((), (), inputs, inputs, inputs, rules, (), bent, seasonal, steps, errors, steps)
         return Features(*(np.full((n, *shape), np.nan) for shape in shapes))
 
     def append(self, columns: Array, expected: float | None) -> Features:
@@ -110,26 +154,89 @@ class FeatureBuilder:
                 np.isnan(seen[:, 1:]),
             ]
         )
+        raw = relative.copy()
         relative[:, 1 : len(self._lags)] -= now[:, None]
         centred = relative.copy()
         centred[:, 0] -= self._levels(seen[:, 0])
-        rules = self._rules(series, times, now, known[:, 0])
+        smoothed, median = self._smooth(now, np.isfinite(seen[:, 0]))
+        rules = self._rules(series, times, now, known[:, 0], median, smoothed)
+        on_curve = self.to_curve(series)
+        bent = on_curve[times[:, None] - self._bent_lags]
+        bent[:, 1:] -= bent[:, :1]
+        seasonal, last_season = self._seasonal(on_curve, times)
+        smoothed = self.to_curve(smoothed)
+        errors = self._errors(on_curve[len(self._earlier) :], smoothed)
+        curved = np.where(np.isnan(seen[:, 0]), np.nan, on_curve[len(self._earlier) :])
         self._earlier, self._gaps = series[len(now) :], gaps[len(now) :]
-        for rows in (relative, centred):
+        for rows in (relative, centred, raw, bent, seasonal, errors):
             rows[~np.isfinite(rows).all(axis=1)] = np.nan
         rules[np.isnan(relative[:, 0])] = np.nan
-        return Features(seen[:, 0], now, relative, centred, rules)
+        return Features(
+            seen[:, 0], now, relative, centred, raw, rules, curved, bent, seasonal, last_season,
+            errors, smoothed,
+        )  # fmt: skip
 
-    def _rules(self, series: Array, times: Array, now: Array, last: Array) -> Array:
-        """Persistence; and with a season, its value and its change of one season ago."""
-        persistence = last - now
+    def to_curve(self, values: Array) -> Array:
+        """What is in the units of the series on the curve; the same if there is none."""
+        if self._curve is None:
+            return values
+        return self._curve.apply(self._origin[0] + (self.unit[0] or 1.0) * values)
+
+    def from_curve(self, values: Array) -> Array:
+        if self._curve is None:
+            return values
+        return (self._curve.invert(values) - self._origin[0]) / (self.unit[0] or 1.0)
+
+    def _smooth(self, now: Array, known: Array) -> tuple[Array, Array]:
+        """Forecasts by smoothing, and the running median, from the first number on."""
+        smoothed, median = np.full((len(now), self._n_steps), np.nan), np.full(len(now), np.nan)
+        there = np.isfinite(now)
+        smoothed[there] = self._smoothing.advance(
+            now[there], known[there], self._origin[0], self.unit[0] or 1.0
+        )
+        median[there] = self._median.advance(now[there])
+        return smoothed, median
+
+    def _errors(self, on_curve: Array, smoothed: Array) -> Array:
+        """The latest errors of smoothing one step ahead, at each time."""
+        expected = np.concatenate([[self._smoothed_next], smoothed[:-1, 0]])
+        errors = np.concatenate([self._latest_errors, on_curve - expected])
+        times = len(self._latest_errors) + np.arange(len(on_curve))
+        self._smoothed_next = smoothed[-1, 0]
+        self._latest_errors = errors[len(on_curve) :]
+        return errors[times[:, None] - self._error_lags]
+
+    def _seasonal(self, on_curve: Array, times: Array) -> tuple[Array, Array]:
+        """Differences from the season before, and what is one season before each target."""
         if self._season is None:
-            return np.repeat(persistence[:, None, None], self._n_steps, axis=1)
+            return np.empty((len(times), 0)), np.full((len(times), self._n_steps), np.nan)
         before, target = self._season
-        persistence = np.repeat(persistence[:, None], self._n_steps, axis=1)
-        then, target_then = series[times[:, None] - before], series[times[:, None] - target]
-        rules = np.stack([persistence, target_then - now[:, None], target_then - then], axis=2)
-        return np.where(np.isnan(rules), persistence[:, :, None], rules)  # not yet a season ago
+        lags = times[:, None] - self._seasonal_lags
+        rows = on_curve[lags] - on_curve[lags - before[0]]
+        return rows, on_curve[times[:, None] - target]
+
+    def _rules(
+        self,
+        series: Array,
+        times: Array,
+        now: Array,
+        last: Array,
+        median: Array,
+        smoothed: Array,
+    ) -> Array:
+        """Persistence; what and by how much one season ago, if there is one; median; smoothing."""
+        persistence, to_median = (
+            np.repeat((each - now)[:, None], self._n_steps, axis=1) for each in (last, median)
+        )
+        rules = [persistence]
+        if self._season is not None:
+            before, target = self._season
+            then, target_then = series[times[:, None] - before], series[times[:, None] - target]
+            rules += [target_then - now[:, None], target_then - then]
+        rules += [to_median, smoothed - now[:, None]]
+        changes = np.stack(rules, axis=2)
+        # Not yet a season ago.
+        return np.where(np.isnan(changes), persistence[:, :, None], changes)
 
     def _in_units(self, columns: Array) -> Array:
         origin, unit = self._origin.copy(), self.unit.copy()
@@ -164,3 +271,14 @@ class FeatureBuilder:
             levels.append(total / count if count else 0.0)
         self._level_sum, self._level_count = total, count
         return np.array(levels)
+
+
+def _own_lags(season: int | None) -> tuple[Array, Array]:
+    """The lags of differences from the last season, and of the errors of smoothing."""
+    if season is None:
+        return np.arange(0), np.arange(_RECENT)
+    seasonal = {*range(_RECENT), *range(season - _AROUND, season + 1)}
+    if season <= _RECENT:
+        seasonal = {*range(season + _AROUND)}
+    errors = sorted({*range(_RECENT), season - 1, season})
+    return np.array(sorted(seasonal)), np.array(errors)

@@ -13,14 +13,18 @@ from ..solvers import Opium
 from ..threads import one_thread
 from ..validation import check_number, unchanged_on_error
 from ._arguments import as_columns, network_solvers
+from ._curve import Curve
 from ._features import FeatureBuilder
-from ._predictors import Predictions, Predictors
+from ._predictors import Models, Predictions, Predictors
 from ._result import Forecast
 from ._season import LOOKS, RECENT_LAGS, choose_lags, find_season
 from ._steps import StepErrors
 
 # hidden="auto": the most units. On the electrocardiogram, 200 instead of 100 improve little.
 _MAX_UNITS = 300
+
+# Of the lags as they are, so many times more: where there is no noise, more units help.
+_MORE_UNITS = 2
 
 # The most steps ahead: each has a readout, a mixture and an interval of its own.
 _MAX_HORIZON = 1000
@@ -37,18 +41,23 @@ class Forecaster:
     its targets has come, and not before. So no prediction depends on anything later than the time
     at which it was made.
 
-    The predictors estimate the changes from y_t: persistence (no change), a linear model, two
-    networks with a random hidden layer, one that remembers everything and one that forgets, and
-    where a season was found what happened one season ago. The prediction is their mean, weighted
-    for each step by their errors on about the last fifty samples. Predicted changes are clipped to
-    twice the largest change seen so far.
+    The predictors estimate the changes from y_t. Some do not learn: persistence (no change), the
+    median of the last hundred samples, exponential smoothing with and without trend and season,
+    and where a season was found what happened one season ago. Linear models learn from the lags,
+    from the latest errors of smoothing, from differences from the last season, and on a scale like
+    that of logarithms where the series is positive. Three networks have a random hidden layer: one
+    that remembers everything and one that forgets, from lags relative to each other and to the
+    level of the series, and a larger one from the lags as they are, for series without noise. The
+    prediction is their mean, weighted for each step by their absolute errors on about the last
+    hundred samples. Predicted changes are clipped to twice the largest change seen so far.
 
     Parameters
     ----------
     lags : int or "auto", default="auto"
         How many of the latest samples to predict from. "auto" is 10, and where the series repeats
-        itself those one season before the targets. It looks for a season after 32, 64, ... 4096
-        samples, in what has come by then, and learns these samples again if it finds another one.
+        itself those one season before the targets. It looks for a season, and whether all samples
+        are positive, after 32, 64, ... 4096 samples, in what has come by then, and learns these
+        samples again if the answer is another one. With a number it looks for neither.
     horizon : int, default=1
         How many steps ahead to predict, at most 1000.
     alpha : float or "auto", default="auto"
@@ -56,7 +65,8 @@ class Forecaster:
         1 and 1.01.
     hidden : int, transformer or "auto", default="auto"
         The hidden layer, as in `ELMRegressor`. "auto" is 10 units for every lag and input, from
-        100 to 300.
+        100 to 300, and twice as many, up to 300, for the lags as they are. A transformer is fitted
+        to the first 100 rows; until then the networks predict no change.
     solver : str or solver object, optional
         What learns the weights of the hidden layer, instead of what `alpha` says.
     interval : float, default=0.9
@@ -73,8 +83,8 @@ class Forecaster:
 
     Notes
     -----
-    About 0.1 ms a sample with 10 lags and a horizon of 1, three times that for longer horizons and
-    for samples passed one by one; more in the first thousand samples. Memory does not grow after
+    About 0.2 ms a sample with 10 lags and a horizon of 1, twice that for a horizon of 12, and
+    more for samples passed one by one and in the first thousand samples. Memory does not grow after
     the first 4096 samples.
 
     Missing samples (NaN) are not learned as targets. In their place among the lags stands what was
@@ -126,6 +136,7 @@ class Forecaster:
         self._solvers = network_solvers(alpha, solver)
         self._predictors: Predictors | None = None  # until the number of inputs is known
         self._n_columns = 1
+        self._curved = False  # whether the series is seen on a curve too
         self._first_samples = np.empty((0, 1))
         self._record = Predictions.nothing(self.horizon)
         self._errors = StepErrors.start(self.lags, self.horizon)
@@ -191,21 +202,26 @@ class Forecaster:
 
     def _start(self, lags: Sequence[int]) -> Predictors:
         """Predictors that have learned nothing."""
-        features = FeatureBuilder(lags, self.season_, self.horizon, self._n_columns - 1)
+        n_inputs = self._n_columns - 1
+        curve = Curve.fitted(self._first_samples[:, 0]) if self._curved else None
+        features = FeatureBuilder(lags, self.season_, curve, self.horizon, n_inputs)
         auto = isinstance(self.hidden, str) and self.hidden == "auto"
-        n_inputs = len(lags) + self._n_columns - 1
-        hidden = hidden_size(n_inputs, most=_MAX_UNITS) if auto else self.hidden
-        networks = [
-            ELMRegressor(hidden, solver, self.random_state, standardize=True)
-            for solver in self._solvers
-        ]
+        size = hidden_size(len(lags) + n_inputs, most=_MAX_UNITS)
+        hidden = size if auto else self.hidden
+        networks = [self._network(hidden, solver) for solver in self._solvers]
+        many = min(_MAX_UNITS, _MORE_UNITS * size) if auto else self.hidden
+        raw = self._network(many, self._solvers[0])
         if not all(hasattr(network, "prequential") for network in networks):
             raise ValueError(
                 f"solver={self.solver!r}: it does not learn online; pass 'opium', 'light', "
                 "'dynamic', 'greville' or such an object."
             )
-        linear = Opium(epsilon="auto", intercept=True)
-        return Predictors(features, linear, networks, self.horizon, self.interval)
+        linear, bent, seasonal, errors = (Opium(epsilon="auto", intercept=True) for _ in range(4))
+        models = Models(linear, bent, seasonal, errors, networks, raw)
+        return Predictors(features, models, self.horizon, self.interval)
+
+    def _network(self, hidden: Any, solver: Any) -> ELMRegressor:
+        return ELMRegressor(hidden, solver, self.random_state, standardize=True)
 
     def _cuts(self, n: int) -> list[int]:
         """Where to cut the next n samples: where a season is looked for, and into small pieces."""
@@ -240,6 +256,7 @@ class Forecaster:
             lower=made.mixed - made.half_width,
             upper=made.mixed + made.half_width,
             persistence=made.last,
+            seasonal=made.seasonal,
             linear=made.linear,
             lags=self.lags,
             horizon=self.horizon,
@@ -256,8 +273,9 @@ class Forecaster:
         if self.n_samples_seen_ not in LOOKS:
             return
         season = find_season(self._first_samples[:, 0], self.horizon)
-        if season != self.season_:
-            self.season_ = season
+        curved = Curve.fitted(self._first_samples[:, 0]) is not None
+        if (season, curved) != (self.season_, self._curved):
+            self.season_, self._curved = season, curved
             self._predictors = self._start(choose_lags(season, self.horizon))
             again = self._predictors.advance(self._first_samples)
             latest = again.from_time(self.n_samples_seen_ - 1)

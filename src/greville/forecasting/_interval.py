@@ -22,7 +22,7 @@ class AdaptiveInterval:
 
     WINDOW = 500  # errors kept
     MIN_ERRORS = 20  # before the first interval
-    STEP = 0.01
+    STEP = 0.02
     BEYOND = 10.0  # how fast it grows past the largest error kept
 
     def __init__(self, coverage: float) -> None:

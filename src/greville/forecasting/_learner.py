@@ -12,6 +12,9 @@ from ..linalg import Array
 # Fewer rows than this are learned one by one.
 _MIN_BLOCK = 32
 
+# A hidden layer that depends on rows, such as a transformer of scikit-learn, is fitted to so many.
+FIRST_ROWS = 100
+
 
 class Learner:
     """An online model of the changes from one sample to each of the next ones: its outputs.
@@ -20,12 +23,17 @@ class Learner:
     blocks, three times as fast. A prediction is then rounded relative to the largest numbers in its
     block, which may be later ones, its own target among them; it depends on them in no other way.
     Learned one by one, not even the last bit of a prediction depends on later rows.
+
+    A model that looks at its first rows, to fit its hidden layer to them, waits for `FIRST_ROWS` of
+    them and learns these together; before, the predicted changes are zero.
     """
 
     def __init__(self, model: Any, n_steps: int) -> None:
         self.model = model
         self.started = False
         self._n_steps = n_steps
+        self._n_first = FIRST_ROWS if getattr(model, "looks_at_rows", False) else 1
+        self._first: list[tuple[Array, Array]] = []  # rows and targets that wait
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while it learns."""
@@ -53,9 +61,10 @@ class Learner:
         valid = np.isfinite(queries[:, 0])
         predictions = np.where(valid[:, None], np.zeros(targets.shape), np.nan)
         ends = np.flatnonzero(known[1:] != known[:-1]) + 1
-        # The first row is learned alone: from a first block a model would take its units, and so
+        # The first rows are not learned in a block: from it a model would take its units, and so
         # let predictions depend on later rows.
-        first = np.flatnonzero(known)[: 0 if self.started else 1] + 1
+        n_waited_for = 0 if self.started else self._n_first - len(self._first)
+        first = np.flatnonzero(known)[:n_waited_for][-1:] + 1
         for start, stop in pairwise(sorted({0, *ends.tolist(), *first.tolist(), len(known)})):
             in_block = self._n_steps == 1 and stop - start >= _MIN_BLOCK
             if in_block and self.started and known[start]:
@@ -73,6 +82,13 @@ class Learner:
         return predictions
 
     def _learn(self, row: Array, targets: Array) -> None:
+        if not self.started and self._n_first > 1:
+            self._first = [*self._first, (row, np.where(np.isnan(targets), 0.0, targets))]
+            if len(self._first) == self._n_first:
+                rows, first = map(np.array, zip(*self._first, strict=True))
+                self.model.partial_fit(rows, first[:, 0] if self._n_steps == 1 else first)
+                self._first, self.started = [], True
+            return
         if self._n_steps == 1:
             self.model.learn_one(row, float(targets[0]))
         else:

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..linalg import Array
-from ..mixture import Mixture, mix
 from ._features import FeatureBuilder, Features
 from ._interval import AdaptiveInterval
 from ._learner import Learner
-
-# Predictors are weighted by about their last 1 / (1 - 0.98) = 50 errors.
-_ERROR_DECAY = 0.98
+from ._trust import Trust
 
 # The first errors of a model say little about the later ones: error number k counts k / 50.
 _LEARNING_ERRORS = 50
 
-# How many times more likely a simpler predictor is a priori: the rules and the linear model than
-# the first network, and that than the next.
+# How many times more likely a simpler predictor is a priori: the rules and the linear models than
+# the first network, and that than the others.
 _PRIOR_RATIO = 3.0
+
+# The median is far off wherever a series goes up or down: as unlikely as the last network.
+_MEDIAN = 2
 
 # Predicted changes are clipped to this many times the largest change seen so far: models of a
 # series without noise may diverge after a change point.
@@ -37,7 +37,8 @@ class Predictions(NamedTuple):
     """What was predicted at n times for each of the next steps, in the units of the series."""
 
     last: Array  # (n,): the last known sample then, the prediction that nothing changes
-    linear: Array  # (n, n_steps), as all others; NaN if none was made
+    seasonal: Array  # (n, n_steps), as all others: what was one season before, or the last sample
+    linear: Array  # NaN if none was made
     mixed: Array
     half_width: Array
 
@@ -45,7 +46,7 @@ class Predictions(NamedTuple):
     def nothing(cls, n_steps: int) -> Predictions:
         """Of as many times before the first sample."""
         nothing = np.full((n_steps, n_steps), nan)
-        return cls(nothing[:, 0], nothing, nothing, nothing)
+        return cls(nothing[:, 0], nothing, nothing, nothing, nothing)
 
     def from_time(self, k: int) -> Predictions:
         return Predictions(*(part[k:] for part in self))
@@ -70,35 +71,45 @@ class _Changes(NamedTuple):
         return _Changes(*map(np.concatenate, zip(self, more, strict=True)))
 
 
+class Models(NamedTuple):
+    """What learns, each an online model with an output for every step."""
+
+    linear: Any  # from the lags
+    bent: Any  # from the lags on the curve, if there is one
+    seasonal: Any  # from differences from the last season, if there is one, on the curve
+    errors: Any  # of smoothing, on the curve
+    networks: Sequence[Any]  # from the lags, relative to each other and to the level
+    raw: Any  # a network, from the lags as they are
+
+
 class Predictors:
-    """Persistence, the last season, a linear model and networks, and their weighted mean.
+    """Rules, linear models and networks, and their weighted mean.
 
     Each predicts the change from a sample to each of the next `horizon` ones; a model has an output
-    for every step. Every step has a mixture of the predictors and an interval of its own, which
+    for every step. Every step has weights of the predictors and an interval of its own, which
     learn each error when its target comes.
 
     Parameters
     ----------
     features : FeatureBuilder
-    linear : model
-    networks : list of models
+    models : Models
     horizon : int
     interval : float
     """
 
     def __init__(
-        self,
-        features: FeatureBuilder,
-        linear: Any,
-        networks: Sequence[Any],
-        horizon: int,
-        interval: float,
+        self, features: FeatureBuilder, models: Models, horizon: int, interval: float
     ) -> None:
         self._features, self._horizon = features, horizon
-        self._learners = [Learner(model, horizon) for model in (linear, *networks)]
-        complexity = [*[0] * (features.n_rules + 1), *range(1, len(networks) + 1)]
-        log_prior = -np.log(_PRIOR_RATIO) * np.array(complexity)
-        self._mixtures = [Mixture.start(log_prior, 1, _ERROR_DECAY) for _ in range(horizon)]
+        self._linear = Learner(models.linear, horizon)
+        self._bent = Learner(models.bent, horizon) if features.has_curve else None
+        self._seasonal = Learner(models.seasonal, horizon) if features.has_season else None
+        self._errors, self._raw = (Learner(each, horizon) for each in (models.errors, models.raw))
+        self._networks = [Learner(model, horizon) for model in models.networks]
+        self._trust = [
+            Trust.start(-np.log(_PRIOR_RATIO) * self._complexity(step))
+            for step in range(1, horizon + 1)
+        ]
         self._intervals = [AdaptiveInterval(interval) for _ in range(horizon)]
         self._largest_changes = np.zeros(horizon)
         self._n_errors = np.zeros(horizon, int)
@@ -107,13 +118,30 @@ class Predictors:
         self._missing_for = 0
         # What was known and predicted at the last times, whose targets are still to come.
         self._unlearned = features.nothing(horizon)
-        nothing = np.full((horizon, len(complexity) + 2, horizon), nan)
+        nothing = np.full((horizon, len(self._complexity(1)) + 2, horizon), nan)
         self._pending = _Changes(nothing[:, 2:], nothing[:, 0], nothing[:, 1])
+
+    def _complexity(self, step: int) -> Array:
+        """How unlikely each predictor is a priori, in the order of `_predicted`.
+
+        Errors of later steps are alike for as many samples, so that their means say less, while
+        what a model has learned from overlapping steps is less certain than it seems.
+        """
+        later = step > 1
+        season = self._features.has_season
+        naive = [-1 if later else 0] * (2 if season else 1)
+        rules = [*naive, *([0] if season else []), _MEDIAN, 0]
+        linear = [0, *([0] if self._features.has_curve else [])]
+        linear += [1 if later else 0] if season else []
+        errors = [2 if later else 0]
+        return np.array([*rules, *linear, *errors, *range(1, len(self._networks) + 1), 2])
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while they learn."""
-        parts = chain.from_iterable(learner.stateful_parts() for learner in self._learners)
-        return [self, self._features, *parts]
+        learners = [self._linear, self._errors, self._raw, *self._networks]
+        learners += [each for each in (self._bent, self._seasonal) if each is not None]
+        parts = chain.from_iterable(learner.stateful_parts() for learner in learners)
+        return [self, *self._features.stateful_parts(), *parts]
 
     def advance(self, columns: Array) -> Predictions:
         """Learn these samples, and return what is predicted after each of them.
@@ -125,7 +153,7 @@ class Predictors:
 
     def _advance(self, columns: Array) -> Predictions:
         """The new predictions, after samples that are all there, or after one that is missing."""
-        n, h = len(columns), self._horizon
+        n = len(columns)
         expected = self._expected() if isnan(columns[0, 0]) else None
         new = self._features.append(columns, expected)
         if np.nanmax(np.abs(new.relative), initial=0.0) > _MAX_MAGNITUDE:
@@ -136,25 +164,57 @@ class Predictors:
         # Row i has its last target at the new sample i. A row whose own sample is missing is not
         # learned: its changes would start from a guess.
         rows = self._unlearned.then(new)
-        targets = np.lib.stride_tricks.sliding_window_view(rows.seen[1:], h) - rows.seen[:n, None]
-        linear, *networks = self._learners
-        predicted = [
-            *np.moveaxis(new.rules, 2, 0),
-            linear.learn_and_predict(rows.relative[:n], targets, new.relative),
-            *(
-                network.learn_and_predict(rows.centred[:n], targets, new.centred)
-                for network in networks
-            ),
-        ]
+        predicted = self._predicted(rows, new)
         self._note_range(columns[:, 0])
-        made = self._mix(rows, np.stack(predicted, axis=1))
+        made = self._mix(rows, predicted)
         self._unlearned, self._pending = rows.from_time(n), self._pending.then(made).from_time(n)
         self._now = columns[-1, 0] if expected is None else expected
         now = columns[:, :1] if expected is None else np.array([[expected]])
         last = np.full(n, self._last) if self._missing_for else columns[:, 0]
         unit, by_linear = self._features.unit[0], made.predicted[:, self._features.n_rules]
+        seasonal = new.rules[:, :, int(self._features.has_season)]
         return Predictions(
-            last, now + unit * by_linear, now + unit * made.mixed, unit * made.half_width
+            last,
+            now + unit * seasonal,
+            now + unit * by_linear,
+            now + unit * made.mixed,
+            unit * made.half_width,
+        )
+
+    def _predicted(self, rows: Features, new: Features) -> Array:
+        """The changes that each predicts at the new times, (n, n_predictors, n_steps)."""
+        n = len(new.seen)
+
+        def targets(series: Array, before: Array) -> Array:
+            """The next samples of each row relative to `before`, if its own sample is there."""
+            ahead = np.lib.stride_tricks.sliding_window_view(series[1:], self._horizon)
+            return np.where(np.isnan(series[:n, None]), nan, ahead - before[:n])
+
+        def on_curve(learner: Learner, inputs: Array, before: Array) -> Array:
+            """The changes by a model of how the series differs from `before`, on the curve."""
+            differences = learner.learn_and_predict(
+                inputs[:n], targets(rows.curved, before), inputs[-n:]
+            )
+            values = self._features.from_curve(before[-n:] + differences)
+            return values - new.now[:, None]
+
+        changes = targets(rows.seen, rows.seen[:, None])
+        predicted = [
+            *np.moveaxis(new.rules, 2, 0),
+            self._linear.learn_and_predict(rows.relative[:n], changes, new.relative),
+        ]
+        if self._bent is not None:
+            now = np.repeat(rows.bent[:, :1], self._horizon, axis=1)
+            predicted.append(on_curve(self._bent, rows.bent, now))
+        if self._seasonal is not None:
+            predicted.append(on_curve(self._seasonal, rows.seasonal, rows.last_season))
+        predicted.append(on_curve(self._errors, rows.errors, rows.smoothed))
+        for network in self._networks:
+            predicted.append(network.learn_and_predict(rows.centred[:n], changes, new.centred))
+        predicted.append(self._raw.learn_and_predict(rows.raw[:n], changes, new.raw))
+        # Where one cannot predict yet, nothing changes.
+        return np.stack(
+            [np.where(np.isnan(each), predicted[0], each) for each in predicted], axis=1
         )
 
     def _expected(self) -> float | None:
@@ -182,7 +242,7 @@ class Predictors:
         """
         n, h = len(predicted), self._horizon
         clipped, mixed, half_width = np.empty(predicted.shape), np.empty((n, h)), np.empty((n, h))
-        mixtures, intervals, largest, counts = [], [], [], []
+        trusts, intervals, largest, counts = [], [], [], []
         for step in range(1, h + 1):
             # For each new sample, what was predicted for it so many steps before.
             k, before = step - 1, slice(h - step, h - step + n)
@@ -194,21 +254,20 @@ class Predictors:
             change = rows.seen[h:] - rows.now[before]
             errors = change[:, None] - changes
             known = np.isfinite(errors).all(axis=1)
-            counted = np.where(known[:, None], errors, 0.0).T[:, :, None]
             n_errors = self._n_errors[k] + np.cumsum(known)
-            trust = known * np.minimum(1.0, n_errors / _LEARNING_ERRORS)
-            mixture, weights = self._mixtures[k].update_many(counted, trust)
-            mixed[:, k] = mix(weights[1:], clipped[:, :, k].T[:, :, None])[:, 0]
+            counted = known * np.minimum(1.0, n_errors / _LEARNING_ERRORS)
+            trust, weights = self._trust[k].update_many(np.abs(errors), counted)
+            mixed[:, k] = (weights * clipped[:, :, k]).sum(axis=1)
             earlier = np.concatenate([self._pending.mixed[:, k], mixed[:, k]])[before]
             absolute = np.where(known, np.abs(change - earlier), nan)
             interval, half_width[:, k] = self._intervals[k].advance(
                 absolute, self._pending.half_width[before.start :, k], step
             )
-            mixtures.append(mixture)
+            trusts.append(trust)
             intervals.append(interval)
             largest.append(sizes[-1])
             counts.append(n_errors[-1])
-        self._mixtures, self._intervals = mixtures, intervals
+        self._trust, self._intervals = trusts, intervals
         self._largest_changes = np.array(largest)
         self._n_errors = np.array(counts)
         if self._missing_for:  # as far from the last sample as a later step is without a gap

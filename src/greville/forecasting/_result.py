@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..linalg import Array
-from ._verdict import verdict
+from ._verdict import SIMPLE, verdict
 
 # Samples that are left out of the summary, after as many predictions as there are lags.
 _BURN_IN = 20
@@ -23,6 +23,7 @@ RESULT_COLUMNS = (
     "lower",
     "upper",
     "persistence",
+    "seasonal",
     "linear",
 )
 
@@ -59,6 +60,9 @@ class Forecast:
         The part of the targets that the interval should hold.
     step : ndarray of int
         How many samples before its target each prediction was made.
+    seasonal : ndarray
+        The last known sample a whole number of seasons before the target: that the last season
+        repeats itself. As `persistence` while no season was found.
     """
 
     index: Array
@@ -72,10 +76,13 @@ class Forecast:
     horizon: int
     interval: float
     step: Array = None  # type: ignore[assignment]
+    seasonal: Array = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if self.step is None:
             object.__setattr__(self, "step", np.full(len(self.index), self.horizon))
+        if self.seasonal is None:
+            object.__setattr__(self, "seasonal", self.persistence)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -105,8 +112,8 @@ class Forecast:
         -------
         summary : dict
             ``n``, the samples that count: those from number ``burn_in`` on with a target and all
-            predictions; ``rms`` and ``mean_absolute`` errors of "greville", "persistence" and
-            "linear"; ``ratio``, the rms error next to that of "persistence" and "linear";
+            predictions; ``rms`` and ``mean_absolute`` errors of "greville", "persistence",
+            "seasonal" and "linear"; ``ratio``, the rms error next to those of the other three;
             ``interval`` and ``coverage``, the part of the targets it should hold and did; and
             ``verdict``, what the mean absolute errors mean, in words.
 
@@ -121,6 +128,7 @@ class Forecast:
         predictions = {
             "greville": self.prediction,
             "persistence": self.persistence,
+            "seasonal": self.seasonal,
             "linear": self.linear,
         }
         errors = np.array([self.target - each for each in predictions.values()])
@@ -130,7 +138,7 @@ class Forecast:
         largest = np.abs(errors).max(initial=0.0) or 1.0  # so that no square under- or overflows
         rms = largest * np.sqrt(_mean((errors / largest) ** 2))
         by_name = dict(zip(predictions, rms.tolist(), strict=True))
-        ratio = {name: _ratio(rms[0], by_name[name]) for name in ("persistence", "linear")}
+        ratio = {name: _ratio(rms[0], by_name[name]) for name in SIMPLE}
         absolute = dict(zip(predictions, _mean(np.abs(errors)).tolist(), strict=True))
         stated = counts & np.isfinite(self.lower)
         inside = (self.lower <= self.target) & (self.target <= self.upper)

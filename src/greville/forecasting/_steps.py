@@ -10,11 +10,12 @@ import numpy as np
 from ..linalg import Array
 from ._predictors import Predictions
 from ._result import first_that_counts
+from ._verdict import SIMPLE
 
 
 @dataclass(frozen=True, eq=False)
 class StepErrors:
-    """Sums of absolute errors, of shape (n_steps, 3), and how many they are of each step."""
+    """Sums of absolute errors, of shape (n_steps, 4), and how many they are of each step."""
 
     burn_in: int
     sums: Array
@@ -24,7 +25,7 @@ class StepErrors:
     def start(cls, lags: int, horizon: int) -> StepErrors:
         """Of no sample."""
         burn_in = first_that_counts(lags, horizon)
-        return cls(burn_in, np.zeros((horizon, 3)), np.zeros(horizon, int))
+        return cls(burn_in, np.zeros((horizon, 1 + len(SIMPLE))), np.zeros(horizon, int))
 
     def then(self, start: int, values: Array, made: Predictions) -> StepErrors:
         """With these samples, the first of which is number `start`.
@@ -36,7 +37,12 @@ class StepErrors:
         late = start + np.arange(n) >= self.burn_in
         for k in range(horizon):
             before = slice(horizon - 1 - k, horizon - 1 - k + n)
-            predicted = [made.mixed[before, k], made.last[before], made.linear[before, k]]
+            predicted = [
+                made.mixed[before, k],
+                made.last[before],
+                made.seasonal[before, k],
+                made.linear[before, k],
+            ]
             errors = np.abs(values - np.array(predicted))
             known = late & np.isfinite(errors).all(axis=0)
             sums[k] += errors[:, known].sum(axis=1)
@@ -46,7 +52,7 @@ class StepErrors:
     def as_list(self) -> list[dict[str, Any]]:
         """For each step, how many errors there are, and their means."""
         means = np.where(self.counts > 0, self.sums.T / np.maximum(self.counts, 1), np.nan).T
-        names = ("greville", "persistence", "linear")
+        names = ("greville", *SIMPLE)
         return [
             {"step": k + 1, "n": int(n), "mean_absolute": dict(zip(names, row, strict=True))}
             for k, (n, row) in enumerate(zip(self.counts, means.tolist(), strict=True))

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from math import isinf
 
+# The simple predictors, in the order in which they are shown.
+SIMPLE = ("persistence", "seasonal", "linear")
+
+_NAMES = {
+    "persistence": ("persistence", "Repeating the last value"),
+    "seasonal": ("repeating the last season", "Repeating the last season"),
+    "linear": ("a linear predictor", "A linear predictor"),
+}
+
 # Errors that differ by less than this part are as good as equal.
 _EQUAL = 0.015
 
@@ -14,7 +23,7 @@ def verdict(errors: dict[str, float], n: int, burn_in: int) -> str:
     Parameters
     ----------
     errors : dict
-        Those of "greville", "persistence" and "linear".
+        Those of "greville", "persistence", "linear" and, where a season was found, "seasonal".
     n : int
         The samples that they are means of.
     burn_in : int
@@ -34,18 +43,24 @@ large as that of a linear predictor. A linear predictor is as good.
     if max(errors.values()) == 0:
         return "Nothing to predict: the series does not change."
     own = errors["greville"]
-    ratios = {name: _ratio(own, errors[name]) for name in ("persistence", "linear")}
-    names = {"persistence": "persistence", "linear": "a linear predictor"}
+    others = [name for name in SIMPLE if name != "seasonal" or _has_season(errors)]
+    ratios = {name: _ratio(own, errors[name]) for name in others}
     compared = [
-        _compared(ratio, names[name], own, errors[name], with_own=name == "persistence")
+        _compared(ratio, _NAMES[name][0], own, errors[name], with_own=name == "persistence")
         for name, ratio in ratios.items()
     ]
-    sentence = f"The mean absolute error is {compared[0]} and {compared[1]}."
+    listed = f"{', '.join(compared[:-1])} and {compared[-1]}"
+    sentence = f"The mean absolute error is {listed}."
     hardest = max(ratios, key=lambda name: ratios[name])
     if ratios[hardest] < 1 - _EQUAL:
         return sentence
-    simple = {"persistence": "Repeating the last value", "linear": "A linear predictor"}[hardest]
-    return f"{sentence} {simple} is {'as good' if ratios[hardest] <= 1 + _EQUAL else 'better'}."
+    better = "as good" if ratios[hardest] <= 1 + _EQUAL else "better"
+    return f"{sentence} {_NAMES[hardest][1]} is {better}."
+
+
+def _has_season(errors: dict[str, float]) -> bool:
+    """Without a season, its errors are those of persistence."""
+    return errors.get("seasonal", errors["persistence"]) != errors["persistence"]
 
 
 def _ratio(error: float, other: float) -> float:

@@ -1,0 +1,53 @@
+"""A scale on which a season that grows with its series stays as large as it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..linalg import Array
+
+# The scale, in terms of the smallest sample: above it the curve is logarithmic to 3 per cent.
+_BELOW = 0.25
+
+# asinh of more than this is beyond all floating-point numbers.
+_MOST = 700.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """asinh(y / scale) / unit: like the logarithm, and defined for zero and below too.
+
+    Parameters
+    ----------
+    scale : float
+        Above it the curve is logarithmic, between it and minus it nearly straight.
+    unit : float
+        A typical change on the curve.
+    """
+
+    scale: float
+    unit: float
+
+    @classmethod
+    def fitted(cls, series: Array) -> Curve | None:
+        """The curve for a series; None unless all of it is positive.
+
+        Parameters
+        ----------
+        series : ndarray of shape (n,)
+            NaN where a sample is missing.
+        """
+        known = series[np.isfinite(series)]
+        if not len(known) or known.min() <= 0 or known.min() == known.max():
+            return None
+        scale = float(known.min()) * _BELOW
+        changes = np.abs(np.diff(np.arcsinh(known / scale)))
+        return cls(scale, float(changes.mean()))
+
+    def apply(self, y: Array) -> Array:
+        return np.arcsinh(y / self.scale) / self.unit
+
+    def invert(self, z: Array) -> Array:
+        return self.scale * np.sinh(np.clip(self.unit * z, -_MOST, _MOST))
