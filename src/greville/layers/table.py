@@ -24,9 +24,9 @@ _MOST_DIRECT = 0.25
 # A unit that sees a few inputs sees one, two or three of them.
 _MOST_SEEN = 3
 
-# How steep these units are: the largest weight of an input with a standard deviation of one. So
-# steep, a tanh is a soft step, as in trees.
-_STEEPNESS = 4.0
+# How steep these units are: the largest weight of an input with a standard deviation of one. A tanh
+# so steep is a soft step, as in trees. That of a ReLU is its ridge: with one, units are of a size.
+_STEEPNESS_OF_TANH, _STEEPNESS_OF_RELU = 4.0, 1.0
 
 # Weights and biases of units that see all inputs, as in `RandomLayer`.
 _SCALE = 0.5
@@ -130,7 +130,9 @@ class TableLayer(Layer):
         weights[:dense] = random.uniform(-_SCALE, _SCALE, size=(dense, n))
         bias[:dense] = random.uniform(-_SCALE, _SCALE, size=dense)
         few = slice(dense, dense + sparse_units)
-        weights[few], bias[few] = _few_inputs(random, sparse_units, columns)
+        steepness = np.full(sparse_units, _STEEPNESS_OF_TANH)
+        steepness[sparse_units - self.n_relu_ :] = _STEEPNESS_OF_RELU
+        weights[few], bias[few] = _few_inputs(random, steepness, columns)
         if direct:
             weights[M - direct :] = np.eye(n)
         self.weights_ = np.ascontiguousarray(weights.T, dtype=dtype)
@@ -157,10 +159,10 @@ class TableLayer(Layer):
 
 
 def _few_inputs(
-    random: np.random.RandomState, n_units: int, columns: ColumnSummary
+    random: np.random.RandomState, steepness: Array, columns: ColumnSummary
 ) -> tuple[Array, Array]:
     """Weights, of shape (units, inputs), and biases of units that see one to three inputs."""
-    mean, std, low, high = columns
+    n_units, (mean, std, low, high) = len(steepness), columns
     varies = np.flatnonzero(std > 0)
     if not len(varies):
         varies = np.arange(len(mean))
@@ -170,7 +172,7 @@ def _few_inputs(
     how_many = np.minimum(random.randint(1, _MOST_SEEN + 1, size=n_units), most)
     slopes = random.uniform(-1, 1, size=(n_units, most)) / np.sqrt(how_many)[:, None]
     slopes[np.arange(most) >= how_many[:, None]] = 0
-    slopes *= _STEEPNESS / unit[seen]
+    slopes *= steepness[:, None] / unit[seen]
     bends = mean[seen] + unit[seen] * random.normal(size=(n_units, most))
     bends = np.clip(bends, low[seen], high[seen])
     weights = np.zeros((n_units, len(mean)))
