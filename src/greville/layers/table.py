@@ -28,6 +28,10 @@ _MOST_SEEN = 3
 # so steep is a soft step, as in trees. That of a ReLU is its ridge: with one, units are of a size.
 _STEEPNESS_OF_TANH, _STEEPNESS_OF_RELU = 4.0, 1.0
 
+# What all units are multiplied by. That changes no prediction but those with values of a text column
+# that come late: these get units of size one, which must not be small beside hundreds of others.
+_SIZE = 0.25
+
 # Weights and biases of units that see all inputs, as in `RandomLayer`.
 _SCALE = 0.5
 
@@ -51,8 +55,8 @@ class TableLayer(Layer):
       they are soft steps, and half are ReLUs. Where they bend is drawn around the means of the
       inputs, by their standard deviations, and within their ranges.
 
-    It finds what trees find, edges and interactions of a few inputs, and what linear models find.
-    For smooth functions without noise a `RandomLayer` is better.
+    All of them are multiplied by a quarter. It finds what trees find, edges and interactions of a
+    few inputs, and what linear models find. For smooth functions without noise a `RandomLayer` is better.
 
     Parameters
     ----------
@@ -78,7 +82,7 @@ class TableLayer(Layer):
     >>> from greville import TableLayer
     >>> X = np.random.default_rng(0).normal(size=(5, 3))
     >>> layer = TableLayer(40, random_state=0).fit(X)
-    >>> bool((layer.transform(X)[:, -3:] == X).all()), layer.n_tanh_, layer.n_relu_
+    >>> bool((layer.transform(X)[:, -3:] == X / 4).all()), layer.n_tanh_, layer.n_relu_
     (True, 23, 14)
     """
 
@@ -135,23 +139,27 @@ class TableLayer(Layer):
         weights[few], bias[few] = _few_inputs(random, steepness, columns)
         if direct:
             weights[M - direct :] = np.eye(n)
+        weights[self.n_tanh_ :] *= _SIZE
+        bias[self.n_tanh_ :] *= _SIZE
         self.weights_ = np.ascontiguousarray(weights.T, dtype=dtype)
         self.bias_ = bias.astype(dtype)
 
     def _activated(self, H: Array) -> Array:
         for name, units in self._kinds():
             activate(name, H[:, units])  # in place
+        H[:, : self.n_tanh_] *= _SIZE
         return H
 
     def _activated_on(self, b: Backend, H: Array) -> Array:
         for name, units in self._kinds():
             activate_on_device(name, H[:, units])  # in place
+        H[:, : self.n_tanh_] *= _SIZE
         return H
 
     def _matrix(self) -> Matrix | None:
         if type(self)._activated is not TableLayer._activated:
             return None
-        return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_)
+        return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_, _SIZE)
 
     def _kinds(self) -> tuple[tuple[str, slice], ...]:
         bend = self.n_tanh_ + self.n_relu_
