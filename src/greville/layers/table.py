@@ -28,7 +28,7 @@ _MOST_SEEN = 3
 # so steep is a soft step, as in trees. That of a ReLU is its ridge: with one, units are of a size.
 _STEEPNESS_OF_TANH, _STEEPNESS_OF_RELU = 4.0, 1.0
 
-# What all units are multiplied by. That changes no prediction but those with values of a text column
+# What all units are multiplied by. That changes no prediction but those with values of text columns
 # that come late: these get units of size one, which must not be small beside hundreds of others.
 _SIZE = 0.25
 
@@ -56,7 +56,8 @@ class TableLayer(Layer):
       inputs, by their standard deviations, and within their ranges.
 
     All of them are multiplied by a quarter. It finds what trees find, edges and interactions of a
-    few inputs, and what linear models find. For smooth functions without noise a `RandomLayer` is better.
+    few inputs, and what linear models find. For smooth functions without noise a `RandomLayer` is
+    better.
 
     Parameters
     ----------
