@@ -61,6 +61,7 @@ HAS_UNIT = 3
 HAS_INPUT = 4  # whether the last row of inputs is there, with its activations
 N_TANH = 5  # where activations are by unit: how many are tanh units, and how many ReLUs then follow
 N_RELU = 6
+SIZE_OF_TANH = 7
 LAYER_HEADER = 8
 
 # What learning a row returns.
@@ -669,6 +670,8 @@ def _activations(layer, x):
     elif kind == BY_UNIT:
         n_tanh = int(layer[N_TANH])
         _tanh(h[:n_tanh])
+        for j in range(n_tanh):
+            h[j] *= layer[SIZE_OF_TANH]
         for j in range(n_tanh, n_tanh + int(layer[N_RELU])):
             h[j] = max(h[j], 0.0)
     return at.h

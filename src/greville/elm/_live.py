@@ -216,6 +216,7 @@ def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:
     array = np.zeros(at.end)
     array[layout.N_INPUTS], array[layout.N_UNITS], array[layout.ACTIVATION] = n, M, activation
     array[layout.N_TANH], array[layout.N_RELU] = found.n_tanh, found.n_relu
+    array[layout.SIZE_OF_TANH] = found.size
     array[at.weights : at.x] = found.weights.ravel()
     if found.bias is not None:
         array[at.bias : at.weights] = found.bias

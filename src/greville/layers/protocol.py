@@ -322,8 +322,8 @@ def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
 class Matrix(NamedTuple):
     """A layer that is no more than ``activation(X @ weights + bias)``.
 
-    With the activation "by unit" the first `n_tanh` units are tanh units, the next `n_relu` ReLUs,
-    and the others as they are.
+    With the activation "by unit" the first `n_tanh` units are tanh units, multiplied by `size`, the
+    next `n_relu` ReLUs, and the others as they are.
     """
 
     weights: Array
@@ -331,6 +331,7 @@ class Matrix(NamedTuple):
     activation: str
     n_tanh: int = 0
     n_relu: int = 0
+    size: float = 1.0
 
 
 def matrix_of(transformer: Any) -> Matrix | None:

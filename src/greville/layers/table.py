@@ -24,9 +24,13 @@ _MOST_DIRECT = 0.25
 # A unit that sees a few inputs sees one, two or three of them.
 _MOST_SEEN = 3
 
-# How steep these units are: the largest weight of an input with a standard deviation of one. So
-# steep, a tanh is a soft step, as in trees.
-_STEEPNESS = 4.0
+# How steep these units are: the largest weight of an input with a standard deviation of one. A tanh
+# so steep is a soft step, as in trees. That of a ReLU is its ridge: with one, units are of a size.
+_STEEPNESS_OF_TANH, _STEEPNESS_OF_RELU = 4.0, 1.0
+
+# What all units are multiplied by. That changes no prediction but those with values of text columns
+# that come late: these get units of size one, which must not be small beside hundreds of others.
+_SIZE = 0.25
 
 # Weights and biases of units that see all inputs, as in `RandomLayer`.
 _SCALE = 0.5
@@ -51,8 +55,9 @@ class TableLayer(Layer):
       they are soft steps, and half are ReLUs. Where they bend is drawn around the means of the
       inputs, by their standard deviations, and within their ranges.
 
-    It finds what trees find, edges and interactions of a few inputs, and what linear models find.
-    For smooth functions without noise a `RandomLayer` is better.
+    All of them are multiplied by a quarter. It finds what trees find, edges and interactions of a
+    few inputs, and what linear models find. For smooth functions without noise a `RandomLayer` is
+    better.
 
     Parameters
     ----------
@@ -78,7 +83,7 @@ class TableLayer(Layer):
     >>> from greville import TableLayer
     >>> X = np.random.default_rng(0).normal(size=(5, 3))
     >>> layer = TableLayer(40, random_state=0).fit(X)
-    >>> bool((layer.transform(X)[:, -3:] == X).all()), layer.n_tanh_, layer.n_relu_
+    >>> bool((layer.transform(X)[:, -3:] == X / 4).all()), layer.n_tanh_, layer.n_relu_
     (True, 23, 14)
     """
 
@@ -130,26 +135,32 @@ class TableLayer(Layer):
         weights[:dense] = random.uniform(-_SCALE, _SCALE, size=(dense, n))
         bias[:dense] = random.uniform(-_SCALE, _SCALE, size=dense)
         few = slice(dense, dense + sparse_units)
-        weights[few], bias[few] = _few_inputs(random, sparse_units, columns)
+        steepness = np.full(sparse_units, _STEEPNESS_OF_TANH)
+        steepness[sparse_units - self.n_relu_ :] = _STEEPNESS_OF_RELU
+        weights[few], bias[few] = _few_inputs(random, steepness, columns)
         if direct:
             weights[M - direct :] = np.eye(n)
+        weights[self.n_tanh_ :] *= _SIZE
+        bias[self.n_tanh_ :] *= _SIZE
         self.weights_ = np.ascontiguousarray(weights.T, dtype=dtype)
         self.bias_ = bias.astype(dtype)
 
     def _activated(self, H: Array) -> Array:
         for name, units in self._kinds():
             activate(name, H[:, units])  # in place
+        H[:, : self.n_tanh_] *= _SIZE
         return H
 
     def _activated_on(self, b: Backend, H: Array) -> Array:
         for name, units in self._kinds():
             activate_on_device(name, H[:, units])  # in place
+        H[:, : self.n_tanh_] *= _SIZE
         return H
 
     def _matrix(self) -> Matrix | None:
         if type(self)._activated is not TableLayer._activated:
             return None
-        return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_)
+        return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_, _SIZE)
 
     def _kinds(self) -> tuple[tuple[str, slice], ...]:
         bend = self.n_tanh_ + self.n_relu_
@@ -157,10 +168,10 @@ class TableLayer(Layer):
 
 
 def _few_inputs(
-    random: np.random.RandomState, n_units: int, columns: ColumnSummary
+    random: np.random.RandomState, steepness: Array, columns: ColumnSummary
 ) -> tuple[Array, Array]:
     """Weights, of shape (units, inputs), and biases of units that see one to three inputs."""
-    mean, std, low, high = columns
+    n_units, (mean, std, low, high) = len(steepness), columns
     varies = np.flatnonzero(std > 0)
     if not len(varies):
         varies = np.arange(len(mean))
@@ -170,7 +181,7 @@ def _few_inputs(
     how_many = np.minimum(random.randint(1, _MOST_SEEN + 1, size=n_units), most)
     slopes = random.uniform(-1, 1, size=(n_units, most)) / np.sqrt(how_many)[:, None]
     slopes[np.arange(most) >= how_many[:, None]] = 0
-    slopes *= _STEEPNESS / unit[seen]
+    slopes *= steepness[:, None] / unit[seen]
     bends = mean[seen] + unit[seen] * random.normal(size=(n_units, most))
     bends = np.clip(bends, low[seen], high[seen])
     weights = np.zeros((n_units, len(mean)))
