@@ -101,7 +101,8 @@ def ratios(repeats: int = 5) -> None:
         X = rng.normal(size=(2 * n_hidden + n, 5))
         H = RandomLayer(n_hidden, bias=True, random_state=0).fit_transform(X)
         y = X[:, 0] + 0.1 * rng.normal(size=len(X))
-        for settings in ({}, {"epsilon": "auto", "intercept": True}):
+        kinds: list[dict[str, Any]] = [{}, {"epsilon": "auto", "intercept": True}]
+        for settings in kinds:
             cells = []
             for act in (_singly, _at_once):
                 times: dict[Any, list[float]] = {1.003: [], "auto": []}

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from greville import DynamicOpium, ELMRegressor
 from greville.datasets import ecg
 from greville.tables import Stream, TableModel, Troubles
 
@@ -60,6 +61,26 @@ def run() -> None:
                 print(f"{found:12.3f}", end="", flush=True)
             print()
         print(f"{'the worst':56}" + "".join(f"{value:12.3f}" for value in worst.values()))
+    estimators(groups["chosen on"])
+
+
+def estimators(streams: Streams) -> None:
+    """What the estimators alone make of two streams, without what the last targets say."""
+    print("R² of the estimators' prequential")
+    for name in ("TrumpApproval", "ChickWeights"):
+        rows, y = streams[name]
+        X = np.array([list(row.values()) for row in rows], float)
+        print(f"{name:26}", end="")
+        for solver in (
+            "opium",
+            "dynamic",
+            DynamicOpium(),
+            DynamicOpium("auto", "auto", intercept=True),
+        ):
+            predicted = ELMRegressor(solver=solver, random_state=0).prequential(X, y)
+            r2 = 1 - np.mean((y - predicted)[1:] ** 2) / y[1:].var()
+            print(f"  {solver} {r2:.3f}", end="")
+        print()
 
 
 def simple_errors(y: Array) -> tuple[float, float]:

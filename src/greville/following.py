@@ -52,6 +52,8 @@ _LARGEST = 1e300
 def _check_fields(follower: Follower) -> None:
     fits = len(follower.squares) == _N_EXPERTS and len(follower.levels) == len(_RATES)
     require(fits, "a follower has another number of experts")
+    fits = follower.n <= 1 or follower.weight > 0
+    require(fits, "a follower has targets and no errors")
     sizes = (*follower.squares, follower.weight)
     require(min(sizes) >= 0 and follower.low <= follower.high, "a follower has a negative size")
 
