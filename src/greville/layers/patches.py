@@ -21,7 +21,7 @@ from .protocol import Layer, moved, product, stored_layer, working_dtype
 _PATCHES, _IMAGES = 100_000, 4096
 
 # Numbers in the patches of images that are filtered together: on a CPU, they stay in its cache.
-_NUMBERS, _NUMBERS_ON_DEVICE = 1 << 20, 1 << 28
+_NUMBERS, _NUMBERS_ON_DEVICE = 1 << 19, 1 << 28
 
 # Added before the square root, which would make much of rounding errors near zero.
 _SOFTENING = 1e-4
@@ -179,14 +179,14 @@ class PatchLayer(Layer):
         weights, above, below = self._filters(dtype)
         places, averages = plan.places(), plan.averages(dtype)
         features = np.empty((len(X), *self.grid_), dtype)
-        for part in plan.parts(len(X), _NUMBERS):
-            patches = np.take(X[part], places, axis=1).reshape(-1, plan.patch_numbers)
-            with one_thread:  # two would wait for each other more than they work
+        with one_thread:  # two would wait for each other more than they work
+            for part in plan.parts(len(X), _NUMBERS):
+                patches = np.take(X[part], places, axis=1).reshape(-1, plan.patch_numbers)
                 responses = product(patches, weights)
-            for sign, added, channels in ((1, above, slice(n)), (-1, below, slice(n, None))):
-                rectified = added + responses if sign > 0 else added - responses
-                activate("relu", rectified)
-                features[part][..., channels] = plan.averaged(rectified, *averages)
+                for sign, added, channels in ((1, above, slice(n)), (-1, below, slice(n, None))):
+                    rectified = added + responses if sign > 0 else added - responses
+                    activate("relu", rectified)
+                    features[part][..., channels] = plan.averaged(rectified, *averages)
         features += _SOFTENING
         np.sqrt(features, out=features)
         H = features.reshape(len(X), -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,6 +23,12 @@ from ._state import LARGEST_LOSS, State
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
 # only if ε can still become so many times smaller.
 _ROOM_BELOW = 10.0
+
+# How many times as many rows as in the first block make it worth to look at that block first.
+_MANY_MORE = 4
+
+# What may be lost at most is one; that much is expected to be too much.
+_SURELY_TOO_MUCH = 2.0
 
 # The ε² from which on an error of the sums does not matter, as a multiple of that error.
 _ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
@@ -241,7 +248,13 @@ def learn_chosen_by_gram(
 ) -> Chosen | None:
     """Many rows by one Gram matrix, if at the ε that goes with it it loses no digits."""
     b = chosen.backend
-    gram = add_rows(b, gram_of(chosen.sums, precision, decay), chunk)
+    tries = choice is not None and precision != np.float64 and chosen.sums.count == 0
+    gram = add_rows(
+        b,
+        gram_of(chosen.sums, precision, decay),
+        chunk,
+        hopeless=partial(_is_hopeless, chosen, chunk) if tries else None,
+    )
     if gram is None or not largest_diagonal(b, gram.G) > 0:
         return None
     root_decay = float(np.sqrt(decay))
@@ -265,6 +278,29 @@ def learn_chosen_by_gram(
     if R is None:
         R = b.root_with_ridge(gram.G, after.epsilon**2 - gram.prior**2)
     return None if R is None else chosen_from_gram(after, gram, R, choosing=choice is not None)
+
+
+def _is_hopeless(chosen: Chosen, chunk: Chunk | SummedChunk, gram: GramSums, n: int) -> bool:
+    """Whether the first rows say that all of them need more digits than the Gram matrix has.
+
+    The matrix grows with the rows, and ε hardly does: so does what is lost.
+    """
+    b = chosen.backend
+    if n < chosen.n_hidden or chunk.n < _MANY_MORE * n:
+        return False
+    part = n / chunk.n
+    counts = part * chunk.count, part * chunk.count_of_squares
+    after = replace(chosen, sums=chosen.sums.tallied(*counts, 1.0))
+    found = choose_by_gram(after, gram, "cheap")
+    if found is None:
+        return True
+    path, R = found
+    if R is None:
+        R = b.root_with_ridge(gram.G, path.chosen**2 - gram.prior**2)
+    if R is None:
+        return True
+    lost = linalg.gram_error(b, R, chosen.dtype, noisy=True)
+    return not lost / part <= _SURELY_TOO_MUCH
 
 
 def chosen_from_gram(

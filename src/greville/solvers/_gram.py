@@ -63,9 +63,17 @@ def gram_of(state: State, precision: Any, decay: float = 1.0) -> GramSums:
 
 
 def add_rows(
-    b: Backend, sums: GramSums, blocks: Blocks, stop: Callable[[Array], bool] | None = None
+    b: Backend,
+    sums: GramSums,
+    blocks: Blocks,
+    stop: Callable[[Array], bool] | None = None,
+    hopeless: Callable[[GramSums, int], bool] | None = None,
 ) -> GramSums | None:
-    """The sums with more rows; `sums` is consumed. None if `stop` says so of G after a block."""
+    """The sums with more rows; `sums` is consumed.
+
+    None if `stop` says so of G after a block, or `hopeless` of all sums and the number of rows
+    after the first.
+    """
     if isinstance(blocks, SummedChunk):
         sums = _plus(b, sums, blocks.gram)
     G, C, squares = sums.G, sums.C, sums.squares
@@ -77,6 +85,9 @@ def add_rows(
             return None
         C = C + b.matmul(H.T, Y)
         squares = squares + b.column_squares(targets)
+        if hopeless is not None and hopeless(GramSums(G, C, squares, sums.prior), H.shape[0]):
+            return None
+        hopeless = None
         del rows, targets, H, Y  # one block at a time
     if isinstance(blocks, SummedChunk) and stop is not None and stop(G):
         return None
