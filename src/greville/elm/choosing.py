@@ -83,9 +83,10 @@ def chosen_layer(
 
     def evidence(layer: Any) -> float:
         hidden, b = HiddenMap(scaling, layer, n_inputs, dtype), backend.get("scipy")
-        fitted = FittedELM.start(hidden, targets, solver, b=b).learn_all(rows)
+        start = FittedELM.start(hidden, targets, solver, b=b)
+        learned = start._replace(solver=start.solver.learn_all(start.rows(rows)))
         try:
-            return float(fitted.solver_object().path().evidence.max())
+            return float(learned.solver_object().path().evidence.max())
         except ValueError:  # the rows do not differ
             return -np.inf
 

@@ -27,8 +27,11 @@ _ROOM_BELOW = 10.0
 # How many times as many rows as in the first block make it worth to look at that block first.
 _MANY_MORE = 4
 
-# What may be lost at most is one; that much is expected to be too much.
-_SURELY_TOO_MUCH = 2.0
+# What may be lost at most is one; where so much is expected, it will be more than that.
+_SURELY_TOO_MUCH = 4.0
+
+# From how many units this is found out, about.
+_UNITS_TO_TRY = 1024
 
 # The ε² from which on an error of the sums does not matter, as a multiple of that error.
 _ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
@@ -283,24 +286,27 @@ def learn_chosen_by_gram(
 def _is_hopeless(chosen: Chosen, chunk: Chunk | SummedChunk, gram: GramSums, n: int) -> bool:
     """Whether the first rows say that all of them need more digits than the Gram matrix has.
 
-    The matrix grows with the rows, and ε hardly does: so does what is lost.
+    From some of the units, which is cheap. The matrix grows with rows and units, and ε hardly
+    does: so does what is lost.
     """
-    b = chosen.backend
-    if n < chosen.n_hidden or chunk.n < _MANY_MORE * n:
-        return False
+    b, step = chosen.backend, max(1, chosen.n_hidden // _UNITS_TO_TRY)
+    some = GramSums(b.copy(gram.G[::step, ::step]), gram.C[::step, :], gram.squares, gram.prior)
     part = n / chunk.n
+    if n < some.G.shape[0] or part * _MANY_MORE > 1:
+        return False
     counts = part * chunk.count, part * chunk.count_of_squares
-    after = replace(chosen, sums=chosen.sums.tallied(*counts, 1.0))
-    found = choose_by_gram(after, gram, "cheap")
+    found = choose_by_gram(
+        replace(chosen, sums=chosen.sums.tallied(*counts, 1.0)), some, choice="cheap"
+    )
     if found is None:
         return True
     path, R = found
     if R is None:
-        R = b.root_with_ridge(gram.G, path.chosen**2 - gram.prior**2)
+        R = b.root_with_ridge(some.G, path.chosen**2 - gram.prior**2)
     if R is None:
         return True
-    lost = linalg.gram_error(b, R, chosen.dtype, noisy=True)
-    return not lost / part <= _SURELY_TOO_MUCH
+    lost = linalg.gram_error(b, R, chosen.dtype, noisy=True) * step / part
+    return not lost <= _SURELY_TOO_MUCH
 
 
 def chosen_from_gram(
