@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -44,7 +44,6 @@ METHODS: dict[str, Callable[[], Any]] = {
         StandardScaler(), LogisticRegression(max_iter=2000)
     ),
     "RandomForest": lambda: RandomForestClassifier(random_state=0),
-    "HistGradientBoosting": lambda: HistGradientBoostingClassifier(random_state=0),
 }
 
 

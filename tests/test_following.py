@@ -110,3 +110,13 @@ def test_weights_in_numbers_of_python(rng):
     squares, prior = rng.uniform(size=4), rng.normal(size=4)
     want = Mixture(squares[:, None], 7.0, 0.9, prior).weights()
     np.testing.assert_allclose(weights_for_one_output(prior, squares, 7.0), want, rtol=1e-12)
+
+
+def test_large_numbers_and_lengths_that_do_not_fit_are_refused():
+    _, followed, std = Follower().record([0, 1e140, 1, 2], [0, -1e140, 1, 2], [1, 1, 1, 1])
+    assert np.isfinite(followed).all()
+    assert not np.isnan(std).any()
+    with pytest.raises(ValueError, match="y: contains NaN, infinity or numbers beyond"):
+        Follower().record([0.0, 0.0], [1.7e308, 1.0])
+    with pytest.raises(ValueError, match="std"):
+        Follower().record([1.0, 1.0], [0.0, 1.0], std=[1.0])

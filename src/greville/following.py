@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .fields import count, each, finite, flag, require, stored
 from .mixture import weights_for_one_output
+from .validation import check_length
 
 Array = NDArray[Any]
 Numbers = tuple[float, ...]
@@ -45,8 +46,8 @@ _MARGIN, _MARGIN_OF_FEW = 0.1, 10.0
 # A model that has learned other rows before is clipped from so many targets on.
 _FEWEST_TO_CLIP = 30
 
-# Squares that are larger count as much.
-_LARGEST = 1e300
+# Squares that are larger count as much; targets are not larger.
+_LARGEST, _LARGEST_TARGET = 1e300, 1e150
 
 
 def _check_fields(follower: Follower) -> None:
@@ -133,11 +134,13 @@ class Follower:
         mean = sum([p * value for p, value in zip(weights, values, strict=True)])
         if std is None:
             return mean
-        own = std**2 if isfinite(predicted) else inf
+        own = std * std if isfinite(predicted) else inf
         others = [own if self.n == 1 else square / self.weight for square in self.squares]
         variances = [own, *others[1:]] if isfinite(predicted) else others
         parts = zip(weights, values, variances, strict=True)
-        variance = sum([p * (v + (value - mean) ** 2) for p, value, v in parts if p > 0])
+        variance = sum(
+            [p * (v + (value - mean) * (value - mean)) for p, value, v in parts if p > 0]
+        )
         return mean, sqrt(variance)
 
     def learn(self, predicted: float, target: float) -> Follower:
@@ -190,8 +193,13 @@ class Follower:
                     f"{name}: got shape {A.shape} for {len(targets)} targets; pass one number for "
                     "each row, and outputs one by one."
                 )
-        if not np.isfinite(targets).all():
-            raise ValueError("y: contains NaN or infinity; leave out rows without a target.")
+        if not (np.abs(targets) < _LARGEST_TARGET).all():
+            raise ValueError(
+                f"y: contains NaN, infinity or numbers beyond {_LARGEST_TARGET:g}; leave out rows "
+                "without a target, and use other units."
+            )
+        if std is not None:
+            check_length("std", len(np.atleast_1d(std)), len(targets))
         spreads = [None] * len(model) if std is None else np.asarray(std, np.float64).tolist()
         follower, found = self, []
         for p, t, s in zip(model.tolist(), targets.tolist(), spreads, strict=True):

@@ -98,6 +98,13 @@ def test_images_without_anything_in_them():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (2, 3), (4, 2, 3), (1, 3), (3, 1), (2, 28)])
+def test_small_images(rng, shape):
+    X, y = rng.normal(size=(60, int(np.prod(shape)))), np.arange(60) % 2
+    model = ELMClassifier(image_layer(shape, 30, n_filters=4), random_state=0).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
 def colours(rng, n, shape=(10, 12, 3)):
     """Bars that are upright or not, and red or green: four classes."""
     y = np.arange(n) % 4

@@ -116,3 +116,10 @@ def test_it_goes_wherever_layers_go(rng):
     found = matrix_of(layer.fit(X))
     assert found.weights is layer.weights_
     assert (found.n_tanh, found.n_relu) == (layer.n_tanh_, layer.n_relu_)
+
+
+@pytest.mark.parametrize("constant", [0.1, 1e6 + 0.1, -3e-7])
+def test_the_rounding_of_a_constant_column_is_no_spread(rng, constant):
+    X = np.column_stack([rng.normal(size=(300, 3)), np.full(300, constant)])
+    layer = TableLayer(50, random_state=0).fit(X)
+    assert np.abs(layer.weights_).max() < 100

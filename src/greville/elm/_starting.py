@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from ..backend import Array, Backend
 from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin_of
 from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
 from ..solvers import Opium, OpiumLight
-from ..validation import check_number
+from ..validation import check_number, naming
 from .capabilities import make_solver, regularises
 from .choosing import chosen_layer, is_for_choosing, places_for_choosing
 from .chunk import Chunk
@@ -42,7 +43,8 @@ class Starting:
         if self._is_auto:
             if n_rows is None:
                 size = self._size_in_stream(solver, n_inputs, 0, dtype)
-            elif getattr(solver, "epsilon", None) == "auto":
+                return RandomLayer(size, bias=True, random_state=self._one_seed())
+            if getattr(solver, "epsilon", None) == "auto":
                 size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
             else:
                 size = UNITS_PER_INPUT * n_inputs
@@ -55,6 +57,13 @@ class Starting:
             )
         check_number("hidden", self.hidden, low=1, whole=True)
         return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
+
+    def _one_seed(self) -> int:
+        """A number, so that a layer that grows has the same first units, and copies grow alike."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        with naming("random_state"):
+            return int(check_random_state(self.random_state).randint(1 << 31))
 
     def _size_in_stream(self, solver: Any, n_inputs: int, n_rows: int, dtype: Any) -> int:
         """The units of ``hidden="auto"`` after some rows of a stream."""
@@ -71,7 +80,7 @@ class Starting:
             n_inputs = hidden.n_inputs - hidden.n_direct
             size = self._size_in_stream(fitted.template, n_inputs, chunk.n, hidden.dtype)
             if size > layer.n_hidden_:
-                layer = RandomLayer(size, bias=True, random_state=self.random_state)
+                layer = RandomLayer(size, bias=True, random_state=layer.random_state)
                 layer.fit(np.zeros((1, n_inputs), hidden.dtype))
         return scaling, targets, layer
 

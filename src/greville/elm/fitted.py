@@ -71,7 +71,8 @@ def _check_fields(fitted: FittedELM) -> None:
 def _try_out(fitted: FittedELM) -> None:
     if not takes_memory_to_read(fitted.solver):  # which has been tried itself
         zeros = np.zeros((1, fitted.hidden.n_inputs), fitted.hidden.dtype)
-        outputs = fitted.targets.scaling.undo(on_host(fitted.predict(zeros)[0]))
+        tried = fitted.compact()  # what is derived here must not stay
+        outputs = fitted.targets.scaling.undo(on_host(tried.predict(zeros)[0]))
         require_finite(outputs, "a prediction")
 
 

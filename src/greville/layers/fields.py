@@ -133,7 +133,7 @@ class Fields:
         self.border = int(border)
         self.min_area = int(min_area)
         inner = [side - 2 * self.border for side in self.image.sides]
-        self.largest = [max(1, round(_LARGEST_SIDE * side)) for side in inner]
+        self.largest = [largest_side(side) for side in inner]
         if min(inner) < 1 or self.largest[0] * self.largest[1] < self.min_area:
             raise ValueError(
                 f"border={border!r}, min_area={min_area!r}: no field of that many pixels fits into "
@@ -166,6 +166,11 @@ class Fields:
     def _starts(self, i: int, sides: Array, random: np.random.RandomState) -> Array:
         room = self.image.sides[i] - 2 * self.border - sides
         return self.border + np.floor(random.uniform(size=len(sides)) * (room + 1)).astype(int)
+
+
+def largest_side(side: int) -> int:
+    """The largest side of a field in an image with this side."""
+    return max(1, round(_LARGEST_SIDE * side))
 
 
 def _smallest_side(side: int) -> int:

@@ -18,6 +18,9 @@ from .protocol import Layer, Matrix, stored_layer
 # What part of the units, beside the inputs, see all inputs. Of the others, half are ReLUs.
 _SHARE_OF_DENSE = 0.25
 
+# A standard deviation that is smaller, relative to the numbers of a column, is rounding.
+_ROUNDING = 1e-12
+
 # The inputs are units themselves where they are no more than this part of all units.
 _MOST_DIRECT = 0.25
 
@@ -172,10 +175,11 @@ def _few_inputs(
 ) -> tuple[Array, Array]:
     """Weights, of shape (units, inputs), and biases of units that see one to three inputs."""
     n_units, (mean, std, low, high) = len(steepness), columns
-    varies = np.flatnonzero(std > 0)
+    moves = std > _ROUNDING * np.maximum(np.abs(low), np.abs(high))  # more than rounding does
+    varies = np.flatnonzero(moves)
     if not len(varies):
         varies = np.arange(len(mean))
-    unit = np.where(std > 0, std, 1.0)
+    unit = np.where(moves, std, 1.0)
     most = min(_MOST_SEEN, len(varies))
     seen = varies[random.uniform(size=(n_units, len(varies))).argsort(axis=1)[:, :most]]
     how_many = np.minimum(random.randint(1, _MOST_SEEN + 1, size=n_units), most)

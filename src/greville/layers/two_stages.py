@@ -6,6 +6,7 @@ from typing import Any
 
 from ..validation import Seed, check_number
 from .contrast import ContrastLayer
+from .fields import largest_side
 from .patches import PatchLayer
 from .stacked import StackedLayer
 
@@ -62,7 +63,7 @@ def image_layer(
         n_hidden,
         receptive_fields=grid,
         border=0,
-        min_area=min(_LEAST_AREA, grid[0] * grid[1]),
+        min_area=min(_LEAST_AREA, largest_side(grid[0]) * largest_side(grid[1])),
         scale=_LENGTH / (grid[0] * grid[1] * grid[2]) ** 0.5,
         candidates=_CANDIDATES,
         random_state=random_state,

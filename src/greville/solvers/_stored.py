@@ -169,7 +169,7 @@ def _try_out(solver: Solver) -> None:
         require(bound < largest, "the solution is too large")  # |W| <= |Z| / (2 epsilon)
         require(max(R.max(), -R.min()) < np.sqrt(largest) / len(R), "the state is too large")
         return
-    shape = fitted.shape
+    shape, fitted = fitted.shape, fitted.compact()  # what is derived here must not stay
     W = shape.backend.to_numpy(fitted.weights())
     fits = len(W) - shape.n_hidden in (0, 1) and W.shape[1] == shape.n_outputs
     require(fits and W.dtype == shape.dtype, "the solution has another size or dtype")
