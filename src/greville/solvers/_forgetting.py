@@ -224,8 +224,9 @@ class ForgettingAlgorithm(Algorithm):
         if self.keep == 1:
             return _NEVER
         wanted = self._wanted_period(shape, self.keep)
-        if self.is_member:
-            shortest = self._wanted_period(shape, 2 - memories_for(shape.n_hidden)[-1])
+        fastest = 2 - memories_for(shape.n_hidden)[-1]
+        if self.is_member and fastest < 1:
+            shortest = self._wanted_period(shape, fastest)
             return int(shortest * max(1, round(wanted / shortest)))
         return wanted
 
