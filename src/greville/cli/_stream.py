@@ -174,7 +174,8 @@ def _answer(
         added = [name for name, asked in wanted.items() if asked]
         lines = StreamLines(delimiter, state.lines if replay else 0, state.lines, added)
         try:
-            for rows, first in _bursts(lines, stop):
+            at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
+            for rows, first in _bursts(lines, stop, at_once):
                 for answers in state.answers(rows, first, troubles, **wanted):
                     _write(lines, answers)
                     look(answers, [rows[answer["line"] - first] for answer in answers])
@@ -199,7 +200,7 @@ def _answer(
     raise typer.Exit(code)
 
 
-def _bursts(lines: Any, stop: Stop) -> Iterator[tuple[list[Any], int]]:
+def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], int]]:
     """Rows of standard input, and the number of the first; as many together as are there."""
     from ..tables.lines import LineSplitter
 
@@ -215,8 +216,8 @@ def _bursts(lines: Any, stop: Stop) -> Iterator[tuple[list[Any], int]]:
             return
         ready += splitter.add(data) if data else splitter.end()
         more = data and select.select([source], [], [], 0)[0]
-        while len(ready) >= _LINES_AT_ONCE or (ready and not more):
-            some, ready = ready[:_LINES_AT_ONCE], ready[_LINES_AT_ONCE:]
+        while len(ready) >= at_once or (ready and not more):
+            some, ready = ready[:at_once], ready[at_once:]
             rows, first = lines.rows(some)
             if rows:
                 yield rows, first
