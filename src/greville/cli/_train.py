@@ -134,6 +134,9 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
         before = run.model.n_rows
         with cluster_bar(quiet, "training", job):
             run.model, run.troubles = job.learn(run.model, run.holdout)
+        if run.model.leaves_out:
+            run.score.before_learning(run.model, sample)
+            run.score.calibrate(run.model)
         seconds = time.perf_counter() - start
         run.finish()
         if run.holdout.share:
@@ -142,7 +145,6 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
             check_held_out(found, run.model)
             scores = {"how": "held out", **found.summary()}
         elif run.model.leaves_out:
-            run.score.before_learning(run.model, sample)
             scores = run.score.summary(run.model)
         else:
             scores = None

@@ -267,6 +267,12 @@ class Learner(SingleRows):
             answers.prediction[use] = self.estimator.loo_predict(X, y)
         return answers
 
+    def calibrate(self, batch: Batch) -> None:
+        """Learn how sharp probabilities are from rows that were learned, each without itself."""
+        rows = self.read(batch)
+        if self.estimator is not None and rows.usable.any():
+            self.estimator.calibrate(rows.X[rows.usable], rows.y[rows.usable])
+
     def _most_likely(self, probabilities: NDArray[Any], wrong: dict[int, str]) -> Answers:
         labels = self.estimator.classes_[probabilities.argmax(axis=1)]
         return Answers(labels, wrong, proba=probabilities, classes=self.classes)

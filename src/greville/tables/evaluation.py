@@ -70,15 +70,24 @@ class TrainingScore:
         for batch in chunk:
             self._sample.add(batch)
 
+    def calibrate(self, model: TableModel) -> None:
+        """Have a model that has learned all learn from the rows seen here how sure it may be."""
+        if model.leaves_out and self._sample.total:
+            model.calibrate(self._rows())
+
+    def _rows(self) -> Batch:
+        rows = FirstRows()
+        for batch in self._sample.batches():
+            rows = rows.with_batch(batch, lambda name: True)
+        return rows.batch()
+
     def summary(self, model: TableModel) -> dict[str, Any] | None:
         """What the scores are, once the model has learned all; None if there are none."""
         how = "before learning"
         if model.leaves_out and self._sample.total:
-            how, rows = "leave-one-out", FirstRows()
-            for batch in self._sample.batches():
-                rows = rows.with_batch(batch, lambda name: True)
+            how = "leave-one-out"
             try:
-                answers = model.leave_out(rows.batch())
+                answers = model.leave_out(self._rows())
             except ValueError:  # rows determine their own predictions
                 return None
             self._found, use = empty_score(model), answers.known

@@ -20,7 +20,7 @@ from ._state import State
 from .batch import Batch, TableError, Troubles, batches_of
 from .findings import Finding
 from .schema import Schema
-from .target import REGRESSION
+from .target import CLASSIFICATION, REGRESSION
 
 
 @stored(
@@ -275,6 +275,17 @@ class TableModel(DictRows):
         A ValueError if a row determines its own prediction, as with fewer rows than units it may.
         """
         return self._settled_learner().leave_out(batch)
+
+    def calibrate(self, batch: Batch) -> Self:
+        """Learn how sharp probabilities are from rows that were learned, each without itself.
+
+        What learns in one process does so by itself, from rows before it has learned them.
+        """
+        learner = self._settled_learner().copy()
+        if self.task == CLASSIFICATION:
+            learner.calibrate(batch)
+        self._state = replace(self._state, learner=learner)
+        return self
 
     def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """The targets of a batch, which are there, and what is wrong with the others."""
