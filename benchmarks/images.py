@@ -101,7 +101,7 @@ def distorted(
     model = _model(units, seed, device="auto").fit(*train)
     print(f"  {units:,} units, seed {seed}: as they are {_error(model, *test):.2f} %", flush=True)
     for epoch in range(epochs):
-        options = {**DISTORTIONS, **changed}
+        options: dict[str, Any] = {**DISTORTIONS, **changed}
         seed_here = 1000 * seed + epoch
         stream = augment.stream(*train, SHAPE, epochs=1, random_state=seed_here, **options)
         for X, y in _larger(stream, 2 * units):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,14 +96,14 @@ def check_installed() -> None:
 
 def _makers(classes: bool) -> Iterator[tuple[str, Callable[[], tuple[Array, Array]]]]:
     for package, name, target, left_out in _CLASSIFICATION if classes else _REGRESSION:
-        yield name, lambda a=(package, name, target, left_out): _of_r(*a, classes=classes)
+        yield name, partial(_of_r, package, name, target, left_out, classes=classes)
     if not classes:
         yield "diabetes", lambda: datasets.load_diabetes(return_X_y=True)
         return
     for name in _KEEL:
-        yield name, lambda name=name: _of_keel(name)
+        yield name, partial(_of_keel, name)
     for name, _ in _SKLEARN:
-        yield name, lambda name=name: getattr(datasets, f"load_{name}")(return_X_y=True)
+        yield name, partial(getattr(datasets, f"load_{name}"), return_X_y=True)
 
 
 def _of_r(
