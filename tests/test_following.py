@@ -120,3 +120,14 @@ def test_large_numbers_and_lengths_that_do_not_fit_are_refused():
         Follower().record([0.0, 0.0], [1.7e308, 1.0])
     with pytest.raises(ValueError, match="std"):
         Follower().record([1.0, 1.0], [0.0, 1.0], std=[1.0])
+
+
+def test_a_guess_of_the_model_counts_as_no_error():
+    follower = Follower()
+    for k in range(50):
+        follower = follower.learn(float(k % 7), float(k % 7))  # the model is right
+    met = follower.meet(0.0, 1000.0)
+    assert (met.last, met.high, met.n) == (1000.0, 1000.0, 51)
+    assert met.predict(3.0) == pytest.approx(3.0, abs=0.1)
+    assert abs(follower.learn(0.0, 1000.0).predict(3.0) - 3.0) > 1
+    assert np.isfinite(Follower().meet(0.0, 1.0).meet(0.0, 2.0).learn(0.0, 3.0).predict(1.0))

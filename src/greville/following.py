@@ -46,6 +46,9 @@ _MARGIN, _MARGIN_OF_FEW = 0.1, 10.0
 # A model that has learned other rows before is clipped from so many targets on.
 _FEWEST_TO_CLIP = 30
 
+# The weight of errors where none has counted: it must be positive.
+_NO_ERRORS = 1e-12
+
 # Squares that are larger count as much; targets are not larger.
 _LARGEST, _LARGEST_TARGET = 1e300, 1e150
 
@@ -142,6 +145,13 @@ class Follower:
             [p * (v + (value - mean) * (value - mean)) for p, value, v in parts if p > 0]
         )
         return mean, sqrt(variance)
+
+    def meet(self, predicted: float, target: float) -> Follower:
+        """After one more target for which the model could only guess: its error says nothing."""
+        learned = self.learn(predicted, target)
+        return replace(
+            learned, levels=self.levels, squares=self.squares, weight=max(self.weight, _NO_ERRORS)
+        )
 
     def learn(self, predicted: float, target: float) -> Follower:
         """After one more target, and what the model had predicted for it."""

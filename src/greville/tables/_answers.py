@@ -33,6 +33,7 @@ class Answers:
     target: NDArray[Any] | None = None
     known: NDArray[np.bool_] | None = None  # rows that have a target
     unlearned: Unlearned = field(default_factory=dict)
+    guessed: set[int] = field(default_factory=set)  # rows with values that were never learned
     gaps: dict[str, int] = field(default_factory=dict)  # rows, by column; no row learned has one
     classes: Sequence[Any] = ()  # those that `proba` has a column for
 
@@ -74,6 +75,7 @@ def predict_into(
         where = {name: mask[some] for name, mask in unlearned.items()}
         many = categories.alternatives(X[some], where)
         answers.put(run.start + some, *_outputs(estimator, many, answers))
+    answers.guessed.update(run.start + row for row in rows)
     return {
         name: [batch.value(name, row) for row in rows if mask[row]]
         for name, mask in unlearned.items()

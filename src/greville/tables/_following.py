@@ -23,7 +23,8 @@ def followed(follower: Follower, found: Sequence[Answers]) -> tuple[Follower, li
                 continue
             _follow(new, k, follower)
             if part.target is not None and part.known is not None and part.known[k]:
-                follower = follower.learn(predicted, part.target[k])
+                learn = follower.meet if k in part.guessed else follower.learn
+                follower = learn(predicted, part.target[k])
         answers.append(new)
     return follower, answers
 

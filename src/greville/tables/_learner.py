@@ -205,6 +205,7 @@ class Learner(SingleRows):
         n, classes = len(answers.prediction), self.classes
         for run, part in parts:
             answers.prediction[run] = part.prediction
+            answers.guessed.update(int(run[row]) for row in part.guessed)
             for name, values in part.unlearned.items():
                 answers.unlearned.setdefault(name, []).extend(values)
             if part.std is not None:
