@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from copy import copy
 from math import exp, isfinite, isnan, log
 from typing import Any
 
@@ -104,6 +105,13 @@ class DriftMonitor:
         self.statistic_ = 0.0
         self._bets = [0.0] * len(_BOLDNESS)
         self._known: list[float] = []  # sizes of errors since the last alarm, sorted
+
+    def copy(self) -> DriftMonitor:
+        """Another monitor that has seen the same errors."""
+        other = copy(self)
+        other.alarms_ = list(self.alarms_)
+        other._known = list(self._known)
+        return other
 
     def update(self, error: float, std: float = 1.0) -> bool:
         """Add one error, and return whether it raises an alarm.

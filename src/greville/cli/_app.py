@@ -12,6 +12,7 @@ from ._forecast import forecast
 from ._models import info, merge, unlearn
 from ._paper import paper
 from ._predict import predict, score
+from ._serve import serve
 from ._stream import stream
 from ._train import train
 
@@ -41,5 +42,5 @@ def greville(
     """Learns from data as it arrives: exact after every sample, in memory that does not grow."""
 
 
-for command in (check, train, predict, score, forecast, stream, info, merge, unlearn, paper):
+for command in (check, train, predict, score, forecast, stream, serve, info, merge, unlearn, paper):
     app.command()(command)

@@ -26,7 +26,7 @@ def info(model: Model, as_json: JsonOption = False) -> None:
         greville info model.greville --json
     """
     from ..persistence import read
-    from ..tables import Stream, TableModel
+    from ..tables import Stream, TableModel, model_summary
 
     found, extra, header = read(model)
     summary: dict[str, Any] = {"file": str(model), **header}
@@ -36,7 +36,8 @@ def info(model: Model, as_json: JsonOption = False) -> None:
         found = found.settled()
     if isinstance(found, TableModel):
         columns = found.schema.columns if found.has_schema else []
-        summary |= _about(found)
+        summary |= model_summary(found)
+        summary["classes"] = ", ".join(map(str, found.classes[:20])) or None
         summary["columns"] = [column.as_dict() for column in columns]
     elif hasattr(found, "get_params"):
         summary["parameters"] = {k: repr(v) for k, v in found.get_params(deep=False).items()}
@@ -65,26 +66,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _about(model: Any) -> dict[str, Any]:
-    estimator = model.estimator
-    about = {
-        "target": model.target,
-        "task": model.task,
-        "classes": ", ".join(map(str, model.classes[:20])) or None,
-        "rows": model.n_rows,
-        "rows_without_target": model.n_without_target,
-        "columns_may_still_change": model.schema_may_change,
-        "solver": model.settings["solver"],
-        "seed": model.settings["seed"],
-    }
-    if estimator is not None:
-        about["inputs"] = len(model.schema.inputs)
-        about["units"] = int(estimator.solver_.n_features_in_)
-        epsilon = getattr(estimator, "epsilon_", None)
-        about["epsilon"] = None if epsilon is None else float(f"{epsilon:.4g}")
-    return about
 
 
 @reported

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ._sample import sampled_part as sampled_part
     from ._settings import solver_names as solver_names
     from ._state import FIRST_ROWS as FIRST_ROWS
+    from .about import model_bytes as model_bytes
+    from .about import model_summary as model_summary
+    from .answering import Answering as Answering
     from .batch import Batch as Batch
     from .batch import TableError as TableError
     from .batch import Troubles as Troubles
@@ -61,6 +64,8 @@ _EXPORTS = {
     "_sample": ("joined_sample", "sampled", "sampled_part"),
     "_settings": ("solver_names",),
     "_state": ("FIRST_ROWS",),
+    "about": ("model_bytes", "model_summary"),
+    "answering": ("Answering",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
     "evaluation": (
         *("Holdout", "TrainingScore", "add_scores", "check_held_out", "empty_score"),

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..fields import compact
 from ..following import Follower
 from ._answers import Answers
 from ._following import followed, predicted
+from .answering import Answering
 from .batch import Batch, Troubles, record_batch
 from .model import TableModel
 from .readers.json import array_of
@@ -83,6 +85,33 @@ class Blocks:
         if follower is None or model.task != REGRESSION:
             return follower, found
         return followed(follower, found)
+
+    @property
+    def has_live(self) -> bool:
+        """Whether there is a model of all rows so far."""
+        return self._live is not None
+
+    def copy(self) -> Blocks:
+        """The same blocks and rows, which go on on their own."""
+        other = Blocks(self.model.twin(), self.id, self.follower)
+        other.rows = list(self.rows)
+        return other
+
+    def answering(self) -> Answering:
+        """The model of all rows so far, which learns no more."""
+        model = self.live.twin().settle(Troubles(skip=True))
+        return Answering(model, self._live_follower)
+
+    def unlearn(self, rows: list[Row]) -> int:
+        """Remove rows that were learned, all of them or none; how many.
+
+        The rows of the block are learned before, as a shorter one.
+        """
+        model, follower = self._with_rows()
+        removed = model.unlearn(self.batch(rows), Troubles())
+        compact(model)
+        self.model, self.follower, self.rows, self._live = model, follower, [], None
+        return removed
 
     def answers_to_rows(self, rows: list[Row], wanted: Wanted) -> Answers | None:
         """Predictions for rows without a target; None if nothing was learned yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from math import inf, isfinite
+from copy import copy
 from typing import Any, Self
 
 from ..fields import compact, count, each, flag, known, nothing, stored, text
@@ -16,6 +16,7 @@ from ._answers import Answers
 from ._blocks import ROWS_PER_BLOCK, Blocks, Row, Wanted
 from ._first import FirstRows
 from ._rows import FEW_ROWS
+from .answering import Answer, Answering, fill_answer, infinite_value
 from .batch import TableError, Troubles, listed, unusable_row
 from .model import TableModel
 from .target import CLASSIFICATION, REGRESSION
@@ -26,8 +27,6 @@ _MOST_WITHOUT_TARGET = 100_000
 
 # Text in the place of a number.
 _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
-
-Answer = dict[str, Any]
 
 
 @stored(
@@ -107,6 +106,54 @@ class Stream:
     def settled(self) -> TableModel:
         """A model of all rows so far."""
         return self._blocks.with_rows().settle(Troubles(skip=True))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were learned."""
+        return self._blocks.newest.n_rows + (0 if self._blocks.has_live else len(self.rows))
+
+    def answering(self) -> Answering:
+        """What answers rows as this stream does now, and goes on doing so."""
+        return self._blocks.answering()
+
+    def copy(self) -> Stream:
+        """Another stream that goes on from here, to the bit."""
+        other = copy(self)
+        other._blocks = self._blocks.copy()
+        other.monitor = None if self.monitor is None else self.monitor.copy()
+        other.waiting = dict(self.waiting)
+        other._unlearned = UnlearnedValues()
+        return other
+
+    def name_ids(self, id: str) -> None:
+        """Have rows named by a column from now on; it is not learned from."""
+        if self.id not in (None, id):
+            raise ValueError(f"id={id!r}: rows are named by {self.id!r} already.")
+        self.id = self._blocks.id = id
+
+    def take_waiting(self) -> dict[Any, tuple[Row, Any]]:
+        """The rows that wait for their targets, and what was predicted; they do so here no more."""
+        taken = {key: (_as_row(row), predicted) for key, (row, predicted) in self.waiting.items()}
+        self.waiting = {}
+        return taken
+
+    def unlearn(self, rows: Sequence[Row]) -> int:
+        """Remove rows learned earlier, all of them or none; how many.
+
+        What the columns are then stands as it is, and the last rows are learned as a shorter
+        block. A prediction may still follow the last targets, which are not forgotten.
+
+        Parameters
+        ----------
+        rows : sequence of dict
+            Each with its target.
+
+        Raises
+        ------
+        TableError
+            If the model cannot unlearn, or a row could not have been learned.
+        """
+        return self._blocks.unlearn(list(rows))
 
     def answer(
         self,
@@ -196,9 +243,9 @@ class Stream:
         model = self._blocks.newest
         if model.has_schema and row.keys().isdisjoint(model.schema.names):
             return "wrong", f"it has none of the columns {listed(model.schema.names)}"
-        if inf in (values := row.values()) or -inf in values:
-            name = next(name for name, value in row.items() if value in (inf, -inf))
-            return "wrong", f"column {name!r} is infinite; only finite numbers can be used"
+        reason = infinite_value(row)
+        if reason is not None:
+            return "wrong", reason
         if has_target and self._is_infinite(row[self.model.target]):
             return "wrong", f"the target {self.model.target!r} is infinite; it cannot be learned"
         return "learn" if has_target else "predict", ""
@@ -269,7 +316,7 @@ class Stream:
             for k, value in enumerate(part.prediction.tolist()):
                 i = len(answers)
                 answer = self._head(rows[i], first + i)
-                _fill(answer, part, k, value)
+                fill_answer(answer, part, k, value)
                 known = part.target is not None and part.known is not None and part.known[k]
                 if known and "error" not in answer:
                     self._update_monitor(value, part.target[k])  # type: ignore[index]
@@ -298,7 +345,7 @@ class Stream:
             if found is None:
                 answer["prediction"] = None
             else:
-                _fill(answer, found, i, value)
+                fill_answer(answer, found, i, value)
             if "error" not in answer:
                 self._wait(row, answer)
             elif troubles.skip:
@@ -396,20 +443,3 @@ def _as_row(row: Row | _StoredRow) -> Row:
         return row
     kept, i = row
     return {name: column[i].as_py() for name, column in kept.columns.items()}
-
-
-def _fill(answer: Answer, found: Answers, i: int, value: Any) -> None:
-    """Write into an answer what was found for a row."""
-    if i in found.wrong:
-        answer["error"] = found.wrong[i]
-        return
-    answer["prediction"] = _as_json(value)
-    if found.std is not None:
-        answer["std"] = _as_json(float(found.std[i]))
-    if found.proba is not None:
-        answer["proba"] = dict(zip(found.classes, found.proba[i].tolist(), strict=True))
-
-
-def _as_json(value: Any) -> Any:
-    """A prediction as JSON has it: there is no nan and no infinity."""
-    return None if isinstance(value, float) and not isfinite(value) else value

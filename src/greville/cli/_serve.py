@@ -1,0 +1,273 @@
+"""``greville serve``: models that answer and learn over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ._errors import UserError, reported
+from ._files import check_writable
+from ._options import ModelOptions, QuietOption, TargetOption, Task, check_left_out, expand_options
+from ._terminal import counted, say
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_BYTES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+# Where a token may be, besides a file.
+_TOKEN_VARIABLE = "GREVILLE_TOKEN"
+
+
+@reported
+@expand_options
+def serve(
+    models: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Model files to go on with; a new one, with --target.", show_default=False
+        ),
+    ] = None,
+    *,
+    target: TargetOption = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than loopback need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")
+    ] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            help=f"A file with the token that clients must send; or set {_TOKEN_VARIABLE}.",
+        ),
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(help="The field that names a row: its target may come later.  [default: id]"),
+    ] = None,
+    keep: Annotated[
+        str, typer.Option(help="How long a row waits for its target: 90s, 12h, 7d.")
+    ] = "7d",
+    keep_log: Annotated[
+        str | None,
+        typer.Option(
+            "--keep-log", help="Delete what is older from the log, once a snapshot has it."
+        ),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Rows between two snapshots.")] = 10_000,
+    sync: Annotated[
+        bool,
+        typer.Option(help="Wait for the disk before a row is acknowledged."),
+    ] = True,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Answer, and learn nothing.")
+    ] = False,
+    follow: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--follow", help="With --read-only: a model file to load again when it changes."
+        ),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin", help="A site whose pages may use the server: https://example.com."
+        ),
+    ] = None,
+    max_body: Annotated[
+        str, typer.Option("--max-body", help="The largest body of a request: 512KB, 16MB.")
+    ] = "16MB",
+    max_rows: Annotated[int, typer.Option(min=1, help="Rows in a request.")] = 10_000,
+    max_columns: Annotated[int, typer.Option(min=1, help="Fields in a row.")] = 1_000,
+    max_waiting: Annotated[
+        int, typer.Option(min=1, help="Rows that may wait for their targets.")
+    ] = 100_000,
+    max_connections: Annotated[int, typer.Option(min=1, help="Connections at once.")] = 256,
+    timeout: Annotated[str, typer.Option(help="How long a request may take to arrive.")] = "30s",
+    task: Annotated[
+        Task, typer.Option(help="auto: numbers are regression, all else is classification.")
+    ] = Task.auto,
+    options: ModelOptions,
+    quiet: QuietOption = False,
+) -> None:
+    """Answer and learn over HTTP, and show on a page how well that goes.
+
+    What was acknowledged is on the disk: the log lies beside the model file, and after a crash the
+    model is the same, to the bit. The page is at /, the description of all paths at /docs.
+
+    Examples:
+
+        greville serve sensor.greville --target t
+
+        greville serve houses.greville cars.greville --port 9000
+
+        greville serve houses.greville --host 0.0.0.0 --token-file token.txt
+
+        greville serve --read-only --follow houses.greville --port 8001
+    """
+    try:
+        from ..serve import Address, Limits, LogError, ServeError, run
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"This needs {error.name}; install it with: pip install 'greville[cli,serve]'"
+        ) from error
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    limits = Limits(
+        body=_size("max-body", max_body),
+        rows=max_rows,
+        columns=max_columns,
+        waiting=max_waiting,
+        connections=max_connections,
+        seconds=_duration("timeout", timeout),
+    )
+    address = Address(host, port, _token(token_file), tuple(allow_origin or ()), limits)
+    files = _files(models, follow, read_only)
+    try:
+        address.check()
+        with ExitStack() as stack:
+            engines: dict[str, Any]
+            if read_only:
+                engines = _readers(files, set(follow or ()), id)
+            else:
+                settings = options.settings("numbers" if task == Task.auto else task)
+                if settings["hidden"] == "auto":
+                    settings["hidden"] = "stream"
+                kept = None if keep_log is None else _duration("keep-log", keep_log)
+                wanted = {
+                    "target": target,
+                    "settings": settings,
+                    "id": id,
+                    "sync": sync,
+                    "limits": limits,
+                    "keep": _duration("keep", keep),
+                    "keep_log": kept,
+                    "every": every,
+                }
+                engines = _engines(files, wanted, stack)
+            stopped_by = run(engines, address, lambda url: _announce(url, engines, quiet))
+    except (ServeError, LogError) as error:
+        raise UserError(_with_options(str(error))) from error
+    if not quiet:
+        _say_end(engines)
+    raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
+
+
+def _files(
+    models: list[Path] | None, follow: list[Path] | None, read_only: bool
+) -> dict[str, Path]:
+    """The files to serve, by the names of their models."""
+    if follow and not read_only:
+        raise UserError("--follow: a model that learns is not loaded again; add --read-only.")
+    paths = [*(models or ()), *(follow or ())]
+    if not paths:
+        raise UserError("serve: name a model file, such as model.greville.")
+    found: dict[str, Path] = {}
+    for path in paths:
+        name = path.name.removesuffix(".greville")
+        if not name or name in found:
+            raise UserError(f"{path}: two models would have the name {name!r}; rename one file.")
+        if not re.fullmatch(r"[\w.@ -]+", name):
+            raise UserError(f"{path}: name it with letters, digits, -, _ and . only.")
+        found[name] = path
+    return found
+
+
+def _readers(files: dict[str, Path], follow: set[Path], id: str | None) -> dict[str, Any]:
+    from ..serve import Reader
+
+    for path in files.values():
+        if not path.exists():
+            raise UserError(f"{path}: there is no such file.")
+    return {name: Reader(path, id, follow=path in follow) for name, path in files.items()}
+
+
+def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
+    """The engines of model files that no other process uses."""
+    from ..persistence import locked
+    from ..serve import Wanted, open_engine
+
+    engines = {}
+    for name, path in files.items():
+        check_writable(path)
+        if path.exists():
+            check_left_out(wanted["settings"], path)
+        stack.enter_context(locked(path))
+        engine, said = open_engine(path, Wanted(**wanted))
+        engines[name] = engine
+        stack.callback(engine.close)
+        for each in said:
+            say(f"Warning: {each}")
+        if engine.to_replay:
+            say(f"{path}: {counted(engine.to_replay, 'row')} of the log are learned again first.")
+    return engines
+
+
+def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
+    if not quiet:
+        what = ", ".join(str(engine.path) for engine in engines.values())
+        say(f"Serving {what} at {url} (Ctrl-C stops it; the page is at /, the paths at /docs).")
+
+
+def _say_end(engines: dict[str, Any]) -> None:
+    for engine in engines.values():
+        if hasattr(engine, "close") and engine.failure is not None:
+            say(f"{engine.path}: {engine.failure}")
+        elif engine.position and engine.snapshot_position == engine.position:
+            say(f"{engine.path} has all that was learned (position {engine.position:,}).")
+
+
+def _token(path: Path | None) -> str | None:
+    """The token of a file or of the environment, if there is one."""
+    if path is None:
+        token = os.environ.get(_TOKEN_VARIABLE)
+        return None if token is None else _checked_token(token, _TOKEN_VARIABLE)
+    try:
+        text = path.read_text(encoding="utf8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"--token-file {path}: it is not text.") from error
+    return _checked_token(text, f"--token-file {path}")
+
+
+def _checked_token(text: str, where: str) -> str:
+    token = text.strip()
+    usable = token.isascii() and token.isprintable() and " " not in token
+    if len(token) < 16 or not usable:
+        raise UserError(
+            f"{where}: a token is one word of at least 16 letters and digits; "
+            "python -c 'import secrets; print(secrets.token_urlsafe())' makes one."
+        )
+    return token
+
+
+def _duration(option: str, text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise UserError(f"--{option} {text}: pass a time such as 90s, 30m, 12h or 7d.")
+    return float(found[1]) * _SECONDS[found[2] or "s"]
+
+
+def _size(option: str, text: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*(KB|MB|GB)?", text.strip().upper())
+    if found is None or int(found[1]) == 0:
+        raise UserError(f"--{option} {text}: pass a size such as 512KB or 16MB.")
+    return int(found[1]) * _BYTES[found[2] or ""]
+
+
+def _with_options(message: str) -> str:
+    """A message of the library, with options in the place of arguments."""
+    for name in ("host", "port"):
+        if message.startswith(f"{name}="):
+            value, _, rest = message.removeprefix(f"{name}=").partition(": ")
+            message = f"--{name} {value.strip(chr(39))}: {rest}"
+    message = message.replace("give it a token", "pass --token-file")
+    return message.replace(
+        "name the field to predict to start a new model", "pass --target to start a new model"
+    )

@@ -1,0 +1,24 @@
+"""Models that answer and learn over HTTP, and lose nothing that they have acknowledged."""
+
+from __future__ import annotations
+
+from .engine import Engine
+from .limits import Limits
+from .log import Log, LogError
+from .opening import ServeError, Wanted, log_path, open_engine
+from .reading import Reader
+from .running import Address, run
+
+__all__ = [
+    "Address",
+    "Engine",
+    "Limits",
+    "Log",
+    "LogError",
+    "Reader",
+    "ServeError",
+    "Wanted",
+    "log_path",
+    "open_engine",
+    "run",
+]

@@ -1,0 +1,125 @@
+"""Rows from the bodies of requests, and answers as bodies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from .errors import RequestError
+from .limits import Limits
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+
+# How deep lists and objects may lie in each other.
+_DEEPEST = 100
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Body:
+    """Rows, and whether they came as one object, as a list, or as lines."""
+
+    rows: list[Row]
+    form: str
+
+    def answer(self, answers: Sequence[Any]) -> tuple[bytes, str]:
+        """Answers to the rows, in the same form, and their content type."""
+        if self.form == "lines":
+            return "".join(json.dumps(each) + "\n" for each in answers).encode(), NDJSON
+        content = answers[0] if self.form == "one" else answers
+        return json.dumps(content).encode(), JSON
+
+
+def read_body(content: bytes, content_type: str, limits: Limits) -> Body:
+    """The rows of a body; a RequestError if it has none."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == NDJSON:
+        lines = [line for line in content.split(b"\n") if line.strip()]
+        _check_count(len(lines), limits)
+        names = [f"line {k:,}" for k in range(1, len(lines) + 1)]
+        parsed = [_parsed(line, name) for line, name in zip(lines, names, strict=True)]
+        form = "lines"
+    else:
+        found = _parsed(content, "the body")
+        form = "many" if isinstance(found, list) else "one"
+        parsed = found if isinstance(found, list) else [found]
+        _check_count(len(parsed), limits)
+        names = ["the body"] if form == "one" else [f"row {k:,}" for k in range(1, len(parsed) + 1)]
+    for row, name in zip(parsed, names, strict=True):
+        _check_row(row, name, limits)
+    return Body(parsed, form)
+
+
+def _check_count(n: int, limits: Limits) -> None:
+    if n == 0:
+        raise RequestError(400, "The body has no row; send a JSON object, or a list of them.")
+    if n > limits.rows:
+        raise RequestError(
+            413, f"The body has {n:,} rows; send at most {limits.rows:,} in a request."
+        )
+
+
+def _parsed(text: bytes, name: str) -> Any:
+    try:
+        return json.loads(text.decode(), parse_constant=_not_a_number)
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            400, f"{_capital(name)} is not text in UTF-8 ({error.reason})."
+        ) from None
+    except RecursionError:
+        raise RequestError(
+            400, f"{_capital(name)} has lists or objects nested more than {_DEEPEST} deep."
+        ) from None
+    except ValueError as error:
+        raise RequestError(400, f"{_capital(name)} is not JSON: {error}.") from None
+
+
+def _not_a_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON; leave the field out, or send null")
+
+
+def _check_row(row: Any, name: str, limits: Limits) -> None:
+    if not isinstance(row, dict):
+        raise RequestError(400, f"{_capital(name)} is not a JSON object with a field for a column.")
+    if not row:
+        raise RequestError(422, f"{_capital(name)} is empty; send a field for each column.")
+    if len(row) > limits.columns:
+        raise RequestError(
+            413, f"{_capital(name)} has {len(row):,} fields; send at most {limits.columns:,}."
+        )
+    for field, value in row.items():
+        if not field.isascii() and not _is_text(field):
+            raise RequestError(422, f"{_capital(name)}: a field's name has half of a character.")
+        if isinstance(value, (list, dict)):
+            raise RequestError(
+                422,
+                f"{_capital(name)}: the field {shown(field)} is a list or an object; send text, "
+                "a number, true, false or null.",
+                field,
+            )
+        if isinstance(value, str) and not value.isascii() and not _is_text(value):
+            raise RequestError(
+                422, f"{_capital(name)}: the field {shown(field)} has half of a character.", field
+            )
+
+
+def _is_text(text: str) -> bool:
+    """Whether UTF-8 can hold it: JSON may have halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def shown(value: Any) -> str:
+    """A name or a value in a message, not longer than a line."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

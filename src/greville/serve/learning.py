@@ -1,0 +1,279 @@
+"""What requests do to a model and its log, one after the other, in one thread."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..tables import Stream, TableError, Troubles
+from .bodies import shown
+from .errors import RequestError
+from .limits import Limits
+from .log import Log, Run
+from .record import ErrorRecord
+
+# Outcomes that are passed on, to be looked at.
+_MOST_SHOWN = 20
+
+# Characters of an id.
+_LONGEST_ID = 200
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Work:
+    """What a request asks for: to "learn", "unlearn" or "keep" rows, or a "copy" of the stream."""
+
+    action: str
+    rows: list[Row] = field(default_factory=list)
+    predictions: Sequence[Any] = ()  # of rows to keep
+    key: str | None = None  # of a request that may be repeated
+    digest: str = ""  # of what it asks for
+    done: Future[Any] = field(default_factory=Future)
+
+
+@dataclass
+class Outcome:
+    """A row whose target has come, and what was predicted."""
+
+    row: Row
+    prediction: Any
+    target: Any
+    std: float | None = None
+
+    def error(self, is_number: bool) -> float | None:
+        """How far off it was: a distance, or 1 for a wrong class."""
+        if self.prediction is None:
+            return None
+        if not is_number:
+            return float(str(self.prediction) != str(self.target))
+        try:
+            return abs(float(self.prediction) - float(self.target))
+        except (TypeError, ValueError):
+            return None
+
+
+@dataclass
+class Done:
+    """What a request has done: its answer, the rows that changed the model, and outcomes."""
+
+    answer: Any
+    rows: list[Row] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+@dataclass
+class News:
+    """What was learned together."""
+
+    learned: int = 0
+    outcomes: list[Outcome] = field(default_factory=list)
+    alarms: list[tuple[int, float]] = field(default_factory=list)
+
+
+class Learning:
+    """A stream that learns what stands in a log, and nothing else.
+
+    Parameters
+    ----------
+    stream : Stream
+        With the name of the field of ids.
+    log : Log
+    record : ErrorRecord
+    limits : Limits
+    """
+
+    def __init__(self, stream: Stream, log: Log, record: ErrorRecord, limits: Limits) -> None:
+        assert stream.id is not None
+        self.stream, self.log, self.record, self.limits = stream, log, record, limits
+        self.id, self.target = stream.id, stream.model.target
+        self._n_alarms = 0 if stream.monitor is None else len(stream.monitor.alarms_)
+
+    def replay(self, run: Run) -> None:
+        """Learn, or unlearn, what stands in the log again."""
+        if run.action == "learn":
+            self.see(self._learned(run.rows, [None] * len(run.rows)))
+        else:
+            self.stream.unlearn(run.rows)
+
+    def act(self, work: Work, now: float) -> Done:
+        """Do what a request asks for, here and in the log.
+
+        If a RequestError comes out, `restore` must follow.
+        """
+        if work.action == "keep":
+            for row, prediction in zip(work.rows, work.predictions, strict=True):
+                self._keep(row, prediction, now)
+            return Done({})
+        if work.key is not None:
+            known = self.log.answer_to(work.key)
+            if known is not None:
+                if known[0] != work.digest:
+                    raise RequestError(
+                        422,
+                        "The Idempotency-Key was used for another request; make a new one for "
+                        "each request, and repeat it only with the same body.",
+                        "Idempotency-Key",
+                    )
+                return Done(known[1])
+        done = (self._learn if work.action == "learn" else self._unlearn)(work.rows, now)
+        if work.key is not None:
+            self.log.remember(work.key, work.digest, done.answer, now)
+        return done
+
+    def restore(self, base: Stream, works: Sequence[tuple[Work, list[Row]]]) -> None:
+        """Go back to an earlier stream, and do again what was done since, but for the last."""
+        self.stream = base.copy()
+        for work, rows in works:
+            if work.action == "learn" and rows:
+                self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
+            elif work.action == "unlearn" and rows:
+                self.stream.unlearn(rows)
+
+    def see(self, outcomes: Sequence[Outcome]) -> News:
+        """Count the errors of rows that were learned, and the alarms of drift."""
+        is_number = self.stream.model.task != "classification"
+        errors = [each.error(is_number) for each in outcomes]
+        before = self.record.n
+        self.record.add([error for error in errors if error is not None])
+        news = News(len(outcomes), list(outcomes[-_MOST_SHOWN:]))
+        monitor = self.stream.monitor
+        if monitor is not None:
+            # The monitor counts the errors it has seen; the last of them are those of these rows.
+            for k in monitor.alarms_[self._n_alarms :]:
+                row = max(before + 1, self.record.n - (monitor.n_seen_ - 1 - k))
+                news.alarms.append((row, time.time()))
+                self.record.add_alarm(*news.alarms[-1])
+            self._n_alarms = len(monitor.alarms_)
+        return news
+
+    def _keep(self, row: Row, prediction: Any, now: float) -> None:
+        id = id_text(row[self.id], self.id)
+        if self.log.learned(id) is not None:
+            return  # its target has come already
+        if self.log.n_waiting >= self.limits.waiting and self.log.kept(id) is None:
+            raise RequestError(
+                429,
+                f"{self.log.n_waiting:,} rows wait for their targets; send targets first, or "
+                f"leave the field {shown(self.id)} out.",
+                self.id,
+            )
+        self.log.keep(id, row, prediction, now)
+
+    def _learn(self, rows: list[Row], now: float) -> Done:
+        whole: list[Row] = []
+        ids: list[str | None] = []
+        given: list[Any] = []  # predictions that were given earlier
+        targets: dict[str, Any] = {}  # of ids in this request
+        for k, row in enumerate(rows):
+            place, target = _place(rows, k), self._target_of(row, _place(rows, k))
+            if row.get(self.id) is None:
+                whole.append(row)
+                given.append(None)
+                ids.append(None)
+                continue
+            id = id_text(row[self.id], self.id, place)
+            known = {self.target: targets[id]} if id in targets else self.log.learned(id)
+            if known is not None:
+                if known[self.target] != target:
+                    raise RequestError(
+                        409,
+                        f"{place}The row with the {self.id} {shown(row[self.id])} was learned with "
+                        f"the target {shown(known[self.target])}; unlearn it first.",
+                        self.id,
+                    )
+                continue
+            kept = self.log.kept(id)
+            if kept is None and row.keys() <= {self.id, self.target}:
+                raise RequestError(
+                    422,
+                    f"{place}No row with the {self.id} {shown(row[self.id])} waits for its target; "
+                    "send the whole row.",
+                    self.id,
+                )
+            whole.append(row if kept is None else {**kept.row, **row})
+            given.append(None if kept is None else kept.prediction)
+            ids.append(id)
+            targets[id] = target
+        outcomes = self._learned(whole, given)
+        for id in targets:
+            self.log.drop_kept(id)
+        position = self.log.append("learn", ids, whole, now)
+        n = len(whole)
+        answer = {"learned": n, "repeated": len(rows) - n, "position": position}
+        return Done(answer, whole, outcomes)
+
+    def _target_of(self, row: Row, place: str) -> Any:
+        target = row.get(self.target)
+        if target is None or target == "":
+            raise RequestError(
+                422, f"{place}The target {shown(self.target)} is missing.", self.target
+            )
+        return target
+
+    def _learned(self, rows: list[Row], given: Sequence[Any]) -> list[Outcome]:
+        """Learn rows, and what was predicted for each; a RequestError if one cannot be learned."""
+        if not rows:
+            return []
+        answers = self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
+        for k, answer in enumerate(answers):
+            if "error" in answer:
+                raise unusable(answer["error"], rows[k], _place(rows, k))
+        return [
+            Outcome(row, answer["prediction"] if early is None else early, row[self.target])
+            for row, answer, early in zip(rows, answers, given, strict=True)
+        ]
+
+    def _unlearn(self, rows: list[Row], now: float) -> Done:
+        whole: list[Row] = []
+        ids: list[str | None] = []
+        for k, row in enumerate(rows):
+            place = _place(rows, k)
+            id = None if row.get(self.id) is None else id_text(row[self.id], self.id, place)
+            known = None if id is None else self.log.learned(id)
+            if id is not None and (known is None or id in ids):
+                what = "is there twice" if id in ids else "was not learned, or is unlearned already"
+                raise RequestError(
+                    422, f"{place}The row with the {self.id} {shown(row[self.id])} {what}.", self.id
+                )
+            if known is None:
+                self._target_of(row, place)
+            whole.append(known or row)
+            ids.append(id)
+        try:
+            self.stream.unlearn(whole)
+        except TableError as error:
+            raise unusable(error.message, whole[0], "") from error
+        position = self.log.append("unlearn", ids, whole, now)
+        return Done({"unlearned": len(whole), "position": position}, whole)
+
+
+def id_text(id: Any, name: str, place: str = "") -> str:
+    """An id as it stands in the log; a RequestError if it cannot be one."""
+    if isinstance(id, bool) or not isinstance(id, (str, int)):
+        raise RequestError(
+            422, f"{place}The {name} {shown(id)} is neither text nor a whole number.", name
+        )
+    text = json.dumps(id)
+    if len(text) > _LONGEST_ID:
+        raise RequestError(
+            422, f"{place}The {name} {shown(id)} is longer than {_LONGEST_ID} characters.", name
+        )
+    return text
+
+
+def unusable(reason: str, row: Row, place: str) -> RequestError:
+    """What a client is told about a row that cannot be used."""
+    field = next((name for name in row if repr(name) in reason), None)
+    text = reason.rstrip(".")
+    return RequestError(422, f"{place}{text[:1].upper()}{text[1:]}.", field)
+
+
+def _place(rows: Sequence[Row], k: int) -> str:
+    """Which of several rows is meant."""
+    return "" if len(rows) == 1 else f"Row {k + 1:,}: "

@@ -1,0 +1,268 @@
+"""The log of a served model: what was learned, in order, and rows that wait for their targets.
+
+It is a database of SQLite. A transaction is on the disk when `commit` returns (unless `sync` is
+false): then, and not before, requests are acknowledged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# "grev": other databases are refused.
+_APPLICATION, _FORMAT = 0x67726576, 1
+
+# Pages after which SQLite moves what was written into the main file: 16 MB.
+_CHECKPOINT_PAGES = 4000
+
+# Entries read at a time when they are learned again.
+_AT_ONCE = 1024
+
+_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE entries (
+    position INTEGER PRIMARY KEY,
+    at REAL NOT NULL,           -- seconds since 1970
+    action TEXT NOT NULL,       -- 'learn' or 'unlearn'
+    request INTEGER NOT NULL,   -- the first position of the same request
+    id TEXT,                    -- of the row, as JSON
+    row TEXT                    -- the whole row with its target, as JSON; NULL once it was erased
+);
+CREATE INDEX entries_by_id ON entries (id, position) WHERE id IS NOT NULL;
+CREATE TABLE waiting (
+    id TEXT PRIMARY KEY,
+    at REAL NOT NULL,
+    row TEXT NOT NULL,
+    prediction TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX waiting_by_time ON waiting (at);
+CREATE TABLE requests (
+    key TEXT PRIMARY KEY,       -- of Idempotency-Key
+    at REAL NOT NULL,
+    digest TEXT NOT NULL,       -- of what was asked
+    answer TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX requests_by_time ON requests (at);
+"""
+
+Row = dict[str, Any]
+
+
+class LogError(Exception):
+    """The log cannot be read or written, for the reason given."""
+
+
+LOG_ERRORS = (LogError, sqlite3.Error)
+
+
+class Run(NamedTuple):
+    """Rows that were learned, or unlearned, one after the other; and where they end."""
+
+    action: str
+    rows: list[Row]
+    position: int
+
+
+class Kept(NamedTuple):
+    """A row that waits for its target, and what was predicted for it."""
+
+    row: Row
+    prediction: Any
+
+
+class Log:
+    """The log of one model. One thread at a time uses it.
+
+    Parameters
+    ----------
+    path : path-like
+        Made if it is not there, readable by its owner only.
+    sync : bool
+        Whether `commit` waits for the disk. Without it the last rows may be lost when the machine
+        stops, but not when the process does.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, sync: bool = True) -> None:
+        self.path = Path(path)
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._prepare(sync)
+        except (OSError, sqlite3.Error) as error:
+            raise LogError(f"{self.path}: it cannot be used as a log ({error}).") from error
+        self.uid: str = self._one("SELECT value FROM about WHERE name = 'uid'")
+        self.position: int = self._one("SELECT max(position) FROM entries") or 0
+        self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
+
+    def _prepare(self, sync: bool) -> None:
+        db, kind = self._db, self._pragma("application_id")
+        if kind == 0 and not self._one("SELECT count(*) FROM sqlite_master"):
+            db.execute("PRAGMA page_size = 4096")
+            db.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.split(";\n"):
+                db.execute(statement)
+            db.execute("INSERT INTO about VALUES ('uid', ?)", (secrets.token_hex(16),))
+            db.execute(f"PRAGMA application_id = {_APPLICATION}")
+            db.execute(f"PRAGMA user_version = {_FORMAT}")
+            db.execute("COMMIT")
+        elif kind != _APPLICATION or self._pragma("user_version") != _FORMAT:
+            raise LogError(f"{self.path}: it was not written by this version of greville serve.")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
+        db.execute("PRAGMA secure_delete = ON")  # what is erased is not left on the disk
+        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+
+    def _pragma(self, name: str) -> Any:
+        return self._one(f"PRAGMA {name}")
+
+    def _one(self, query: str, *values: Any) -> Any:
+        found = self._db.execute(query, values).fetchone()
+        return None if found is None else found[0]
+
+    # Transactions
+
+    def begin(self) -> None:
+        self._before = self.position, self.n_waiting
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Everything since `begin` is on the disk when this returns; else a LogError, and none."""
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.rollback()
+            raise LogError(f"{self.path}: it cannot be written ({error}).") from error
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self.position, self.n_waiting = self._before
+
+    def begin_part(self) -> None:
+        """The beginning of a part that may be taken back alone."""
+        self._before_part = self.position, self.n_waiting
+        self._db.execute("SAVEPOINT part")
+
+    def end_part(self) -> None:
+        self._db.execute("RELEASE part")
+
+    def take_back_part(self) -> None:
+        self._db.execute("ROLLBACK TO part")
+        self._db.execute("RELEASE part")
+        self.position, self.n_waiting = self._before_part
+
+    # Entries
+
+    def append(self, action: str, ids: Sequence[str | None], rows: Sequence[Row], at: float) -> int:
+        """Add a row each; the position of the last."""
+        first = self.position + 1
+        self._db.executemany(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (first + k, at, action, first, id, json.dumps(row))
+                for k, (id, row) in enumerate(zip(ids, rows, strict=True))
+            ],
+        )
+        self.position += len(rows)
+        return self.position
+
+    def runs(self, after: int) -> Iterator[Run]:
+        """What stands behind a position: rows to learn, some at a time; to unlearn, by request."""
+        found = self._db.execute(
+            "SELECT position, action, request, row FROM entries WHERE position > ? "
+            "ORDER BY position",
+            (after,),
+        )
+        run = Run("", [], after)
+        last_request = 0
+        for position, action, request, row in found:
+            if row is None:
+                raise LogError(f"{self.path}: the row at position {position:,} was erased.")
+            is_whole = len(run.rows) == _AT_ONCE if action == "learn" else request != last_request
+            if run.rows and (action != run.action or is_whole):
+                yield run
+                run = Run("", [], position)
+            run.rows.append(json.loads(row))
+            run = Run(action, run.rows, position)
+            last_request = request
+        if run.rows:
+            yield run
+
+    def learned(self, id: str) -> Row | None:
+        """The row with this id, if it was learned and not unlearned since."""
+        found = self._db.execute(
+            "SELECT action, row FROM entries WHERE id = ? ORDER BY position DESC LIMIT 1", (id,)
+        ).fetchone()
+        return None if found is None or found[0] != "learn" else json.loads(found[1])
+
+    def erase_unlearned(self, until: int) -> None:
+        """Erase rows that were unlearned, where a snapshot has what was learned until then."""
+        query = "SELECT id FROM entries WHERE action = 'unlearn' AND row IS NOT NULL "
+        ids = [id for (id,) in self._db.execute(query + "AND position <= ?", (until,))]
+        if not ids:
+            return
+        for id in ids:
+            last = self._one(
+                "SELECT max(position) FROM entries WHERE id = ? AND action = 'unlearn' "
+                "AND position <= ?",
+                id,
+                until,
+            )
+            self._db.execute(
+                "UPDATE entries SET row = NULL WHERE id = ? AND position <= ?", (id, last)
+            )
+        self._db.execute(
+            "UPDATE entries SET row = NULL WHERE action = 'unlearn' AND position <= ?", (until,)
+        )
+
+    # Rows that wait for their targets
+
+    def keep(self, id: str, row: Row, prediction: Any, at: float) -> None:
+        """Keep a row until its target comes; one that is there already is replaced."""
+        is_new = self.kept(id) is None
+        self._db.execute(
+            "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?)",
+            (id, at, json.dumps(row), json.dumps(prediction)),
+        )
+        self.n_waiting += is_new
+
+    def kept(self, id: str) -> Kept | None:
+        found = self._db.execute(
+            "SELECT row, prediction FROM waiting WHERE id = ?", (id,)
+        ).fetchone()
+        return None if found is None else Kept(*map(json.loads, found))
+
+    def drop_kept(self, id: str) -> None:
+        self.n_waiting -= self._db.execute("DELETE FROM waiting WHERE id = ?", (id,)).rowcount
+
+    # Requests that may be repeated
+
+    def answer_to(self, key: str) -> tuple[str, Any] | None:
+        """What was asked with a key, as a digest, and the answer."""
+        query = "SELECT digest, answer FROM requests WHERE key = ?"
+        found = self._db.execute(query, (key,)).fetchone()
+        return None if found is None else (found[0], json.loads(found[1]))
+
+    def remember(self, key: str, digest: str, answer: Any, at: float) -> None:
+        self._db.execute(
+            "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, at, digest, json.dumps(answer))
+        )
+
+    def forget(self, before: float) -> int:
+        """Drop waiting rows and keys that are older; how many rows."""
+        n = self._db.execute("DELETE FROM waiting WHERE at < ?", (before,)).rowcount
+        self._db.execute("DELETE FROM requests WHERE at < ?", (before,))
+        self.n_waiting -= n
+        return n
+
+    def trim(self, until: int, before: float) -> None:
+        """Delete entries up to a position that are older."""
+        self._db.execute("DELETE FROM entries WHERE position <= ? AND at < ?", (until, before))
+
+    def close(self) -> None:
+        self._db.close()

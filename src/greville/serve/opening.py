@@ -1,0 +1,170 @@
+"""Models to serve: from a file and the log beside it, or new ones."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..monitor import DriftMonitor
+from ..persistence import ModelFile, open_file, save
+from ..tables import Stream, TableModel
+from .engine import Engine, snapshot_extra
+from .limits import Limits
+from .log import Log, LogError
+from .record import ErrorRecord
+
+
+class ServeError(ValueError):
+    """A model that cannot be served as it was asked for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How models are to be served.
+
+    Attributes
+    ----------
+    target : the column to predict, of a new model
+    settings : other parameters of a new `TableModel`
+    id : the field that names rows; None for that of the file, or "id"
+    follow : whether a new stream mixes predictions with what the last targets say
+    sync : whether rows are on the disk before they are acknowledged
+    limits, keep, keep_log, every, every_seconds : those of `Engine`
+    """
+
+    target: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    id: str | None = None
+    follow: bool = True
+    sync: bool = True
+    limits: Limits = field(default_factory=Limits)
+    keep: float = 7 * 86_400.0
+    keep_log: float | None = None
+    every: int = 10_000
+    every_seconds: float = 60.0
+
+
+def log_path(path: str | os.PathLike[str]) -> Path:
+    """Where the log of a model lies: beside it."""
+    return Path(os.fspath(path) + ".log")
+
+
+def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, list[str]]:
+    """The engine of a model, not started yet; and what its owner should know.
+
+    A file that was not served before becomes a snapshot at once, so that it and its log belong
+    together from the first row on.
+    """
+    path, log = Path(path), Log(log_path(path), sync=wanted.sync)
+    try:
+        return _opened(path, log, wanted)
+    except BaseException:
+        log.close()
+        raise
+
+
+def _opened(path: Path, log: Log, wanted: Wanted) -> tuple[Engine, list[str]]:
+    said: list[str] = []
+    if path.exists():
+        file = open_file(path)
+        stream, found = stream_of(file, wanted.id), _serve_part(file.extra)
+    else:
+        if wanted.target is None:
+            raise ServeError(
+                f"{path}: there is no such file; name the field to predict to start a new model."
+            )
+        model = TableModel(wanted.target, **wanted.settings)
+        stream, found = Stream(model, wanted.id or "id", follow=wanted.follow), None
+    if wanted.target not in (None, stream.model.target):
+        raise ServeError(f"{path}: it learns {stream.model.target!r}, not {wanted.target!r}.")
+    if found is not None and found["log"] == log.uid:
+        position, record = found["position"], ErrorRecord.from_dict(found["record"])
+        if position > log.position:
+            raise LogError(
+                f"{log.path}: it ends at position {log.position:,}, before the snapshot "
+                f"{path} at {position:,}; put back the log that belongs to it."
+            )
+        return _engine(stream, path, log, position, record, wanted), said
+    if log.position:
+        raise LogError(
+            f"{log.path}: it does not belong to {path}; put back the model that it belongs to, or "
+            "move the log away."
+        )
+    record = ErrorRecord()
+    if found is not None:
+        record = ErrorRecord.from_dict(found["record"])
+        said.append(
+            f"{path} was served with another log, which is not here; rows that came after its last "
+            f"snapshot (position {found['position']:,}) are not in the model."
+        )
+    if stream.monitor is None:
+        stream.monitor = DriftMonitor()
+    _take_waiting(stream, log)
+    save(stream, path, extra=snapshot_extra(log.uid, 0, record))
+    return _engine(stream, path, log, 0, record, wanted), said
+
+
+def _engine(
+    stream: Stream, path: Path, log: Log, position: int, record: ErrorRecord, wanted: Wanted
+) -> Engine:
+    return Engine(
+        stream,
+        path,
+        log,
+        position,
+        record,
+        limits=wanted.limits,
+        keep=wanted.keep,
+        keep_log=wanted.keep_log,
+        every=wanted.every,
+        every_seconds=wanted.every_seconds,
+    )
+
+
+def stream_of(file: ModelFile, id: str | None) -> Stream:
+    """The stream of a file, or one that goes on with its model."""
+    model = file.model
+    if isinstance(model, TableModel):
+        stream = Stream(model, id or "id")
+    elif isinstance(model, Stream):
+        stream = model
+        if stream.id is None:
+            stream.name_ids(id or "id")
+        elif id not in (None, stream.id):
+            raise ServeError(f"{file.path}: its rows are named by {stream.id!r}, not by {id!r}.")
+    else:
+        raise ServeError(
+            f"{file.path}: it holds a {type(model).__name__}; a model of greville train or "
+            "greville stream is needed."
+        )
+    known = stream.model
+    if known.has_schema and stream.id in known.schema.names:
+        raise ServeError(
+            f"{file.path}: it learns from a column {stream.id!r}; choose another name for the "
+            "field of ids."
+        )
+    return stream
+
+
+def _serve_part(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What a snapshot says about its log."""
+    found = (extra or {}).get("serve")
+    if not isinstance(found, dict):
+        return None
+    usable = isinstance(found.get("log"), str) and isinstance(found.get("position"), int)
+    return {"record": None, **found} if usable else None
+
+
+def _take_waiting(stream: Stream, log: Log) -> None:
+    """Move rows that wait for their targets from a stream into the log."""
+    import json
+    import time
+
+    rows = stream.take_waiting()
+    if rows:
+        log.begin()
+        for id, (row, prediction) in rows.items():
+            log.keep(json.dumps(id), row, prediction, time.time())
+        log.commit()

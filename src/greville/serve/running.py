@@ -1,0 +1,184 @@
+"""A server that runs until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+
+from .app import Service
+from .engine import Engine
+from .guard import Guard
+from .limits import Limits
+from .metrics import Requests
+from .opening import ServeError
+from .protocol import limited
+from .reading import Reader
+
+# Seconds after which a thread must let others run: a prediction waits that long for the learner.
+_SWITCH_INTERVAL = 0.0005
+
+# Seconds that requests have to end when the server stops, and that an idle connection is kept.
+_GRACE, _KEEP_ALIVE = 10, 60
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens, and who may use it.
+
+    Attributes
+    ----------
+    host, port : where to listen; port 0 is any that is free
+    token : what clients must send; needed for all but loopback addresses
+    origins : pages from elsewhere that may use the server
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    origins: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def check(self) -> None:
+        """A ServeError if others could use it without a token."""
+        if self.token is None and not is_loopback(self.host):
+            raise ServeError(
+                f"host={self.host!r}: others could use the server; give it a token, or listen on "
+                "127.0.0.1."
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class _Server(uvicorn.Server):
+    """Stops at SIGTERM and SIGINT, unless the shell has had them ignored; a second one hurries."""
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, started: Callable[[str], None]
+    ) -> None:
+        super().__init__(config)
+        self._service, self._announce = service, started
+        self.signal: int | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and sockets:
+            host, port = sockets[0].getsockname()[:2]
+            self._announce(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.end_events()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.signal = sig
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # `run` does, until all is closed
+
+
+@contextmanager
+def _stopped_by_signals(server: _Server) -> Iterator[None]:
+    """Signals ask the server to stop, as long as the block runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = (signal.SIGTERM, signal.SIGINT)
+    numbers = [each for each in heard if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, server.handle_exit) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; a ServeError if there is none to be had."""
+    name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    try:
+        return socket.create_server((name, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ServeError(f"port={port!r}: nothing can listen there on {host} ({why}).") from error
+
+
+def run(
+    engines: Mapping[str, Engine | Reader],
+    address: Address,
+    started: Callable[[str], None] = lambda url: None,
+) -> int | None:
+    """Serve models until a signal comes; which one. All that was acknowledged is on the disk.
+
+    Parameters
+    ----------
+    engines : dict of str to Engine or Reader
+        By the names of the models. They are started, and closed at the end.
+    address : Address
+    started : callable, optional
+        Called with the URL when the server listens.
+    """
+    address.check()
+    os.umask(0o077)  # what is written here is for its owner
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    requests = Requests()
+    service = Service(engines, address.limits, requests)
+    hosts = None
+    if address.token is None:
+        hosts = frozenset({"localhost", "127.0.0.1", "::1", address.host.strip("[]")})
+    guard = Guard(
+        service.app,
+        limits=address.limits,
+        token=address.token,
+        hosts=hosts,
+        origins=address.origins,
+        observe=requests.observe,
+    )
+    config = uvicorn.Config(
+        guard,
+        http=limited(address.limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    server = _Server(config, service, started)
+    with (
+        listen(address.host, address.port) as sock,
+        _stopped_by_signals(server),
+        asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
+    ):
+        runner.run(_serve(server, service, sock))
+    return server.signal
+
+
+async def _serve(server: _Server, service: Service, sock: socket.socket) -> None:
+    await service.start()
+    try:
+        await server.serve([sock])
+    finally:
+        await service.close()

@@ -1,0 +1,86 @@
+"""What a stream has learned up to a moment, for those who only read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isfinite
+from typing import Any
+
+from ..following import Follower
+from ._answers import Answers
+from ._following import predicted
+from .model import TableModel
+from .target import REGRESSION
+
+Row = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class Answering:
+    """The model of a stream as it is at a moment: it answers rows, and learns none.
+
+    The stream may go on meanwhile, in another thread: this does not change.
+
+    Parameters
+    ----------
+    model : TableModel
+        Its own, which nobody else learns with.
+    follower : Follower, optional
+        Mixes predictions of numbers with what the last targets say.
+    """
+
+    def __init__(self, model: TableModel, follower: Follower | None) -> None:
+        self.model = model
+        self._follower = follower if model.task == REGRESSION else None
+
+    def answers(
+        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False
+    ) -> list[Answer]:
+        """An answer for each row: a "prediction" (None before anything was learned) or an "error".
+
+        Parameters
+        ----------
+        rows : sequence of dict
+        std, proba : bool
+            Whether to answer also with a standard deviation, or with the probability of each class.
+        """
+        if self.model.estimator is None:
+            return [{"prediction": None} for _ in rows]
+        found = self.model.answers_to_rows(rows, std=std, proba=proba)
+        if self._follower is not None:
+            found = predicted(self._follower, found)
+        answers = []
+        for i, (row, value) in enumerate(zip(rows, found.prediction.tolist(), strict=True)):
+            answer: Answer = {}
+            reason = infinite_value(row)
+            if reason is None:
+                fill_answer(answer, found, i, value)
+            else:
+                answer["error"] = reason
+            answers.append(answer)
+        return answers
+
+
+def infinite_value(row: Row) -> str | None:
+    """What is wrong with a row that has an infinite number."""
+    if inf in (values := row.values()) or -inf in values:
+        name = next(name for name, value in row.items() if value in (inf, -inf))
+        return f"column {name!r} is infinite; only finite numbers can be used"
+    return None
+
+
+def fill_answer(answer: Answer, found: Answers, i: int, value: Any) -> None:
+    """Write into an answer what was found for a row."""
+    if i in found.wrong:
+        answer["error"] = found.wrong[i]
+        return
+    answer["prediction"] = _as_json(value)
+    if found.std is not None:
+        answer["std"] = _as_json(float(found.std[i]))
+    if found.proba is not None:
+        answer["proba"] = dict(zip(found.classes, found.proba[i].tolist(), strict=True))
+
+
+def _as_json(value: Any) -> Any:
+    """A prediction as JSON has it: there is no nan and no infinity."""
+    return None if isinstance(value, float) and not isfinite(value) else value
