@@ -269,18 +269,26 @@ def units(hidden: str) -> Any:
     return int(hidden)
 
 
-def check_left_out(settings: dict[str, Any], base: Path) -> None:
-    """A model that is there has its own settings: say so instead of passing over others."""
+def given_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those that are not what they are when nothing is said."""
     usual = {
         "task": ("auto", "numbers"),
         "hidden": ("auto", "inputs", "stream"),
         "solver": ("opium",),
         "seed": (0,),
     }
-    for name, value in settings.items():
-        if value and name != "device" and value not in usual.get(name, ()):
-            option = name.replace("_", "-")
-            raise UserError(f"--{option}: {base} has settings of its own; leave it out.")
+    return {
+        name: value
+        for name, value in settings.items()
+        if value and name != "device" and value not in usual.get(name, ())
+    }
+
+
+def check_left_out(settings: dict[str, Any], base: Path) -> None:
+    """A model that is there has its own settings: say so instead of passing over others."""
+    for name in given_settings(settings):
+        option = name.replace("_", "-")
+        raise UserError(f"--{option}: {base} has settings of its own; leave it out.")
 
 
 def on_device(model: Any, settings: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ import typer
 
 from ._errors import UserError, reported
 from ._files import check_writable
-from ._options import ModelOptions, QuietOption, TargetOption, Task, check_left_out, expand_options
+from ._options import ModelOptions, QuietOption, TargetOption, Task, expand_options, given_settings
 from ._terminal import counted, say
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -130,6 +130,7 @@ def serve(
     )
     address = Address(host, port, _token(token_file), tuple(allow_origin or ()), limits)
     files = _files(models, follow, read_only)
+    os.umask(0o077)  # what is written here is for its owner
     try:
         address.check()
         with ExitStack() as stack:
@@ -144,6 +145,7 @@ def serve(
                 wanted = {
                     "target": target,
                     "settings": settings,
+                    "given": given_settings(settings),
                     "id": id,
                     "sync": sync,
                     "limits": limits,
@@ -197,8 +199,6 @@ def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -
     engines = {}
     for name, path in files.items():
         check_writable(path)
-        if path.exists():
-            check_left_out(wanted["settings"], path)
         stack.enter_context(locked(path))
         engine, said = open_engine(path, Wanted(**wanted))
         engines[name] = engine
@@ -263,10 +263,10 @@ def _size(option: str, text: str) -> int:
 
 def _with_options(message: str) -> str:
     """A message of the library, with options in the place of arguments."""
-    for name in ("host", "port"):
-        if message.startswith(f"{name}="):
-            value, _, rest = message.removeprefix(f"{name}=").partition(": ")
-            message = f"--{name} {value.strip(chr(39))}: {rest}"
+    found = re.match(r"(\w+)='?(.*?)'?: ", message)
+    if found is not None:
+        option = found[1].replace("_", "-")
+        message = f"--{option} {found[2]}: {message[found.end() :]}"
     message = message.replace("give it a token", "pass --token-file")
     return message.replace(
         "name the field to predict to start a new model", "pass --target to start a new model"

@@ -261,8 +261,9 @@ class Log:
         return n
 
     def trim(self, until: int, before: float) -> None:
-        """Delete entries up to a position that are older."""
-        self._db.execute("DELETE FROM entries WHERE position <= ? AND at < ?", (until, before))
+        """Delete entries up to a position that are older; the last stays, and counts them."""
+        last = min(until, self.position - 1)
+        self._db.execute("DELETE FROM entries WHERE position <= ? AND at < ?", (last, before))
 
     def close(self) -> None:
         self._db.close()

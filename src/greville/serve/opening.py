@@ -28,6 +28,7 @@ class Wanted:
     ----------
     target : the column to predict, of a new model
     settings : other parameters of a new `TableModel`
+    given : those of them that a model which is there must have too
     id : the field that names rows; None for that of the file, or "id"
     follow : whether a new stream mixes predictions with what the last targets say
     sync : whether rows are on the disk before they are acknowledged
@@ -36,6 +37,7 @@ class Wanted:
 
     target: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
     id: str | None = None
     follow: bool = True
     sync: bool = True
@@ -77,6 +79,12 @@ def _opened(path: Path, log: Log, wanted: Wanted) -> tuple[Engine, list[str]]:
             )
         model = TableModel(wanted.target, **wanted.settings)
         stream, found = Stream(model, wanted.id or "id", follow=wanted.follow), None
+    for name, value in wanted.given.items():
+        if stream.model.settings[name] != value:
+            raise ServeError(
+                f"{name}={value!r}: {path} was made with {stream.model.settings[name]!r}; leave it "
+                "out, or name another file."
+            )
     if wanted.target not in (None, stream.model.target):
         raise ServeError(f"{path}: it learns {stream.model.target!r}, not {wanted.target!r}.")
     if found is not None and found["log"] == log.uid:

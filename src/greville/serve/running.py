@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import signal
 import socket
 import sys
@@ -140,7 +139,6 @@ def run(
         Called with the URL when the server listens.
     """
     address.check()
-    os.umask(0o077)  # what is written here is for its owner
     sys.setswitchinterval(_SWITCH_INTERVAL)
     requests = Requests()
     service = Service(engines, address.limits, requests)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -53,15 +52,15 @@ def _measure(value: Any, seen: dict[int, int]) -> None:
     if isinstance(value, np.ndarray):
         base = value if value.base is None or not isinstance(value.base, np.ndarray) else value.base
         seen[id(base)] = base.nbytes
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            _measure(getattr(value, field.name, None), seen)
     elif isinstance(value, dict):
         for each in value.values():
             _measure(each, seen)
     elif isinstance(value, (list, tuple)):
         for each in value:
             _measure(each, seen)
-    elif hasattr(value, "get_params"):  # a layer
-        for each in vars(value).values():
-            _measure(each, seen)
+    elif type(value).__module__.startswith("greville.") and id(value) not in seen:
+        seen[id(value)] = 0
+        _measure(getattr(value, "__dict__", {}), seen)
+        for kind in type(value).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                _measure(getattr(value, name, None), seen)

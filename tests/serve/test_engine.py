@@ -1,0 +1,347 @@
+"""The engine without HTTP: what is acknowledged is learned once, in the order of the log."""
+
+import json
+import os
+import sqlite3
+import stat
+import threading
+
+import numpy as np
+import pytest
+
+import greville
+from greville.serve import Limits, Log, LogError, ServeError, Wanted, log_path, open_engine
+from greville.serve.errors import RequestError
+from greville.serve.learning import Work
+from greville.tables import Stream, TableModel, Troubles
+
+SETTINGS = {"task": "numbers", "hidden": 20}
+
+
+def rows(n, start=0, seed=0):
+    rng = np.random.default_rng([seed, start])
+    return [
+        {"a": round(float(a), 6), "b": round(float(b), 6), "kind": "xyz"[k % 3], "y": float(a * b)}
+        for k, (a, b) in enumerate(rng.normal(size=(n, 2)))
+    ]
+
+
+def opened(path, **wanted):
+    wanted = {"target": "y", "settings": SETTINGS, **wanted}
+    engine, _ = open_engine(path, Wanted(**wanted))
+    return engine
+
+
+class Served:
+    """An engine that runs; requests wait for their answers."""
+
+    def __init__(self, path, **wanted):
+        self.engine = opened(path, **wanted)
+        self.engine.start()
+        while self.engine.published is None and self.engine.failure is None:
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.engine.close()
+
+    def ask(self, action, some, **more):
+        return self.engine.submit(Work(action, some, **more)).result(60)
+
+    def learn(self, some, **more):
+        return self.ask("learn", some, **more)
+
+    def predict(self, row):
+        (answer,) = self.engine.answering().answers([row])
+        return answer["prediction"]
+
+
+def logged(path):
+    with sqlite3.connect(log_path(path)) as db:
+        found = db.execute("SELECT row FROM entries WHERE action = 'learn' ORDER BY position")
+        return [json.loads(row) for (row,) in found]
+
+
+def offline(some):
+    """A stream that learns the rows one by one, in no server."""
+    stream = Stream(TableModel("y", **SETTINGS), "id")
+    for number, row in enumerate(some, 1):
+        stream.answer([row], number, Troubles())
+    return stream
+
+
+def same_model(path, stream):
+    """Whether the model in a file is that which a stream has learned, to the bit."""
+    probe = [{k: v for k, v in row.items() if k != "y"} for row in rows(50, seed=9)]
+    other = path.with_name("offline.greville")
+    greville.save(stream, other)
+    ours, theirs = greville.load(path), greville.load(other)
+    found, wanted = (each.settled().answers_to_rows(probe) for each in (ours, theirs))
+    assert np.array_equal(found.prediction, wanted.prediction)
+    assert ours.rows == theirs.rows
+    return True
+
+
+def test_a_model_is_learned_and_written(tmp_path):
+    path = tmp_path / "m.greville"
+    some = rows(700)
+    with Served(path) as served:
+        assert served.learn(some[:1]) == {"learned": 1, "repeated": 0, "position": 1}
+        assert served.learn(some[1:300])["position"] == 300
+        for row in some[300:310]:
+            served.learn([row])
+        served.learn(some[310:])
+        error = abs(served.predict({"a": 1.0, "b": 1.0, "kind": "x"}) - 1)
+    assert error < 0.3
+    assert logged(path) == some
+    assert same_model(path, offline(some))
+
+
+@pytest.mark.parametrize("n", [100, 700, 5000])
+def test_after_a_crash_the_model_is_that_of_the_log(tmp_path, n):
+    path, some = tmp_path / "m.greville", rows(n)
+    engine = opened(path, every=n // 3)
+    engine.start()
+    while engine.published is None:
+        pass
+    for start in range(0, n, 37):
+        engine.submit(Work("learn", some[start : start + 37])).result(60)
+    engine._save = lambda *snapshot: None  # as if it had been killed: no snapshot at the end
+    engine.close()
+    assert engine.snapshot_position > 0 or n < 300
+    with Served(path):
+        pass
+    assert same_model(path, offline(some))
+
+
+def test_rows_of_many_threads_are_each_learned_once(tmp_path):
+    path, some = tmp_path / "m.greville", rows(400)
+    named = [{**row, "id": k} for k, row in enumerate(some)]
+    with Served(path) as served:
+
+        def client(k):
+            for row in named[k::8]:
+                served.learn([row])
+                assert served.learn([row])["repeated"] == 1
+
+        threads = [threading.Thread(target=client, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert served.engine.answering().model.n_rows == 400
+    found = logged(path)
+    assert sorted(row["id"] for row in found) == list(range(400))
+    assert same_model(path, offline(found))
+
+
+def test_a_request_with_a_bad_row_changes_nothing(tmp_path):
+    path, some = tmp_path / "m.greville", rows(600)
+    infinite = {**some[0], "a": float("inf")}
+    with Served(path) as served:
+        served.learn(some[:250])
+        works = [
+            Work("learn", some[250:300]),
+            Work("learn", [*some[300:310], infinite]),
+            Work("learn", some[300:400]),
+            Work("learn", [{**some[0], "y": "much"}]),
+            Work("learn", some[400:]),
+        ]
+        with served.engine._changed:  # so that they come together
+            done = [work.done for work in works]
+            served.engine._queue.extend(works)
+            served.engine._changed.notify()
+        assert done[0].result(60)["learned"] == 50
+        with pytest.raises(RequestError, match="Row 11: Column 'a' is infinite") as error:
+            done[1].result(60)
+        assert (error.value.status, error.value.field) == (422, "a")
+        assert done[2].result(60)["position"] == 400
+        with pytest.raises(RequestError) as error:
+            done[3].result(60)
+        assert error.value.field == "y"
+        assert done[4].result(60)["position"] == 600
+    assert logged(path) == some
+    assert same_model(path, offline(some))
+
+
+def test_targets_come_late_out_of_order_twice_and_never(tmp_path):
+    path, some = tmp_path / "m.greville", rows(60)
+    with Served(path, limits=Limits(waiting=5)) as served:
+        served.learn(some[:50])
+        asked = [{**row, "id": f"r{k}"} for k, row in enumerate(some[50:55])]
+        targets = [{"id": row["id"], "y": row.pop("y")} for row in asked]
+        served.ask("keep", asked, predictions=[0.0] * 5)
+        assert served.engine.n_waiting == 5
+        with pytest.raises(RequestError, match="5 rows wait for their targets") as error:
+            served.ask("keep", [{"id": "more", "a": 1.0}], predictions=[0.0])
+        assert error.value.status == 429
+        served.ask("keep", asked[:1], predictions=[0.0])  # again: it is there already
+        for target in (targets[3], targets[1], targets[0]):
+            assert served.learn([target])["learned"] == 1
+            assert served.learn([target]) == {"learned": 0, "repeated": 1, "position": 0} | {
+                "position": served.engine.position
+            }
+        with pytest.raises(RequestError, match="was learned with the target") as error:
+            served.learn([{"id": "r3", "y": 99.0}])
+        assert error.value.status == 409
+        with pytest.raises(RequestError, match='No row with the id "r9" waits'):
+            served.learn([{"id": "r9", "y": 1.0}])
+        assert served.engine.n_waiting == 2
+        served.ask("keep", asked[3:4], predictions=[0.0])  # its target has come
+        assert served.engine.n_waiting == 2
+    found = logged(path)
+    assert found[50:] == [{**asked[k], **targets[k]} for k in (3, 1, 0)]
+    assert same_model(path, offline(found))
+
+
+def test_rows_that_wait_survive_and_are_forgotten_in_time(tmp_path):
+    path, some = tmp_path / "m.greville", rows(20)
+    with Served(path) as served:
+        served.learn(some)
+        served.ask("keep", [{"id": 1, "a": 1.0, "b": 2.0, "kind": "x"}], predictions=[1.5])
+    with Served(path) as served:
+        assert served.engine.n_waiting == 1
+        assert served.learn([{"id": 1, "y": 2.0}])["learned"] == 1
+        served.ask("keep", [{"id": 2, "a": 1.0}], predictions=[1.5])
+    with Served(path, keep=1e-9) as served:
+        served.engine._clean_up()  # the writer is idle
+        assert (served.engine.n_waiting, served.engine.forgotten) == (0, 1)
+
+
+def test_a_key_is_answered_once(tmp_path):
+    path, some = tmp_path / "m.greville", rows(20)
+    with Served(path) as served:
+        first = served.learn(some[:10], key="k", digest="d")
+        served.learn(some[10:])
+        assert served.learn(some[:10], key="k", digest="d") == first
+        with pytest.raises(RequestError, match="Idempotency-Key was used for another"):
+            served.learn(some[:9], key="k", digest="e")
+    with Served(path) as served:
+        assert served.learn(some[:10], key="k", digest="d") == first
+    assert logged(path) == some
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_is_unlearned_was_never_there(tmp_path, crash):
+    path, some = tmp_path / "m.greville", rows(900)
+    named = [{**row, "id": k} for k, row in enumerate(some)]
+    with Served(path) as served:
+        served.learn(named[:600])
+        assert served.ask("unlearn", [{"id": 5}, {"id": 7}]) == {"unlearned": 2, "position": 602}
+        assert served.ask("unlearn", [some[20]])["unlearned"] == 1  # by its values
+        with pytest.raises(RequestError, match="was not learned, or is unlearned already"):
+            served.ask("unlearn", [{"id": 5}])
+        served.learn(named[600:])
+        assert served.learn([named[5]])["learned"] == 1  # again
+        assert served.engine.answering().model.n_rows == 898
+        if crash:
+            served.engine._save = lambda *snapshot: None
+    if crash:
+        with Served(path):
+            pass
+    left = [row for k, row in enumerate(named) if k not in (7, 20)]
+    wanted = TableModel("y", **SETTINGS).learn(greville_table(left)).settle()
+    probe = [{k: v for k, v in row.items() if k != "y"} for row in rows(50, seed=9)]
+    found = greville.load(path).settled().answers_to_rows(probe).prediction
+    # The units of the hidden layer come from all rows, also those that were unlearned.
+    assert np.abs(found - wanted.answers_to_rows(probe).prediction).max() < 0.3
+
+
+def greville_table(some):
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([{k: v for k, v in row.items() if k != "id"} for row in some])
+
+
+def test_what_was_unlearned_is_erased_from_the_log(tmp_path):
+    path, some = tmp_path / "m.greville", rows(50)
+    secret = {"a": 1.0, "b": 2.0, "kind": "verysecretkind", "y": 2.0, "id": "one"}
+    with Served(path) as served:
+        served.learn(some)
+        served.learn([secret])
+        served.ask("unlearn", [{"id": "one"}])
+    assert b"verysecretkind" not in log_path(path).read_bytes()
+    with Served(path) as served:  # and it goes on
+        assert served.learn(rows(5, 1))["position"] == 57
+
+
+def test_old_entries_are_deleted_if_that_is_wanted(tmp_path):
+    path = tmp_path / "m.greville"
+    with Served(path, keep_log=1e-9) as served:
+        served.learn(rows(300))
+    assert logged(path) == rows(300)[-1:]
+    with Served(path) as served:
+        assert served.learn(rows(1))["position"] == 301
+        assert served.engine.answering().model.n_rows == 301
+
+
+def test_files_are_for_their_owner(tmp_path):
+    path = tmp_path / "m.greville"
+    with Served(path) as served:
+        served.learn(rows(5))
+        names = [name for name in os.listdir(tmp_path) if ".log" in name]
+        assert len(names) == 3
+        for name in names:
+            assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600
+
+
+def test_a_disk_that_is_full_loses_nothing(tmp_path, monkeypatch):
+    path, some = tmp_path / "m.greville", rows(300)
+    with Served(path) as served:
+        served.learn(some[:100])
+        log, commit = served.engine._log, Log.commit
+
+        def full(self):
+            self._db.execute("ROLLBACK")
+            self.rollback()
+            raise LogError("database or disk is full")
+
+        monkeypatch.setattr(Log, "commit", full)
+        with pytest.raises(RequestError, match="The log cannot be written; nothing") as error:
+            served.learn(some[100:200])
+        assert error.value.status == 503
+        monkeypatch.setattr(Log, "commit", commit)
+        assert log.position == 100
+        assert served.learn(some[100:])["position"] == 300
+    assert same_model(path, offline(some))
+
+
+def test_logs_and_models_that_do_not_belong_together(tmp_path):
+    path, other = tmp_path / "m.greville", tmp_path / "o.greville"
+    for each in (path, other):
+        with Served(each) as served:
+            served.learn(rows(5))
+    log_path(path).rename(tmp_path / "aside")
+    log_path(other).rename(log_path(path))
+    with pytest.raises(LogError, match="does not belong to"):
+        opened(path)
+    log_path(path).unlink()
+    engine, said = open_engine(path, Wanted())
+    engine.close()
+    assert "another log, which is not here" in said[0]
+    log_path(other).write_bytes(b"not a database, but long enough to look like one" * 100)
+    with pytest.raises(LogError, match="cannot be used as a log"):
+        opened(other)
+    with pytest.raises(ServeError, match="there is no such file"):
+        open_engine(tmp_path / "none.greville", Wanted())
+    with pytest.raises(ServeError, match="it learns 'y', not 'z'"):
+        open_engine(path, Wanted(target="z"))
+
+
+def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
+    path, some = tmp_path / "m.greville", rows(400)
+    greville.save(TableModel("y", **SETTINGS).learn(greville_table(some[:300])), path)
+    with Served(path, settings={}) as served:
+        assert served.engine.answering().model.n_rows == 300
+        served.learn(some[300:])
+        assert served.engine.answering().model.n_rows == 400
+    stream = Stream(TableModel("y", **SETTINGS), "id")
+    stream.answer(some[:300], 1, Troubles())
+    stream.answer([{"a": 1.0, "b": 1.0, "kind": "x", "id": "late"}], 301, Troubles())
+    checkpoint = tmp_path / "s.greville"
+    greville.save(stream, checkpoint)
+    with Served(checkpoint, settings={}) as served:
+        assert served.engine.n_waiting == 1
+        assert served.learn([{"id": "late", "y": 1.0}])["learned"] == 1
