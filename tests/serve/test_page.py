@@ -1,0 +1,416 @@
+"""The page of a model in a browser, against scripted answers."""
+# ruff: noqa: F811, since fixtures are imported
+
+import re
+
+import pytest
+
+from . import _fake
+from ._fake import PAGE, entry, houses, nothing_learned, state, tick
+from .browsing import LOW_CONTRAST, browser, expect, scripted, visit  # noqa: F401
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+LONG = "n" * 200
+
+
+def tile(page, name):
+    """A tile's value and what is below it."""
+    found = page.locator(".tile", has=page.get_by_text(name, exact=True))
+    return found.locator(".value").inner_text(), found.locator(".sub").inner_text()
+
+
+def cells(page, row=0):
+    return page.locator("#rows tbody tr").nth(row).locator("td").all_inner_texts()
+
+
+def fact(page, name):
+    return page.locator("#facts > div", has=page.get_by_text(name, exact=True)).locator("dd")
+
+
+def is_too_wide(page):
+    return page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def hostile():
+    """A model and a state in which every text is an attack, and most are long."""
+    model = houses(
+        name=HOSTILE,
+        target=HOSTILE + LONG,
+        solver=HOSTILE,
+        columns=[
+            {"name": HOSTILE, "what": HOSTILE, "values": [HOSTILE, LONG]},
+            {"name": LONG, "what": "number"},
+            {"name": "__proto__", "what": "number"},
+        ],
+    )
+    values = {HOSTILE: HOSTILE, LONG: LONG, "nothing": None}
+    last = [entry(3, id=HOSTILE, prediction=1e-12, interval=[-3e300, 5e300], values=values)]
+    return model, state(last=last, error=state()["error"] | {"name": HOSTILE})
+
+
+def test_files_have_nothing_from_elsewhere_and_no_markup_from_data():
+    names = sorted(file.name for file in PAGE.iterdir())
+    assert {"index.html", "page.css", "page.js", "docs.html", "docs.js"} <= set(names)
+    for file in PAGE.iterdir():
+        text = file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|\burl\((?!#)", text.replace("url(#picture-area)", ""))
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", text)
+        assert not re.search(r"\beval\(|new Function|\.style\b", text)
+        if file.suffix == ".html":
+            assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\bsrc=)", text)
+
+
+def test_says_what_is_predicted_and_how_well(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    expect(page.locator("h1:visible")).to_have_text("price")
+    expect(page.locator("#lead")).to_have_text("A number, from 3 columns: area, city, garden")
+    assert tile(page, "Error now") == ("1.235", "mean absolute error, last 1,000 rows")
+    assert tile(page, "Error since the start") == ("1.4", "mean absolute error, 1,203 rows")
+    assert tile(page, "Rows learned") == ("1,203", "813 a second")
+    assert tile(page, "Predictions") == ("5,000", "90 a second")
+    assert tile(page, "Drift alarms") == ("2", "last at row 900")
+    assert tile(page, "Waiting for targets")[0] == "3"
+    facts = {"Solver": "opium", "Regularisation ε": "0.01235", "Forgetting α": "none"}
+    facts |= {"Hidden units": "100", "Memory": "1 MiB", "Learning": "on", "Inputs": "12"}
+    for name, value in facts.items():
+        expect(fact(page, name)).to_have_text(value)
+    expect(page.locator("#connection")).to_have_text("Live")
+    expect(page).to_have_title("price – greville")
+
+
+def test_last_rows(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    row, _, prediction, interval, outcome, error, values = cells(page)
+    assert row.split() == ["1,203", "id", "17"]
+    assert (prediction, interval, outcome, error) == ("11.9", "11.2 to 12.6", "not yet", "–")
+    assert values.split() == ["area", "80", "city", "Oslo"]
+    assert cells(page, 1)[4:6] == ["12.4", "0.5"]
+    assert cells(page, 2)[5].split() == ["2.1", "outside"]
+
+
+def test_picture(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    for line in ("now", "all"):
+        path = page.locator(f"#picture .line-{line}").get_attribute("d")
+        assert len(re.findall("[ML]", path)) == 12
+        heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", path)]
+        assert heights == sorted(heights)  # the error falls
+    marks = page.locator("#picture .alarm-line")
+    assert marks.count() == 2
+    xs = [float(mark.get_attribute("d")[1:].split()[0]) for mark in marks.all()]
+    ticks = page.locator("#picture .axes text")
+    assert {"200", "400", "rows learned", "mean absolute error"} <= set(ticks.all_text_contents())
+    right = page.locator("#picture .end-now").get_attribute("cx")
+    path = page.locator("#picture .line-now").get_attribute("d")
+    left = float(path[1:].split()[0])
+    wanted = [left + (row - 100) / 1100 * (float(right) - left) for row in (640, 900)]
+    assert xs == pytest.approx(wanted, abs=0.2)
+    said = page.locator("#picture desc").text_content()
+    assert "from 3.2 to 1.367" in said
+    assert "2 drift alarms" in said
+    assert "row 640" in page.locator("#alarms").inner_text()
+    page.get_by_text("The picture as numbers").click()
+    assert page.locator(".points tbody tr").count() == 12
+
+
+def test_picture_says_that_errors_are_beyond_it(scripted, visit):
+    history = [{"row": i, "now": 1e9 if i == 1 else 1.0, "since_start": 2.0} for i in range(1, 99)]
+    script = scripted(states={"houses": state(history=history)})
+    page = visit(script.address)
+    expect(page.locator("#picture-note")).to_contain_text("Errors up to 1 × 10⁹ are beyond")
+
+
+def test_events_change_the_page(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    script.models["houses"] = houses(rows=1300, epsilon=0.5)
+    alarms = [*state()["alarms"], {"row": 1290, "at": _fake.AT}]
+    script.send("alarm", alarms[-1])
+    expect(page.locator("#picture .alarm-line")).to_have_count(3)
+    expect(page.locator("#said")).to_have_text("Drift alarm at row 1,290.")
+    script.send("tick", tick(rows=1300, rate=0.25, alarms=alarms))
+    expect(page.locator(".tile .value").nth(2)).to_have_text("1,300")
+    assert tile(page, "Rows learned")[1] == "0.25 a second"
+    path = page.locator("#picture .line-now").get_attribute("d")
+    assert len(re.findall("[ML]", path)) == 13
+    script.send("prediction", entry(1301, target=None, id=99, prediction=7.0))
+    expect(page.locator("#rows tbody tr")).to_have_count(4)
+    assert cells(page)[4] == "not yet"
+    script.send("outcome", entry(1301, target=8.0, id=99, prediction=7.0))
+    expect(page.locator("#rows tbody tr").first.locator("td").nth(4)).to_have_text("8")
+    assert page.locator("#rows tbody tr").count() == 4
+    script.send("refused", {"error": "Column 'area' is infinite.", "field": "area"})
+    expect(page.locator("#refused-list")).to_have_text("Column 'area' is infinite.")
+
+
+def test_only_the_last_rows_are_kept_and_pause_holds_them(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    for row in range(40):
+        script.send("outcome", entry(2000 + row))
+    expect(page.locator("#rows tbody tr")).to_have_count(20)
+    expect(page.locator("#rows tbody tr").first).to_contain_text("2,039")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#connection")).to_have_text("Paused")
+    script.send("outcome", entry(3000))
+    page.wait_for_timeout(400)
+    expect(page.locator("#rows tbody tr").first).to_contain_text("2,039")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#rows tbody tr").first).to_contain_text("3,000")
+
+
+def test_try_a_row(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    page.get_by_label("area").fill(" 80.5 ")
+    page.get_by_label("garden").select_option("true")
+    options = page.locator("#try datalist option")
+    assert [option.get_attribute("value") for option in options.all()] == ["Bonn", "Oslo"]
+    page.keyboard.press("Tab")
+    page.get_by_label("area").press("Enter")
+    expect(page.locator("#try-result .big")).to_have_text("12.3")
+    expect(page.locator("#try-result")).to_contain_text("90 % interval: 11.64 to 12.96")
+    assert script.asked("/predict?std") == [{"area": 80.5, "city": None, "garden": True}]
+    page.get_by_role("button", name="Use the newest row").click()
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#try-result .changed")).to_be_hidden()
+    assert script.asked("/predict?std")[1] == {"area": 80, "city": "Oslo", "garden": None}
+
+
+def test_a_row_that_is_refused(scripted, visit):
+    script = scripted()
+    page = visit(script.address, expects=["422"])
+    script.status = 422
+    script.prediction = {"error": "Column 'area' has 'wide', no number.", "field": "area"}
+    page.get_by_label("area").fill("wide")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.get_by_label("area")).to_be_focused()
+    expect(page.get_by_label("area")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#try-0-wrong")).to_have_text("Column 'area' has 'wide', no number.")
+    assert script.asked("/predict?std")[0]["area"] == "wide"
+    page.get_by_label("area").fill("3")
+    expect(page.locator("#try-0-wrong")).to_be_hidden()
+
+
+def test_many_classes_and_columns(scripted, visit):
+    classes = [f"class {i}" for i in range(1000)]
+    columns = [{"name": f"c{i}", "what": "number"} for i in range(2500)]
+    model = houses(task="classification", classes=classes, columns=columns)
+    model |= {"says_std": False, "says_proba": True}
+    error = {"name": "share wrong", "now": 0.0412, "since_start": 0.0675, "n": 1203}
+    labels = {"prediction": "class 1", "std": None, "interval": None}
+    last = [entry(2, target="class 2", **labels), entry(1, target="class 1", **labels)]
+    script = scripted({"m": model}, {"m": state(error=error, last=last)})
+    page = visit(script.address)
+    expect(page.locator("#lead")).to_contain_text("One of 1,000 classes (class 0, class 1")
+    assert tile(page, "Error now")[0] == "4.12 %"
+    assert cells(page)[2:5] == ["class 1", "class 2", "wrong"]
+    assert cells(page, 1)[4] == "right"
+    assert page.locator("#try .fields input").count() == 50
+    page.get_by_role("button", name="Show 50 more").click()
+    assert page.locator("#try .fields input").count() == 100
+    expect(page.get_by_label("c50 number")).to_be_focused()
+    page.get_by_label("Find one of 2,500 columns").fill("c2499")
+    page.get_by_label("c2499").fill("7")
+    page.get_by_label("Find one of 2,500 columns").fill("c1")
+    share = 1 / 2000
+    script.prediction = {"prediction": "class 3", "proba": dict.fromkeys(classes, share)}
+    script.prediction["proba"]["class 3"] = 0.5005
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#try-result .big")).to_have_text("class 3")
+    expect(page.locator("#try-result tr").first).to_have_text(re.compile(r"class 3\s*50.1 %"))
+    assert page.locator("#try-result tr").count() == 8
+    page.get_by_text("992 other classes, together 49.6 %").click()
+    expect(page.locator("#try-result tr")).to_have_count(1000)
+    (row,) = script.asked("/predict?proba")
+    assert len(row) == 2500
+    assert row["c2499"] == 7
+
+
+def test_hostile_names_are_text(scripted, visit):
+    model, events = hostile()
+    script = scripted({HOSTILE: model}, {HOSTILE: events})
+    page = visit(script.address)
+    script.send("refused", {"error": HOSTILE, "field": HOSTILE})
+    expect(page.locator("#refused-list")).to_have_text(HOSTILE)
+    expect(page.locator("h1:visible")).to_have_text(HOSTILE + LONG)
+    page.locator("#columns > summary").click()
+    page.locator("#rows summary").click()
+    script.prediction = {"prediction": HOSTILE, "field": None}
+    page.get_by_role("button", name="Use the newest row").click()
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#try-result .big")).to_have_text(HOSTILE)
+    assert page.locator("img, script:not([src]), [onerror]").count() == 0
+    (row,) = script.asked("/predict?std")
+    assert row[HOSTILE] == HOSTILE
+
+
+def test_nothing_learned_yet(scripted, visit):
+    model, events = nothing_learned()
+    model["target"] = "l'angle"
+    script = scripted({"m": model}, {"m": events})
+    page = visit(script.address)
+    command = page.locator("#start-curl code").inner_text()
+    assert f"curl '{script.address}/learn'" in command
+    assert r""""l'\''angle":""" in command
+    expect(page.locator("#error")).to_be_hidden()
+    assert tile(page, "Error now")[0] == "–"
+    expect(page.locator("#try-form")).to_contain_text("after the first row")
+    script.models["m"] = houses()
+    script.send("tick", tick())
+    expect(page.locator("#start")).to_be_hidden()
+    expect(page.get_by_label("area")).to_be_visible()
+
+
+def test_connects_again(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    script.states["houses"] = state(rows=7777)
+    script.end_streams()
+    expect(page.locator("#connection")).to_have_text(re.compile("Lost, trying again in 1 s"))
+    expect(page.locator("#said")).to_have_text("The connection was lost.")
+    expect(page.locator(".tile .value").nth(2)).to_have_text("7,777")
+    expect(page.locator("#connection")).to_have_text("Live")
+
+
+def test_a_silent_server_is_lost_and_waits_grow(scripted, visit):
+    script = scripted()
+    page = visit(script.address, expects=["503", "ERR_"])
+    page.clock.install()
+    page.reload()
+    expect(page.locator("#connection")).to_have_text("Live")
+    script.models.clear()  # nothing but errors from here
+    page.clock.fast_forward(21_000)
+    waits = []
+    for _ in range(3):
+        expect(page.locator("#connection")).to_have_text(re.compile("Lost, trying"))
+        waits.append(int(re.search(r"\d+", page.locator("#connection").inner_text())[0]))
+        page.get_by_role("button", name="Try now").click()
+        page.wait_for_timeout(300)
+    assert waits == [1, 2, 4]
+
+
+def test_token(scripted, visit):
+    script = scripted(token="s3cret")
+    page = visit(script.address, ready="#token", expects=["401"])
+    expect(page.get_by_label("Token", exact=True)).to_be_focused()
+    expect(page.locator("#board")).to_be_hidden()
+    page.keyboard.type("wrong")
+    page.keyboard.press("Enter")
+    expect(page.locator("#token-wrong")).to_have_text("The server did not accept this token.")
+    page.get_by_label("Token", exact=True).fill("s3cret")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator("#board")).to_be_visible()
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#try-result .big")).to_have_text("12.3")
+    assert page.evaluate("Object.values(sessionStorage)") == ["s3cret"]
+    assert page.evaluate("localStorage.length") == 0
+    page.reload()
+    expect(page.locator("#board")).to_be_visible()
+    assert "s3cret" not in str(script.requests)
+
+
+def test_several_models(scripted, visit):
+    other = "a b/ü"
+    models = {"houses": houses(), other: houses(name=other, target="flow")}
+    script = scripted(models, {"houses": state(), other: state(rows=9)})
+    page = visit(script.address)
+    expect(page.locator("h1:visible")).to_have_text("price")
+    page.locator("#chooser").select_option(other)
+    expect(page.locator("h1:visible")).to_have_text("flow")
+    page.reload()
+    expect(page.locator("h1:visible")).to_have_text("flow")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#try-result .big")).to_have_text("12.3")
+    assert len(script.asked("/models/a%20b%2F%C3%BC/predict?std")) == 1
+    page.go_back()
+    expect(page.locator("h1:visible")).to_have_text("price")
+
+
+def test_keyboard(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            """() => {
+              const at = document.activeElement;
+              return [at.id || at.textContent.trim(), getComputedStyle(at).outlineStyle];
+            }"""
+        )
+        if name in reached or page.evaluate("document.activeElement === document.body"):
+            break
+        assert outline != "none", name
+        reached.append(name)
+    wanted = ["Skip to the content", "API", "pause", "The picture as numbers"]
+    wanted += ["try-0", "try-1", "try-2", "Predict", "Use the newest row", "Clear"]
+    assert reached[: len(wanted)] == wanted
+    page.keyboard.press("Home")
+    page.reload()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(scripted, visit, scheme):
+    script = scripted()
+    page = visit(script.address, color_scheme=scheme)
+    script.send("refused", {"error": "No row.", "field": None})
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#try-result .big")).to_be_visible()
+    page.locator("#columns > summary").click()
+    page.hover("#picture", position={"x": 300, "y": 100})
+    expect(page.locator("#refused-list")).to_be_visible()
+    found = page.evaluate(LOW_CONTRAST)
+    assert found["seen"] > 80
+    assert found["low"] == []
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", ground))) < 60) == (scheme == "dark")
+    script.end_streams()
+    expect(page.locator("#connection")).to_contain_text("Lost")
+    assert page.evaluate(LOW_CONTRAST)["low"] == []
+
+
+@pytest.mark.parametrize("case", [hostile, nothing_learned, lambda: (houses(), state())])
+def test_a_phone_scrolls_down_only(scripted, visit, case):
+    model, events = case()
+    script = scripted({LONG: model, "b": model}, {LONG: events, "b": events})
+    page = visit(script.address, width=360)
+    if page.get_by_role("button", name="Predict").count():
+        page.get_by_role("button", name="Predict").click()
+        expect(page.locator("#try-result .big")).to_be_visible()
+    assert not is_too_wide(page)
+    assert page.locator("#picture svg, #start pre").first.bounding_box()["width"] <= 340
+
+
+def test_less_motion(scripted, visit):
+    script = scripted(token="x")  # while it is connecting
+    moving = visit(script.address, ready="#token", expects=["401"])
+    still = visit(script.address, ready="#token", reduced_motion="reduce")
+    assert len(moving.evaluate("document.getAnimations()")) == 1
+    assert still.evaluate("document.getAnimations()") == []
+
+
+def test_numbers_as_text(scripted, visit):
+    wanted = {
+        0: "0",
+        12.3456: "12.35",
+        -0.00123456: "−0.001235",
+        1234567: "1,235,000",
+        1e-9: "1 × 10⁻⁹",
+        -1.23456e300: "−1.235 × 10³⁰⁰",
+        1e9: "1 × 10⁹",
+    }
+    script = scripted()
+    page = visit(script.address)
+    code = """async (xs) => {
+      const { number } = await import("/page/elements.js");
+      return xs.map((x) => number(x));
+    }"""
+    assert page.evaluate(code, list(wanted)) == list(wanted.values())
+    assert page.evaluate(code, [None, "x"]) == ["–", "–"]
