@@ -1,0 +1,129 @@
+"""examples/serve/client.py: what it sends again, and what it does not."""
+
+import importlib.util
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import URLError
+
+import pytest
+
+FILE = Path(__file__).parent.parent.parent / "examples/serve/client.py"
+
+
+@pytest.fixture
+def client(monkeypatch):
+    """The module; it does not wait between attempts."""
+    spec = importlib.util.spec_from_file_location("client", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    waits = []
+    monkeypatch.setattr(module.time, "sleep", waits.append)
+    module.waits = waits
+    return module
+
+
+@contextmanager
+def answering(*answers):
+    """A server with these answers, in turn: a status and a body, or None for a closed connection.
+
+    Gives its address and the requests that came.
+    """
+    requests, left = [], list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            requests.append((self.path, self.headers, json.loads(body)))
+            answer = left.pop(0)
+            if answer is None:
+                return
+            status, content, *headers = answer
+            self.send_response(status)
+            for name, value in headers:
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(
+                content if isinstance(content, bytes) else json.dumps(content).encode()
+            )
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", requests
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_same_request_again_has_the_same_key(client):
+    done = {"learned": 1, "repeated": 0, "position": 1}
+    busy = 503, {"error": "Not ready.", "field": None}, ("Retry-After", "7")
+    with answering(None, busy, (200, done), (200, done)) as (address, requests):
+        asking = client.Client(address, "secret")
+        assert asking.learn({"x": 1, "y": 2}) == done
+        assert asking.learn({"x": 1, "y": 2}) == done
+    keys = [headers["Idempotency-Key"] for _, headers, _ in requests]
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+    assert all(headers["Authorization"] == "Bearer secret" for _, headers, _ in requests)
+    assert all(path == "/learn" and body == {"x": 1, "y": 2} for path, _, body in requests)
+    assert len(client.waits) == 2
+    assert 0 < client.waits[0] < 7 < client.waits[1]  # as long as the server said
+
+
+def test_what_was_refused_is_not_sent_again(client):
+    said = {"error": "x is infinite.", "field": "x"}
+    with (
+        answering((422, said), (502, b"<html>"), (401, b"")) as (address, requests),
+        pytest.raises(client.Refused, match="422: x is infinite.") as refused,
+    ):
+        client.Client(address).predict([{"x": 1}], std=True, proba=True)
+    assert (refused.value.status, refused.value.field) == (422, "x")
+    assert [path for path, _, _ in requests] == ["/predict?std&proba"]
+
+
+def test_it_gives_up(client):
+    with answering(None, (502, b"<html>"), (504, b"")) as (address, requests):
+        with pytest.raises(client.Refused, match="504: "):
+            client.Client(address, attempts=3).learn({"x": 1})
+        assert len(requests) == 3
+    with pytest.raises(URLError):
+        client.Client(address, attempts=2).learn({"x": 1})
+
+
+def test_no_number_is_sent_as_something_that_is_no_json(client):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        client.Client("http://127.0.0.1:1").learn({"x": float("nan")})
+
+
+def test_targets_come_later(client):
+    """Each row is predicted without its target, which comes under its id, once."""
+    sent = []
+
+    class Fake:
+        def predict(self, row):
+            sent.append(row)
+            return {"id": row["id"], "prediction": None if len(sent) == 1 else 1.0}
+
+        def learn(self, row):
+            sent.append(row)
+
+    rows = [{"x": i, "y": i + 0.5} for i in range(4)]
+    errors = list(client.late_targets(Fake(), rows, "y", delay=2))
+    assert [("x" in row, row.get("y"), row["id"]) for row in sent] == [
+        (True, None, "row-1"),
+        (True, None, "row-2"),
+        (True, None, "row-3"),
+        (False, 0.5, "row-1"),
+        (True, None, "row-4"),
+        (False, 1.5, "row-2"),
+        (False, 2.5, "row-3"),
+        (False, 3.5, "row-4"),
+    ]
+    assert errors == [0.5, 1.5, 2.5]
