@@ -64,7 +64,7 @@ def _check_count(n: int, limits: Limits) -> None:
 
 def _parsed(text: bytes, name: str) -> Any:
     try:
-        return json.loads(text.decode(), parse_constant=_not_a_number)
+        return _decode(text.decode())
     except UnicodeDecodeError as error:
         raise RequestError(
             400, f"{_capital(name)} is not text in UTF-8 ({error.reason})."
@@ -79,6 +79,9 @@ def _parsed(text: bytes, name: str) -> Any:
 
 def _not_a_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON; leave the field out, or send null")
+
+
+_decode = json.JSONDecoder(parse_constant=_not_a_number).decode
 
 
 def _check_row(row: Any, name: str, limits: Limits) -> None:

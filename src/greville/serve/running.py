@@ -146,7 +146,7 @@ def run(
     if address.token is None:
         hosts = frozenset({"localhost", "127.0.0.1", "::1", address.host.strip("[]")})
     guard = Guard(
-        service.app,
+        service,
         limits=address.limits,
         token=address.token,
         hosts=hosts,

@@ -48,6 +48,8 @@ class Answering:
             return [{"prediction": None} for _ in rows]
         found = self.model.answers_to_rows(rows, std=std, proba=proba)
         if self._follower is not None:
+            if len(rows) == 1 and not std and not found.wrong and infinite_value(rows[0]) is None:
+                return [{"prediction": self._followed(float(found.prediction[0]))}]
             found = predicted(self._follower, found)
         answers = []
         for i, (row, value) in enumerate(zip(rows, found.prediction.tolist(), strict=True)):
@@ -59,6 +61,10 @@ class Answering:
                 answer["error"] = reason
             answers.append(answer)
         return answers
+
+    def _followed(self, value: float) -> float | None:
+        assert self._follower is not None
+        return _as_json(self._follower.predict(value) if isfinite(value) else value)
 
 
 def infinite_value(row: Row) -> str | None:
