@@ -59,24 +59,26 @@ def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, l
     A file that was not served before becomes a snapshot at once, so that it and its log belong
     together from the first row on.
     """
-    path, log = Path(path), Log(log_path(path), sync=wanted.sync)
+    path = Path(path)
+    stream, found = _stream_and_log(path, wanted)  # nothing is written if it cannot be served
+    log = Log(log_path(path), sync=wanted.sync)
     try:
-        return _opened(path, log, wanted)
+        return _opened(path, stream, found, log, wanted)
     except BaseException:
         log.close()
         raise
 
 
-def _opened(path: Path, log: Log, wanted: Wanted) -> tuple[Engine, list[str]]:
-    said: list[str] = []
+def _stream_and_log(path: Path, wanted: Wanted) -> tuple[Stream, dict[str, Any] | None]:
+    """The stream to go on with, and what its file says about a log."""
     if path.exists():
         file = open_file(path)
         stream, found = stream_of(file, wanted.id), _serve_part(file.extra)
+    elif wanted.target is None:
+        raise ServeError(
+            f"{path}: there is no such file; name the field to predict to start a new model."
+        )
     else:
-        if wanted.target is None:
-            raise ServeError(
-                f"{path}: there is no such file; name the field to predict to start a new model."
-            )
         model = TableModel(wanted.target, **wanted.settings)
         stream, found = Stream(model, wanted.id or "id", follow=wanted.follow), None
     for name, value in wanted.given.items():
@@ -87,6 +89,13 @@ def _opened(path: Path, log: Log, wanted: Wanted) -> tuple[Engine, list[str]]:
             )
     if wanted.target not in (None, stream.model.target):
         raise ServeError(f"{path}: it learns {stream.model.target!r}, not {wanted.target!r}.")
+    return stream, found
+
+
+def _opened(
+    path: Path, stream: Stream, found: dict[str, Any] | None, log: Log, wanted: Wanted
+) -> tuple[Engine, list[str]]:
+    said: list[str] = []
     if found is not None and found["log"] == log.uid:
         position, record = found["position"], ErrorRecord.from_dict(found["record"])
         if position > log.position:
