@@ -39,6 +39,9 @@ def test_what_is_missing_or_wrong(path, tmp_path):
     assert "add --read-only" in said("--follow", path)
     assert "there is no such file" in said("--read-only", path)
     assert "--keep soon: pass a time" in said(path, "--target", "y", "--keep", "soon")
+    assert "--allow-origin foo: 'foo' is not an origin" in said(
+        path, "--target", "y", "--allow-origin", "foo"
+    )
     assert "--max-body 1TB: pass a size" in said(path, "--target", "y", "--max-body", "1TB")
     assert "two models would have the name 'm'" in said(path, tmp_path / "x" / "m.greville")
     assert list(tmp_path.iterdir()) == []

@@ -124,6 +124,7 @@ class Service:
             description=openapi.DESCRIPTION,
             docs_url=None,
             redoc_url=None,
+            redirect_slashes=False,
         )
 
         @app.exception_handler(HTTPException)

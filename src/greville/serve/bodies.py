@@ -73,15 +73,27 @@ def _parsed(text: bytes, name: str) -> Any:
         raise RequestError(
             400, f"{_capital(name)} has lists or objects nested more than {_DEEPEST} deep."
         ) from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise RequestError(400, f"{_capital(name)} is not JSON: {error}.") from None
+    except ValueError as error:
+        what = "a number has too many digits" if "set_int_max_str_digits" in str(error) else error
+        raise RequestError(400, f"{_capital(name)} cannot be used: {what}.") from None
 
 
 def _not_a_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON; leave the field out, or send null")
 
 
-_decode = json.JSONDecoder(parse_constant=_not_a_number).decode
+def _object(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the field {shown(twice)} is there twice")
+    return row
+
+
+_decode = json.JSONDecoder(parse_constant=_not_a_number, object_pairs_hook=_object).decode
 
 
 def _check_row(row: Any, name: str, limits: Limits) -> None:

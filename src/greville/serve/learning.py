@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -21,6 +22,9 @@ _MOST_SHOWN = 20
 
 # Characters of an id.
 _LONGEST_ID = 200
+
+# Where tables say that an error is; a request has its own rows.
+_WHERE = re.compile(r"standard input, row ([\d,]+): ", re.IGNORECASE)
 
 Row = dict[str, Any]
 
@@ -220,10 +224,18 @@ class Learning:
         """Learn rows, and what was predicted for each; a RequestError if one cannot be learned."""
         if not rows:
             return []
+        without_target = self.stream.n_without_target
         answers = self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
         for k, answer in enumerate(answers):
             if "error" in answer:
                 raise unusable(answer["error"], rows[k], _place(rows, k))
+        if self.stream.n_without_target > without_target:  # as with "nan", or a blank
+            where = "" if len(rows) == 1 else "A row has no target: "
+            raise RequestError(
+                422,
+                f"{where}The target {shown(self.target)} is missing; leave such rows out.",
+                self.target,
+            )
         return [
             Outcome(row, answer["prediction"] if early is None else early, row[self.target])
             for row, answer, early in zip(rows, answers, given, strict=True)
@@ -248,7 +260,12 @@ class Learning:
         try:
             self.stream.unlearn(whole)
         except TableError as error:
-            raise unusable(error.message, whole[0], "") from error
+            reason, k = error.message, 0
+            found = _WHERE.match(reason)
+            if found is not None:
+                k = min(int(found[1].replace(",", "")), len(whole)) - 1
+                reason = reason[found.end() :]
+            raise unusable(reason, whole[k], _place(whole, k)) from error
         position = self.log.append("unlearn", ids, whole, now)
         return Done({"unlearned": len(whole), "position": position}, whole)
 

@@ -18,6 +18,7 @@ import uvicorn
 from .app import Service
 from .engine import Engine
 from .guard import Guard
+from .headers import checked_origin
 from .limits import Limits
 from .metrics import Requests
 from .opening import ServeError
@@ -49,12 +50,17 @@ class Address:
     limits: Limits = field(default_factory=Limits)
 
     def check(self) -> None:
-        """A ServeError if others could use it without a token."""
+        """A ServeError if others could use it without a token, or an origin is none."""
         if self.token is None and not is_loopback(self.host):
             raise ServeError(
                 f"host={self.host!r}: others could use the server; give it a token, or listen on "
                 "127.0.0.1."
             )
+        for origin in self.origins:
+            try:
+                checked_origin(origin)
+            except ValueError as error:
+                raise ServeError(f"allow_origin={origin!r}: {error}") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -112,6 +112,11 @@ class Stream:
         """Rows that were learned."""
         return self._blocks.newest.n_rows + (0 if self._blocks.has_live else len(self.rows))
 
+    @property
+    def n_without_target(self) -> int:
+        """Rows whose target was there, and stands for a missing one, such as "nan"."""
+        return self._blocks.newest.n_without_target
+
     def answering(self) -> Answering:
         """What answers rows as this stream does now, and goes on doing so."""
         return self._blocks.answering()
