@@ -138,12 +138,13 @@ def test_the_time_of_a_head_counts_for_the_body(monkeypatch):
     read = Guard._read
 
     def reading(guard, scope, receive):
-        seen.append(scope.get("extensions"))
+        if scope["path"] == "/here":  # other servers may still be at their last request
+            seen.append(scope.get("extensions"))
         return read(guard, scope, receive)
 
     monkeypatch.setattr(Guard, "_read", reading)
     with running(echo, limits=Limits(seconds=20)) as server, server.client() as client:
-        whole = post(b"abc")
+        whole = post(b"abc", path="/here")
         client.send(whole[:10])
         until(lambda: len(server.open) == 1 and next(iter(server.open))._in_head)
         since = next(iter(server.open))._since
