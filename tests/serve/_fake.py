@@ -61,7 +61,7 @@ def entry(row, **changes):
     """One of the last rows."""
     found = {
         "row": row,
-        "at": AT + row,
+        "at": AT + (row or 0),
         "id": None,
         "prediction": 11.9,
         "std": 0.4,
@@ -171,6 +171,7 @@ OPENAPI = {
                 "responses": {"200": {"description": "What the model is"}},
             }
         },
+        "/models/{name}/predict": {"post": {"summary": "Predict rows", "responses": {}}},
         "/health": {"get": {"summary": "Is it alive?", "security": [], "responses": {}}},
     },
     "components": {

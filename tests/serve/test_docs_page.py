@@ -26,6 +26,12 @@ def test_endpoints(scripted, visit):
     assert page.locator("img").count() == 0
 
 
+def test_paths_for_several_models_are_shown_once(scripted, visit):
+    page = visit(scripted().address, "/docs")
+    expect(page.locator(".endpoint").first).to_contain_text("/models/{name}/predict")
+    assert page.locator("#endpoints").inner_text().count("Predict rows") == 1
+
+
 def test_contents_lead_to_endpoints(scripted, visit):
     script = scripted()
     page = visit(script.address, "/docs#endpoint-3")

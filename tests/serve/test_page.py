@@ -27,27 +27,6 @@ def fact(page, name):
     return page.locator("#facts > div", has=page.get_by_text(name, exact=True)).locator("dd")
 
 
-def is_too_wide(page):
-    return page.evaluate("document.documentElement.scrollWidth > innerWidth")
-
-
-def hostile():
-    """A model and a state in which every text is an attack, and most are long."""
-    model = houses(
-        name=HOSTILE,
-        target=HOSTILE + LONG,
-        solver=HOSTILE,
-        columns=[
-            {"name": HOSTILE, "what": HOSTILE, "values": [HOSTILE, LONG]},
-            {"name": LONG, "what": "number"},
-            {"name": "__proto__", "what": "number"},
-        ],
-    )
-    values = {HOSTILE: HOSTILE, LONG: LONG, "nothing": None}
-    last = [entry(3, id=HOSTILE, prediction=1e-12, interval=[-3e300, 5e300], values=values)]
-    return model, state(last=last, error=state()["error"] | {"name": HOSTILE})
-
-
 def test_files_have_nothing_from_elsewhere_and_no_markup_from_data():
     names = sorted(file.name for file in PAGE.iterdir())
     assert {"index.html", "page.css", "page.js", "docs.html", "docs.js"} <= set(names)
@@ -113,7 +92,7 @@ def test_picture(scripted, visit):
     assert "2 drift alarms" in said
     assert "row 640" in page.locator("#alarms").inner_text()
     page.get_by_text("The picture as numbers").click()
-    assert page.locator(".points tbody tr").count() == 12
+    expect(page.locator(".points tbody tr")).to_have_count(12)
 
 
 def test_picture_says_that_errors_are_beyond_it(scripted, visit):
@@ -121,6 +100,29 @@ def test_picture_says_that_errors_are_beyond_it(scripted, visit):
     script = scripted(states={"houses": state(history=history)})
     page = visit(script.address)
     expect(page.locator("#picture-note")).to_contain_text("Errors up to 1 × 10⁹ are beyond")
+
+
+def test_recent_errors_are_never_beyond_the_picture(scripted, visit):
+    now = [1.0] * 95 + [50.0] * 5
+    history = [{"row": i, "now": x, "since_start": 2.0} for i, x in enumerate(now, 1)]
+    page = visit(scripted(states={"houses": state(history=history)}).address)
+    expect(page.locator("#picture-note")).to_be_hidden()
+    assert page.locator("#picture .end-now").count() == 1
+
+
+def test_rows_that_were_left_out_are_asked_for(scripted, visit):
+    script = scripted()
+    page = visit(script.address)
+    answered = [entry(1500, id=5), entry(None, id=5, target=None), entry(None, id=6, target=None)]
+    error = state()["error"] | {"n": 1500}
+    history = [{"row": row, "now": 1.0, "since_start": 1.0} for row in range(10, 1501, 10)]
+    script.states["houses"] = state(last=answered, error=error, history=history)
+    script.send("tick", tick(error=error, point=history[-1]))
+    expect(page.locator("#rows tbody tr")).to_have_count(2)
+    assert cells(page)[0].split() == ["1,500", "id", "5"]
+    assert cells(page, 1)[4] == "not yet"
+    path = page.locator("#picture .line-now").get_attribute("d")
+    assert len(re.findall("[ML]", path)) == 150
 
 
 def test_events_change_the_page(scripted, visit):
@@ -230,24 +232,6 @@ def test_many_classes_and_columns(scripted, visit):
     assert row["c2499"] == 7
 
 
-def test_hostile_names_are_text(scripted, visit):
-    model, events = hostile()
-    script = scripted({HOSTILE: model}, {HOSTILE: events})
-    page = visit(script.address)
-    script.send("refused", {"error": HOSTILE, "field": HOSTILE})
-    expect(page.locator("#refused-list")).to_have_text(HOSTILE)
-    expect(page.locator("h1:visible")).to_have_text(HOSTILE + LONG)
-    page.locator("#columns > summary").click()
-    page.locator("#rows summary").click()
-    script.prediction = {"prediction": HOSTILE, "field": None}
-    page.get_by_role("button", name="Use the newest row").click()
-    page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#try-result .big")).to_have_text(HOSTILE)
-    assert page.locator("img, script:not([src]), [onerror]").count() == 0
-    (row,) = script.asked("/predict?std")
-    assert row[HOSTILE] == HOSTILE
-
-
 def test_nothing_learned_yet(scripted, visit):
     model, events = nothing_learned()
     model["target"] = "l'angle"
@@ -259,141 +243,10 @@ def test_nothing_learned_yet(scripted, visit):
     expect(page.locator("#error")).to_be_hidden()
     assert tile(page, "Error now")[0] == "–"
     expect(page.locator("#try-form")).to_contain_text("after the first row")
-    script.models["m"] = houses()
+    script.models["m"], script.states["m"] = houses(), state()
     script.send("tick", tick())
     expect(page.locator("#start")).to_be_hidden()
     expect(page.get_by_label("area")).to_be_visible()
-
-
-def test_connects_again(scripted, visit):
-    script = scripted()
-    page = visit(script.address)
-    script.states["houses"] = state(rows=7777)
-    script.end_streams()
-    expect(page.locator("#connection")).to_have_text(re.compile("Lost, trying again in 1 s"))
-    expect(page.locator("#said")).to_have_text("The connection was lost.")
-    expect(page.locator(".tile .value").nth(2)).to_have_text("7,777")
-    expect(page.locator("#connection")).to_have_text("Live")
-
-
-def test_a_silent_server_is_lost_and_waits_grow(scripted, visit):
-    script = scripted()
-    page = visit(script.address, expects=["503", "ERR_"])
-    page.clock.install()
-    page.reload()
-    expect(page.locator("#connection")).to_have_text("Live")
-    script.models.clear()  # nothing but errors from here
-    page.clock.fast_forward(21_000)
-    waits = []
-    for _ in range(3):
-        expect(page.locator("#connection")).to_have_text(re.compile("Lost, trying"))
-        waits.append(int(re.search(r"\d+", page.locator("#connection").inner_text())[0]))
-        page.get_by_role("button", name="Try now").click()
-        page.wait_for_timeout(300)
-    assert waits == [1, 2, 4]
-
-
-def test_token(scripted, visit):
-    script = scripted(token="s3cret")
-    page = visit(script.address, ready="#token", expects=["401"])
-    expect(page.get_by_label("Token", exact=True)).to_be_focused()
-    expect(page.locator("#board")).to_be_hidden()
-    page.keyboard.type("wrong")
-    page.keyboard.press("Enter")
-    expect(page.locator("#token-wrong")).to_have_text("The server did not accept this token.")
-    page.get_by_label("Token", exact=True).fill("s3cret")
-    page.get_by_role("button", name="Go on").click()
-    expect(page.locator("#board")).to_be_visible()
-    page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#try-result .big")).to_have_text("12.3")
-    assert page.evaluate("Object.values(sessionStorage)") == ["s3cret"]
-    assert page.evaluate("localStorage.length") == 0
-    page.reload()
-    expect(page.locator("#board")).to_be_visible()
-    assert "s3cret" not in str(script.requests)
-
-
-def test_several_models(scripted, visit):
-    other = "a b/ü"
-    models = {"houses": houses(), other: houses(name=other, target="flow")}
-    script = scripted(models, {"houses": state(), other: state(rows=9)})
-    page = visit(script.address)
-    expect(page.locator("h1:visible")).to_have_text("price")
-    page.locator("#chooser").select_option(other)
-    expect(page.locator("h1:visible")).to_have_text("flow")
-    page.reload()
-    expect(page.locator("h1:visible")).to_have_text("flow")
-    page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#try-result .big")).to_have_text("12.3")
-    assert len(script.asked("/models/a%20b%2F%C3%BC/predict?std")) == 1
-    page.go_back()
-    expect(page.locator("h1:visible")).to_have_text("price")
-
-
-def test_keyboard(scripted, visit):
-    script = scripted()
-    page = visit(script.address)
-    reached = []
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        name, outline = page.evaluate(
-            """() => {
-              const at = document.activeElement;
-              return [at.id || at.textContent.trim(), getComputedStyle(at).outlineStyle];
-            }"""
-        )
-        if name in reached or page.evaluate("document.activeElement === document.body"):
-            break
-        assert outline != "none", name
-        reached.append(name)
-    wanted = ["Skip to the content", "API", "pause", "The picture as numbers"]
-    wanted += ["try-0", "try-1", "try-2", "Predict", "Use the newest row", "Clear"]
-    assert reached[: len(wanted)] == wanted
-    page.keyboard.press("Home")
-    page.reload()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast(scripted, visit, scheme):
-    script = scripted()
-    page = visit(script.address, color_scheme=scheme)
-    script.send("refused", {"error": "No row.", "field": None})
-    page.get_by_role("button", name="Predict").click()
-    expect(page.locator("#try-result .big")).to_be_visible()
-    page.locator("#columns > summary").click()
-    page.hover("#picture", position={"x": 300, "y": 100})
-    expect(page.locator("#refused-list")).to_be_visible()
-    found = page.evaluate(LOW_CONTRAST)
-    assert found["seen"] > 80
-    assert found["low"] == []
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (max(map(int, re.findall(r"\d+", ground))) < 60) == (scheme == "dark")
-    script.end_streams()
-    expect(page.locator("#connection")).to_contain_text("Lost")
-    assert page.evaluate(LOW_CONTRAST)["low"] == []
-
-
-@pytest.mark.parametrize("case", [hostile, nothing_learned, lambda: (houses(), state())])
-def test_a_phone_scrolls_down_only(scripted, visit, case):
-    model, events = case()
-    script = scripted({LONG: model, "b": model}, {LONG: events, "b": events})
-    page = visit(script.address, width=360)
-    if page.get_by_role("button", name="Predict").count():
-        page.get_by_role("button", name="Predict").click()
-        expect(page.locator("#try-result .big")).to_be_visible()
-    assert not is_too_wide(page)
-    assert page.locator("#picture svg, #start pre").first.bounding_box()["width"] <= 340
-
-
-def test_less_motion(scripted, visit):
-    script = scripted(token="x")  # while it is connecting
-    moving = visit(script.address, ready="#token", expects=["401"])
-    still = visit(script.address, ready="#token", reduced_motion="reduce")
-    assert len(moving.evaluate("document.getAnimations()")) == 1
-    assert still.evaluate("document.getAnimations()") == []
 
 
 def test_numbers_as_text(scripted, visit):

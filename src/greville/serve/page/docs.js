@@ -4,6 +4,7 @@ import { Refused, askJson, hasToken } from "./client.js";
 import { code, counted, curl, find, listed, make, plain, write } from "./elements.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
+const EACH = "/models/{name}"; // what paths start with where there are several models
 const DEEPEST = 3; // of examples that are made from schemas, which may contain themselves
 
 let spec = {};
@@ -11,8 +12,14 @@ let spec = {};
 /** What a `$ref` points to, within the same file. */
 function resolved(value, steps = 0) {
   if (!value?.$ref || steps > DEEPEST) return value ?? {};
-  const keys = value.$ref.replace(/^#\//, "").split("/").map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
-  return resolved(keys.reduce((found, key) => found?.[key], spec), steps + 1);
+  const keys = value.$ref
+    .replace(/^#\//, "")
+    .split("/")
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return resolved(
+    keys.reduce((found, key) => found?.[key], spec),
+    steps + 1,
+  );
 }
 
 /** A schema in a few words: "text", "a number or null", "a list of objects". */
@@ -23,10 +30,18 @@ function inWords(schema, depth = 0) {
   if (found.const !== undefined) return JSON.stringify(found.const);
   if (found.enum) return `one of ${listed(found.enum, 8)}`;
   if (choices) return [...new Set(choices.map((each) => inWords(each, depth + 1)))].join(" or ");
-  if (Array.isArray(found.type)) return found.type.map((type) => inWords({ ...found, type }, depth + 1)).join(" or ");
-  const names = { string: "text", number: "a number", integer: "a whole number", boolean: "true or false", null: "null" };
+  if (Array.isArray(found.type))
+    return found.type.map((type) => inWords({ ...found, type }, depth + 1)).join(" or ");
+  const names = {
+    string: "text",
+    number: "a number",
+    integer: "a whole number",
+    boolean: "true or false",
+    null: "null",
+  };
   if (names[found.type]) return names[found.type];
-  if (found.type === "array") return found.items ? `a list of ${inWords(found.items, depth + 1).replace(/^an? /, "")}` : "a list";
+  if (found.type === "array")
+    return found.items ? `a list of ${inWords(found.items, depth + 1).replace(/^an? /, "")}` : "a list";
   return found.type === "object" || found.properties ? "an object" : "anything";
 }
 
@@ -65,8 +80,16 @@ const written = (value) => (typeof value === "string" ? value : JSON.stringify(v
 
 /** Text with `code` in backquotes and blank lines between paragraphs, and no other markup. */
 function prose(text) {
-  return text.trim().split(/\n\s*\n/).map((paragraph) =>
-    make("p", {}, paragraph.split(/`([^`]+)`/).map((part, i) => (i % 2 ? make("code", {}, part) : part))));
+  return text
+    .trim()
+    .split(/\n\s*\n/)
+    .map((paragraph) =>
+      make(
+        "p",
+        {},
+        paragraph.split(/`([^`]+)`/).map((part, i) => (i % 2 ? make("code", {}, part) : part)),
+      ),
+    );
 }
 
 const heading = (text) => make("h3", {}, text);
@@ -75,16 +98,27 @@ function parametersOf(operation, shared) {
   const all = [...(shared ?? []), ...(operation.parameters ?? [])].map((each) => resolved(each));
   if (!all.length) return [];
   const row = (parameter) =>
-    make("tr", {},
+    make(
+      "tr",
+      {},
       make("th", { scope: "row" }, make("code", {}, plain(parameter.name))),
       make("td", {}, `${parameter.in}${parameter.required ? ", required" : ""}`),
       make("td", {}, inWords(parameter.schema)),
-      make("td", {}, parameter.description ? prose(parameter.description) : ""));
+      make("td", {}, parameter.description ? prose(parameter.description) : ""),
+    );
   const names = ["Name", "Where", "Type", "What"].map((name) => make("th", { scope: "col" }, name));
   return [
     heading("Parameters"),
-    make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Parameters" },
-      make("table", { class: "docs-table" }, make("thead", {}, make("tr", {}, names)), make("tbody", {}, all.map(row)))),
+    make(
+      "div",
+      { class: "wide", tabindex: "0", role: "region", "aria-label": "Parameters" },
+      make(
+        "table",
+        { class: "docs-table" },
+        make("thead", {}, make("tr", {}, names)),
+        make("tbody", {}, all.map(row)),
+      ),
+    ),
   ];
 }
 
@@ -111,7 +145,15 @@ function responsesOf(operation) {
   for (const [status, response] of all) {
     const found = resolved(response);
     const good = status.startsWith("2");
-    parts.push(make("p", { class: "response" }, make("span", { class: `tag ${good ? "good" : "bad"}` }, status), " ", plain(found.description || "")));
+    parts.push(
+      make(
+        "p",
+        { class: "response" },
+        make("span", { class: `tag ${good ? "good" : "bad"}` }, status),
+        " ",
+        plain(found.description || ""),
+      ),
+    );
     for (const [type, content] of Object.entries(found.content ?? {})) {
       for (const { title, value } of examplesOf(content)) {
         if (title) parts.push(make("p", { class: "example-title" }, title));
@@ -124,46 +166,91 @@ function responsesOf(operation) {
 
 function commandOf(method, path, operation, shared) {
   const parameters = [...(shared ?? []), ...(operation.parameters ?? [])].map((each) => resolved(each));
-  const value = (parameter) => parameter.example ?? resolved(parameter.schema).example ?? parameter.name.toUpperCase();
+  const value = (parameter) =>
+    parameter.example ?? resolved(parameter.schema).example ?? parameter.name.toUpperCase();
   let target = path.replace(/^\//, "");
   for (const parameter of parameters.filter((each) => each.in === "path"))
     target = target.replace(`{${parameter.name}}`, encodeURIComponent(value(parameter)));
-  const query = parameters.filter((each) => each.in === "query" && each.required).map((each) => `${encodeURIComponent(each.name)}=${encodeURIComponent(value(each))}`);
+  const query = parameters
+    .filter((each) => each.in === "query" && each.required)
+    .map((each) => `${encodeURIComponent(each.name)}=${encodeURIComponent(value(each))}`);
   if (query.length) target += `?${query.join("&")}`;
   const [type, content] = Object.entries(resolved(operation.requestBody).content ?? {})[0] ?? [];
   const example = content ? examplesOf(content)[0] : undefined;
-  const body = example === undefined ? null : typeof example.value === "string" ? example.value : JSON.stringify(example.value);
+  const body =
+    example === undefined
+      ? null
+      : typeof example.value === "string"
+        ? example.value
+        : JSON.stringify(example.value);
   const isOpen = Array.isArray(operation.security) && !operation.security.length;
   const secured = !isOpen && (hasToken() || (operation.security ?? spec.security ?? []).length > 0);
   return curl({ path: target, method: method.toUpperCase(), body, type, token: secured });
 }
 
-function endpoint({ id, method, path, operation, shared }) {
-  return make("article", { class: "card endpoint", id, "aria-labelledby": `${id}-title`, tabindex: "-1" },
-    make("h2", { id: `${id}-title` }, make("span", { class: `method ${method}` }, method.toUpperCase()), " ", make("code", {}, path)),
+function endpoint({ id, method, path, operation, shared, several }) {
+  return make(
+    "article",
+    { class: "card endpoint", id, "aria-labelledby": `${id}-title`, tabindex: "-1" },
+    make(
+      "h2",
+      { id: `${id}-title` },
+      make("span", { class: `method ${method}` }, method.toUpperCase()),
+      " ",
+      make("code", {}, path),
+    ),
     operation.summary ? make("p", { class: "summary" }, operation.summary) : null,
-    operation.description && operation.description !== operation.summary ? prose(operation.description) : null,
+    operation.description && operation.description !== operation.summary
+      ? prose(operation.description)
+      : null,
+    several ? make("p", { class: "note" }, "With several models: ", make("code", {}, EACH + path)) : null,
     operation.deprecated ? make("p", { class: "wrong" }, "Deprecated.") : null,
     heading("Command"),
     code(commandOf(method, path, operation, shared), `A command for ${method.toUpperCase()} ${path}`),
     parametersOf(operation, shared),
     bodyOf(operation),
-    responsesOf(operation));
+    responsesOf(operation),
+  );
 }
 
 function show(found) {
   if (typeof found?.paths !== "object") throw new TypeError("no paths");
   spec = found;
   const info = found.info ?? {};
-  const all = Object.entries(found.paths).flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method]).map((method) => ({ method, path, operation: item[method], shared: item.parameters })));
+  const { paths } = found;
+  const has = (path, method) => paths[path]?.[method] !== undefined;
+  // A path that is there for one model and for several is shown once.
+  const isSecond = (path, method) => path.startsWith(`${EACH}/`) && has(path.slice(EACH.length), method);
+  const all = Object.entries(paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method] && !isSecond(path, method)).map((method) => ({
+      method,
+      path,
+      operation: item[method],
+      shared: item.parameters,
+      several: has(EACH + path, method),
+    })),
+  );
   all.forEach((each, i) => (each.id = `endpoint-${i + 1}`));
   write(find("docs-title"), plain(info.title ?? "API"));
-  const lead = [info.description?.split("\n")[0], info.version ? `Version ${info.version}.` : null, `${counted(all.length, "endpoint", "endpoints")}.`];
+  const lead = [
+    info.description?.split("\n")[0],
+    info.version ? `Version ${info.version}.` : null,
+    `${counted(all.length, "endpoint", "endpoints")}.`,
+  ];
   write(find("docs-lead"), lead.filter(Boolean).join(" "));
   const link = ({ id, method, path, operation }) =>
-    make("li", {}, make("a", { href: `#${id}` }, make("span", { class: `method ${method}` }, method.toUpperCase()), " ", make("code", {}, path)),
-      operation.summary ? make("span", { class: "muted" }, ` ${operation.summary}`) : null);
+    make(
+      "li",
+      {},
+      make(
+        "a",
+        { href: `#${id}` },
+        make("span", { class: `method ${method}` }, method.toUpperCase()),
+        " ",
+        make("code", {}, path),
+      ),
+      operation.summary ? make("span", { class: "muted" }, ` ${operation.summary}`) : null,
+    );
   find("contents-list").replaceChildren(...all.map(link));
   find("endpoints").replaceChildren(...all.map(endpoint));
   find("board").hidden = false;

@@ -5,8 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined)
-      element.setAttribute(name, value);
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
@@ -97,7 +96,10 @@ export const shortened = (text, most) => (text.length > most ? `${text.slice(0, 
 
 /** The first of many names, and how many more there are. */
 export function listed(names, most) {
-  const first = names.slice(0, most).map((name) => shortened(plain(name), 60)).join(", ");
+  const first = names
+    .slice(0, most)
+    .map((name) => shortened(plain(name), 60))
+    .join(", ");
   return names.length > most ? `${first} and ${count(names.length - most)} more` : first;
 }
 
@@ -106,7 +108,8 @@ const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 /** A command for a shell. */
 export function curl({ path, method = "POST", body = null, type = "application/json", token = false }) {
   const parts = [`curl ${quoted(new URL(path, document.baseURI).href)}`];
-  if (method !== "GET" && !(method === "POST" && body !== null)) parts[0] = parts[0].replace("curl ", `curl -X ${method} `);
+  if (method !== "GET" && !(method === "POST" && body !== null))
+    parts[0] = parts[0].replace("curl ", `curl -X ${method} `);
   if (token) parts.push('-H "Authorization: Bearer $GREVILLE_TOKEN"');
   if (body !== null) parts.push(`-H 'Content-Type: ${type}'`, `--data-binary ${quoted(body)}`);
   return parts.join(" \\\n  ");

@@ -18,14 +18,17 @@ export function ticks(low, high, about) {
   return found;
 }
 
-/** The top of the axis. A few early errors may be so large that nothing else could be seen. */
-export function limit(values) {
-  if (!values.length) return { top: 1, cut: false };
-  const sorted = [...values].sort((a, b) => a - b);
-  const most = sorted.at(-1);
-  const usual = sorted[Math.floor(0.9 * (sorted.length - 1))];
-  if (usual > 0 && most > 6 * usual) return { top: 2.5 * usual, cut: true };
-  return { top: most > 0 ? most * 1.08 : 1, cut: false };
+/** The top of the axis. The first errors may be so large that nothing else could be seen. */
+export function limit(points) {
+  const errors = points.flatMap((p) => [p.now, p.since_start]).filter(Number.isFinite);
+  const most = Math.max(0, ...errors);
+  const later = points
+    .slice(Math.floor(points.length / 4))
+    .map((p) => p.now)
+    .filter(Number.isFinite);
+  const usual = Math.max(0, ...later);
+  if (usual === 0 || most <= 6 * usual) return { top: most > 0 ? 1.08 * most : 1, most, cut: false };
+  return { top: 1.08 * Math.max(...errors.filter((error) => error <= 6 * usual)), most, cut: true };
 }
 
 function path(points, key, x, y) {
@@ -77,24 +80,38 @@ export class Picture {
     }
     const height = width < 480 ? 240 : 320;
     const [right, top, bottom] = [width - MARGIN.right, MARGIN.top, height - MARGIN.bottom];
-    const errors = points.flatMap((p) => [p.now, p.since_start]).filter(Number.isFinite);
-    const { top: most, cut } = limit(errors);
-    const marks = ticks(0, most, (bottom - top) / 48).map((error) => [error, error ? this.value(error) : "0"]);
+    const { top: highest, most, cut } = limit(points);
+    const marks = ticks(0, highest, (bottom - top) / 48).map((error) => [
+      error,
+      error ? this.value(error) : "0",
+    ]);
     const left = 36 + LETTER * Math.max(...marks.map(([, text]) => text.length));
     const first = points.length > 1 ? points[0].row : 0;
     const last = Math.max(points.at(-1).row, first + 1);
     const x = (row) => left + ((row - first) / (last - first)) * (right - left);
-    const y = (error) => bottom - (error / most) * (bottom - top);
+    const y = (error) => bottom - (error / highest) * (bottom - top);
     this.scale = { x, left, right, top, bottom, first, last };
     this.readout = drawn("g", { class: "readout", "aria-hidden": "true" });
 
-    const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-labelledby": "picture-title picture-desc" });
+    const svg = drawn("svg", {
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "img",
+      "aria-labelledby": "picture-title picture-desc",
+    });
     svg.append(
       drawn("title", { id: "picture-title" }, `${this.data.name} over the rows learned`),
       drawn("desc", { id: "picture-desc" }, this.inWords()),
-      drawn("clipPath", { id: "picture-area" }, drawn("rect", { x: left, y: top - 2, width: right - left, height: bottom - top + 4 })),
+      drawn(
+        "clipPath",
+        { id: "picture-area" },
+        drawn("rect", { x: left, y: top - 2, width: right - left, height: bottom - top + 4 }),
+      ),
       this.axes(x, y, marks, { left, right, top, bottom, first, last, height }),
-      drawn("g", { "clip-path": "url(#picture-area)" },
+      drawn(
+        "g",
+        { "clip-path": "url(#picture-area)" },
         this.alarmLines(x, top, bottom),
         drawn("path", { class: "line-all", d: path(points, "since_start", x, y) }),
         drawn("path", { class: "line-now", d: path(points, "now", x, y) }),
@@ -106,7 +123,7 @@ export class Picture {
     this.box.replaceChildren(svg);
     const note = find("picture-note");
     note.hidden = !cut;
-    if (cut) write(note, `Errors up to ${this.value(Math.max(...errors))} are beyond the top of the picture.`);
+    if (cut) write(note, `Errors up to ${this.value(most)} are beyond the top of the picture.`);
   }
 
   axes(x, y, marks, { left, right, top, bottom, first, last, height }) {
@@ -122,13 +139,31 @@ export class Picture {
       const anchor = at > right - 24 ? "end" : at < left + 16 ? "start" : "middle";
       group.append(
         drawn("line", { class: "base", x1: at, x2: at, y1: bottom, y2: bottom + 4 }),
-        drawn("text", { x: at, y: bottom + 19, "text-anchor": anchor }, row >= 1e9 ? number(row) : count(row)),
+        drawn(
+          "text",
+          { x: at, y: bottom + 19, "text-anchor": anchor },
+          row >= 1e9 ? number(row) : count(row),
+        ),
       );
     }
     const middle = (top + bottom) / 2;
     group.append(
-      drawn("text", { class: "axis-name", x: (left + right) / 2, y: height - 6, "text-anchor": "middle" }, "rows learned"),
-      drawn("text", { class: "axis-name", x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, this.data.name),
+      drawn(
+        "text",
+        { class: "axis-name", x: (left + right) / 2, y: height - 6, "text-anchor": "middle" },
+        "rows learned",
+      ),
+      drawn(
+        "text",
+        {
+          class: "axis-name",
+          x: 12,
+          y: middle,
+          "text-anchor": "middle",
+          transform: `rotate(-90 12 ${middle})`,
+        },
+        this.data.name,
+      ),
     );
     return group;
   }
@@ -148,7 +183,10 @@ export class Picture {
   ends(x, y) {
     const group = drawn("g", {});
     const last = this.data.points.at(-1);
-    for (const [key, name] of [["since_start", "end-all"], ["now", "end-now"]]) {
+    for (const [key, name] of [
+      ["since_start", "end-all"],
+      ["now", "end-now"],
+    ]) {
       if (typeof last[key] === "number" && y(last[key]) >= MARGIN.top)
         group.append(drawn("circle", { class: name, cx: x(last.row), cy: y(last[key]), r: 3.5 }));
     }
@@ -172,7 +210,11 @@ export class Picture {
     const distance = (p) => Math.abs(p.row - this.near);
     const point = points.reduce((best, p) => (distance(p) < distance(best) ? p : best));
     const at = x(point.row);
-    const lines = [`row ${count(point.row)}`, `last 1,000: ${this.value(point.now)}`, `all: ${this.value(point.since_start)}`];
+    const lines = [
+      `row ${count(point.row)}`,
+      `last 1,000: ${this.value(point.now)}`,
+      `all: ${this.value(point.since_start)}`,
+    ];
     const width = 26 + LETTER * Math.max(...lines.map((line) => line.length));
     const start = at + 12 + width > right ? Math.max(at - 12 - width, left) : at + 12;
     this.readout.append(
@@ -188,10 +230,16 @@ export class Picture {
     const parts = [];
     if (known.length) {
       const [from, to] = [known[0], known.at(-1)];
-      parts.push(`From row ${count(from.row)} to row ${count(to.row)} the ${name} of the last 1,000 rows went from ${this.value(from.now)} to ${this.value(to.now)}.`);
+      parts.push(
+        `From row ${count(from.row)} to row ${count(to.row)} the ${name} of the last 1,000 rows went from ${this.value(from.now)} to ${this.value(to.now)}.`,
+      );
       parts.push(`Since the start it is ${this.value(to.since_start)}.`);
     }
-    parts.push(alarms.length ? `${counted(alarms.length, "drift alarm", "drift alarms")}, listed below.` : "No drift alarms.");
+    parts.push(
+      alarms.length
+        ? `${counted(alarms.length, "drift alarm", "drift alarms")}, listed below.`
+        : "No drift alarms.",
+    );
     return parts.join(" ");
   }
 
@@ -210,9 +258,12 @@ export class Picture {
     const rest = alarms.length - newest.length;
     box.replaceChildren(
       make("h3", {}, "Drift alarms"),
-      make("ul", { class: "plain alarm-list" },
+      make(
+        "ul",
+        { class: "plain alarm-list" },
         newest.map((alarm) => make("li", {}, `row ${count(alarm.row)}, `, timeElement(alarm.at))),
-        rest ? make("li", { class: "muted" }, `${count(rest)} before`) : null),
+        rest ? make("li", { class: "muted" }, `${count(rest)} before`) : null,
+      ),
     );
     if (alarms.length > MOST_ALARMS_DRAWN)
       box.append(make("p", { class: "note" }, `The last ${MOST_ALARMS_DRAWN} are in the picture.`));
@@ -227,11 +278,33 @@ export class Picture {
     const some = points.filter((_, i) => (points.length - 1 - i) % every === 0).reverse();
     const head = ["Row", "Last 1,000 rows", "Since the start"];
     find("numbers-table").replaceChildren(
-      make("table", { class: "points" },
+      make(
+        "table",
+        { class: "points" },
         make("caption", { class: "unseen" }, `${this.data.name}, newest first`),
-        make("thead", {}, make("tr", {}, head.map((name) => make("th", { scope: "col" }, name)))),
-        make("tbody", {}, some.map((p) =>
-          make("tr", {}, [count(p.row), this.value(p.now), this.value(p.since_start)].map((text) => make("td", {}, text)))))),
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            head.map((name) => make("th", { scope: "col" }, name)),
+          ),
+        ),
+        make(
+          "tbody",
+          {},
+          some.map((p) =>
+            make(
+              "tr",
+              {},
+              [count(p.row), this.value(p.now), this.value(p.since_start)].map((text) =>
+                make("td", {}, text),
+              ),
+            ),
+          ),
+        ),
+      ),
     );
   }
 }

@@ -1,7 +1,19 @@
 // The form that predicts a row.
 
 import { Refused, askJson } from "./client.js";
-import { count, counted, digitsFor, drawn, find, make, number, percent, plain, shortened, write } from "./elements.js";
+import {
+  count,
+  counted,
+  digitsFor,
+  drawn,
+  find,
+  make,
+  number,
+  percent,
+  plain,
+  shortened,
+  write,
+} from "./elements.js";
 
 const FIELDS_SHOWN = 50;
 const MOST_OPTIONS = 1000;
@@ -22,7 +34,10 @@ export function parsed(kind, text) {
   if (text === "") return null;
   if (kind === "switch") return text === "true";
   if (kind === "vector") {
-    const parts = text.replace(/^\[|\]$/g, "").split(/[\s,;]+/).filter(Boolean);
+    const parts = text
+      .replace(/^\[|\]$/g, "")
+      .split(/[\s,;]+/)
+      .filter(Boolean);
     return parts.every((part) => NUMBER.test(part)) ? parts.map(Number) : text;
   }
   const value = Number(text);
@@ -65,7 +80,9 @@ export class TryRow {
 
   build() {
     if (!this.columns.length) {
-      this.form.replaceChildren(make("p", { class: "muted" }, "The columns are known after the first row that is learned."));
+      this.form.replaceChildren(
+        make("p", { class: "muted" }, "The columns are known after the first row that is learned."),
+      );
       return;
     }
     this.fields = make("div", { class: "fields" });
@@ -90,12 +107,22 @@ export class TryRow {
   }
 
   makeFilter() {
-    this.filter = make("input", { id: "try-filter", type: "search", autocomplete: "off", spellcheck: "false" });
+    this.filter = make("input", {
+      id: "try-filter",
+      type: "search",
+      autocomplete: "off",
+      spellcheck: "false",
+    });
     this.filter.addEventListener("input", () => {
       this.limit = FIELDS_SHOWN;
       this.showFields();
     });
-    return make("div", { class: "field" }, make("label", { for: "try-filter" }, `Find one of ${count(this.columns.length)} columns`), this.filter);
+    return make(
+      "div",
+      { class: "field" },
+      make("label", { for: "try-filter" }, `Find one of ${count(this.columns.length)} columns`),
+      this.filter,
+    );
   }
 
   showFields() {
@@ -107,7 +134,11 @@ export class TryRow {
     this.more.hidden = matching.length > 0 && rest === 0;
     if (!matching.length) this.more.replaceChildren("No column has this in its name.");
     else if (rest) {
-      const button = make("button", { type: "button", class: "quiet" }, `Show ${count(Math.min(rest, FIELDS_SHOWN))} more`);
+      const button = make(
+        "button",
+        { type: "button", class: "quiet" },
+        `Show ${count(Math.min(rest, FIELDS_SHOWN))} more`,
+      );
       button.addEventListener("click", () => {
         const next = matching[this.limit].name;
         this.limit += FIELDS_SHOWN;
@@ -127,11 +158,25 @@ export class TryRow {
     let input;
     let options = null;
     if (kind === "switch") {
-      input = make("select", common, ["", "true", "false"].map((value) => make("option", { value }, value || "missing")));
+      input = make(
+        "select",
+        common,
+        ["", "true", "false"].map((value) => make("option", { value }, value || "missing")),
+      );
     } else {
-      input = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", inputmode: kind === "number" ? "decimal" : null });
+      input = make("input", {
+        ...common,
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
+        inputmode: kind === "number" ? "decimal" : null,
+      });
       if (column.values?.length) {
-        options = make("datalist", { id: `${id}-values` }, column.values.slice(0, MOST_OPTIONS).map((value) => make("option", { value: plain(value) })));
+        options = make(
+          "datalist",
+          { id: `${id}-values` },
+          column.values.slice(0, MOST_OPTIONS).map((value) => make("option", { value: plain(value) })),
+        );
         input.setAttribute("list", options.id);
       }
     }
@@ -141,9 +186,19 @@ export class TryRow {
       this.mark(input, "");
       this.result.classList.add("old");
     });
-    return make("div", { class: "field" },
-      make("label", { for: id, title: column.name.length > 60 ? column.name : null }, shortened(column.name, 60), make("span", { class: "kind" }, ` ${this.hint(column, kind)}`)),
-      input, options, make("p", { id: `${id}-wrong`, class: "wrong" }));
+    return make(
+      "div",
+      { class: "field" },
+      make(
+        "label",
+        { for: id, title: column.name.length > 60 ? column.name : null },
+        shortened(column.name, 60),
+        make("span", { class: "kind" }, ` ${this.hint(column, kind)}`),
+      ),
+      input,
+      options,
+      make("p", { id: `${id}-wrong`, class: "wrong" }),
+    );
   }
 
   hint(column, kind) {
@@ -181,7 +236,9 @@ export class TryRow {
 
   async predict() {
     for (const input of this.fields?.querySelectorAll("[aria-invalid]") ?? []) this.mark(input, "");
-    const row = Object.fromEntries(this.columns.map((column) => [column.name, parsed(kindOf(column), this.typed.get(column.name) ?? "")]));
+    const row = Object.fromEntries(
+      this.columns.map((column) => [column.name, parsed(kindOf(column), this.typed.get(column.name) ?? "")]),
+    );
     const asked = this.model.says_proba ? "?proba" : this.model.says_std ? "?std" : "";
     const mine = (this.turn = {}); // an answer that comes late must not replace a newer one
     try {
@@ -192,7 +249,8 @@ export class TryRow {
       });
       if (this.turn === mine) this.answer(answer);
     } catch (error) {
-      if (this.turn === mine) this.refuse(error instanceof Refused ? error : new Refused(0, "The answer could not be read."));
+      if (this.turn === mine)
+        this.refuse(error instanceof Refused ? error : new Refused(0, "The answer could not be read."));
     }
   }
 
@@ -204,7 +262,7 @@ export class TryRow {
       this.showFields();
     }
     const input = column ? this.fieldOf(column.name) : null;
-    this.result.replaceChildren(make("p", { class: "wrong" }, error.message));
+    this.result.replaceChildren(...(input ? [] : [make("p", { class: "wrong" }, error.message)]));
     if (input) {
       this.mark(input, error.message);
       input.focus();
@@ -221,9 +279,19 @@ export class TryRow {
       if (proba) lines.push(...this.shares(proba));
     } else {
       const digits = interval ? digitsFor([prediction, ...interval], (interval[1] - interval[0]) / 10) : 4;
-      lines.push(make("p", { class: "big", title: String(prediction) }, typeof prediction === "number" ? number(prediction, digits) : plain(prediction)));
-      if (interval) lines.push(make("p", {}, `90 % interval: ${number(interval[0], digits)} to ${number(interval[1], digits)}`));
-      if (typeof std === "number") lines.push(make("p", { class: "muted" }, `standard deviation ${number(std)}`));
+      lines.push(
+        make(
+          "p",
+          { class: "big", title: String(prediction) },
+          typeof prediction === "number" ? number(prediction, digits) : plain(prediction),
+        ),
+      );
+      if (interval)
+        lines.push(
+          make("p", {}, `90 % interval: ${number(interval[0], digits)} to ${number(interval[1], digits)}`),
+        );
+      if (typeof std === "number")
+        lines.push(make("p", { class: "muted" }, `standard deviation ${number(std)}`));
     }
     lines.push(make("p", { class: "note changed" }, "The row was changed since."));
     this.result.replaceChildren(...lines);
@@ -233,22 +301,57 @@ export class TryRow {
   shares(proba) {
     const sorted = Object.entries(proba).sort(([, a], [, b]) => b - a);
     const row = ([label, share]) =>
-      make("tr", {},
+      make(
+        "tr",
+        {},
         make("th", { scope: "row" }, shortened(label, 200)),
-        make("td", { class: "bar" }, drawn("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
-          drawn("rect", { class: "rail", width: 100, height: 8 }),
-          drawn("rect", { class: "share", width: Math.min(Math.max(100 * share, 0), 100), height: 8 }))),
-        make("td", {}, share < 1e-4 && share > 0 ? "< 0.01 %" : percent(share)));
-    const table = (entries, caption) => make("table", { class: "shares" }, make("caption", { class: "unseen" }, caption), make("tbody", {}, entries.map(row)));
+        make(
+          "td",
+          { class: "bar" },
+          drawn(
+            "svg",
+            { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+            drawn("rect", { class: "rail", width: 100, height: 8 }),
+            drawn("rect", { class: "share", width: Math.min(Math.max(100 * share, 0), 100), height: 8 }),
+          ),
+        ),
+        make("td", {}, share < 1e-4 && share > 0 ? "< 0.01 %" : percent(share)),
+      );
+    const table = (entries, caption) =>
+      make(
+        "table",
+        { class: "shares" },
+        make("caption", { class: "unseen" }, caption),
+        make("tbody", {}, entries.map(row)),
+      );
     const first = table(sorted.slice(0, CLASSES_SHOWN), "Probabilities, the most likely first");
     const rest = sorted.slice(CLASSES_SHOWN);
     if (!rest.length) return [first];
     const together = rest.reduce((sum, [, share]) => sum + share, 0);
-    const details = make("details", {}, make("summary", {}, `${counted(rest.length, "other class", "other classes")}, together ${percent(together)}`));
+    const details = make(
+      "details",
+      {},
+      make(
+        "summary",
+        {},
+        `${counted(rest.length, "other class", "other classes")}, together ${percent(together)}`,
+      ),
+    );
     details.addEventListener("toggle", () => {
-      if (details.open && details.childElementCount === 1) details.append(make("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "Probabilities of the other classes" }, table(rest, "The other classes")));
+      if (details.open && details.childElementCount === 1)
+        details.append(
+          make(
+            "div",
+            {
+              class: "tall",
+              tabindex: "0",
+              role: "region",
+              "aria-label": "Probabilities of the other classes",
+            },
+            table(rest, "The other classes"),
+          ),
+        );
     });
     return [first, details];
   }
 }
-
