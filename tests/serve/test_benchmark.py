@@ -13,7 +13,7 @@ LIMIT, ONE, _, _, MANY, *_ = serve.JOBS
 def test_a_short_run(monkeypatch, capsys):
     """Two servers instead of six, and a small model."""
     monkeypatch.setattr(serve, "MANY_UNITS", 20)
-    monkeypatch.setattr(serve, "BEFORE", 5000)
+    monkeypatch.setattr(serve, "BEFORE", 500)
     jobs = (LIMIT, replace(ONE, server="both"), replace(MANY, server="both"))
     found = serve.run(rounds=1, seconds=0.3, warm_up=0.1, jobs=jobs)
     assert [one.job for one in found["jobs"]] == list(jobs)

@@ -6,12 +6,16 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+
+import greville.serve  # noqa: F401 - so that children need not import it
+from greville.cli._app import app
 
 from .. import children
 from ..test_docs import run_line
@@ -22,31 +26,38 @@ PAGE = ROOT / "docs/serve.md"
 # A block of code, and what is shown after it, indented by four spaces.
 BLOCKS = re.compile(r"^```(sh|python)\n(.*?)^```\n(?:\n((?:    [^\n]*\n)+))?", re.S | re.M)
 
+START = 30  # seconds; for a server that ends instead
+
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
 
 
 @contextmanager
-def serving(words, folder, limit=children.LIMIT):
-    """Start `greville serve`; its port, when it says so."""
-    command = [*children.GREVILLE, *words[1:]]
-    if "--port" in command:
-        at = command.index("--port")
-        del command[at : at + 2]
+def serving(words, folder):
+    """`greville serve` in a child, without the seconds that imports take; its port."""
+    arguments = words[1:]
+    if "--port" in arguments:
+        at = arguments.index("--port")
+        del arguments[at : at + 2]
     said = folder / f"said-{len(os.listdir(folder))}"
-    with (
-        said.open("w") as file,
-        children.started([*command, "--port", "0"], cwd=folder, stderr=file, limit=limit) as server,
-    ):
-        until = time.monotonic() + limit
+    said.touch()
+
+    def work():
+        with said.open("w") as file:
+            os.dup2(file.fileno(), 2)
+        sys.stderr = os.fdopen(2, "w", buffering=1)
+        app([*arguments, "--port", "0"], standalone_mode=True)
+
+    server = children.fork(work)
+    try:
+        until = time.monotonic() + START
         while not (found := re.search(r"http://127\.0\.0\.1:(\d+)", said.read_text())):
-            assert server.poll() is None, said.read_text()
-            assert time.monotonic() < until, said.read_text()
+            assert time.monotonic() < until, f"{words} did not start: {said.read_text()}"
             time.sleep(0.01)
-        try:
-            yield found[1]
-        finally:
-            server.terminate()
-            assert server.wait(limit) == 0, said.read_text()
+        yield found[1]
+    finally:
+        os.kill(server, signal.SIGTERM)  # which it may have had already: it is still a child
+        code = children.exit_code(server)
+    assert code == 0, said.read_text()
 
 
 def same(shown, got):
