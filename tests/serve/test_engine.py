@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import greville
-from greville.serve import Limits, Log, LogError, ServeError, Wanted, log_path, open_engine
+from greville.serve import Engine, Limits, Log, LogError, ServeError, Wanted, log_path, open_engine
 from greville.serve.errors import RequestError
-from greville.serve.learning import Work
+from greville.serve.learning import Learning, Work
 from greville.tables import Stream, TableModel, Troubles
 
 SETTINGS = {"task": "numbers", "hidden": 20}
@@ -345,3 +345,35 @@ def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
     with Served(checkpoint, settings={}) as served:
         assert served.engine.n_waiting == 1
         assert served.learn([{"id": "late", "y": 1.0}])["learned"] == 1
+
+
+def test_what_is_only_looked_at_stops_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "m.greville"
+
+    def broken(self, outcomes):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Learning, "see", broken)
+    with Served(path) as served:
+        assert served.learn(rows(10))["learned"] == 10
+        assert served.learn(rows(10, 1))["position"] == 20
+        served.engine._save = lambda *snapshot: None
+    with Served(path) as served:
+        assert served.engine.answering().model.n_rows == 20
+
+
+def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "m.greville"
+    with Served(path) as served:
+        served.learn(rows(10))
+        monkeypatch.setattr(Engine, "_publish", lambda self: 1 / 0)
+        with pytest.raises(RequestError, match="a mistake in greville") as error:
+            served.learn(rows(10, 1))
+        assert error.value.status == 500
+        served.engine._thread.join()
+        with pytest.raises(RequestError, match="not served any more") as error:
+            served.learn(rows(10, 1))
+        assert error.value.status == 503
+    monkeypatch.undo()
+    with Served(path) as served:  # it was in the log
+        assert served.engine.answering().model.n_rows == 20

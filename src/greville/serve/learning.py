@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,7 +59,7 @@ class Outcome:
             return float(str(self.prediction) != str(self.target))
         try:
             return abs(float(self.prediction) - float(self.target))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
 
 
@@ -101,7 +102,9 @@ class Learning:
     def replay(self, run: Run) -> None:
         """Learn, or unlearn, what stands in the log again."""
         if run.action == "learn":
-            self.see(self._learned(run.rows, [None] * len(run.rows)))
+            outcomes = self._learned(run.rows, [None] * len(run.rows))
+            with suppress(Exception):  # what is only looked at must not keep a model from starting
+                self.see(outcomes)
         else:
             self.stream.unlearn(run.rows)
 

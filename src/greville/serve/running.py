@@ -93,6 +93,10 @@ class _Server(uvicorn.Server):
         self._service.end_events()
         await super().shutdown(sockets)
 
+    def stop(self) -> None:
+        """Stop soon, as a signal would have it."""
+        self.should_exit = True
+
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.signal = sig
         super().handle_exit(sig, frame)
@@ -143,6 +147,11 @@ def run(
     address : Address
     started : callable, optional
         Called with the URL when the server listens.
+
+    Raises
+    ------
+    ServeError
+        If it cannot listen, or a model cannot go on: start it again, and the log is replayed.
     """
     address.check()
     sys.setswitchinterval(_SWITCH_INTERVAL)
@@ -171,12 +180,15 @@ def run(
         timeout_graceful_shutdown=_GRACE,
     )
     server = _Server(config, service, started)
+    service.on_failure = server.stop
     with (
         listen(address.host, address.port) as sock,
         _stopped_by_signals(server),
         asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
     ):
         runner.run(_serve(server, service, sock))
+    if service.failures:
+        raise ServeError(service.failures[0])
     return server.signal
 
 
