@@ -350,7 +350,7 @@ def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
 def test_what_is_only_looked_at_stops_nothing(tmp_path, monkeypatch):
     path = tmp_path / "m.greville"
 
-    def broken(self, outcomes):
+    def broken(self, outcomes, shown=()):
         raise ZeroDivisionError
 
     monkeypatch.setattr(Learning, "see", broken)

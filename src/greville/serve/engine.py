@@ -28,8 +28,8 @@ _ROWS_AT_ONCE = 2048
 # Seconds between two looks at what is due while nothing comes, and between two clean-ups.
 _IDLE, _CLEAN_UP = 1.0, 60.0
 
-# Seconds between two rows whose standard deviation is computed only to be looked at.
-_SHOWN_EVERY = 0.2
+# Rows of a group that can be looked at, and groups in a second.
+_MOST_SHOWN, _LOOKS_A_SECOND = 20, 10
 
 
 class Engine:
@@ -85,7 +85,7 @@ class Engine:
         self._closing = False
         self._saver: threading.Thread | None = None
         self._cleaned_at = time.monotonic()
-        self._shown_at = 0.0
+        self._looked = 0, 0  # the last second, and groups that were looked at in it
         self._thread = threading.Thread(target=self._run, name=f"writer of {path}", daemon=True)
 
     # For those who ask, in any thread
@@ -220,8 +220,8 @@ class Engine:
     def _look_at(self, outcomes: Sequence[Outcome]) -> None:
         """Count errors and alarms. What goes wrong here loses nothing that was learned."""
         try:
-            self._look_closer(outcomes)
-            self.on_news(self._learning.see(outcomes))
+            shown = self._look_closer(outcomes)
+            self.on_news(self._learning.see(outcomes, shown))
         except Exception:
             logger.exception("Errors of predictions were not counted.")
 
@@ -260,15 +260,23 @@ class Engine:
             return [RequestError(503, what) for _ in group], []
         return answers, outcomes
 
-    def _look_closer(self, outcomes: Sequence[Outcome]) -> None:
-        """Add a standard deviation to the last outcome, from before it was learned."""
-        now = time.monotonic()
-        if not outcomes or now - self._shown_at < _SHOWN_EVERY or self.published is None:
-            return
-        self._shown_at, last = now, outcomes[-1]
-        if self.published.model.says_how_sure and self.published.model.estimator is not None:
-            (answer,) = self.published.answers([last.row], std=True)
-            last.std = answer.get("std")
+    def _look_closer(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
+        """The last outcomes, with standard deviations from before they were learned.
+
+        None where there were many in this second: they are only to be looked at.
+        """
+        second, n = self._looked
+        now = int(time.monotonic())
+        self._looked = (now, n + 1) if second == now else (now, 1)
+        if second == now and n >= _LOOKS_A_SECOND:
+            return []
+        last = list(outcomes[-_MOST_SHOWN:])
+        known = self.published
+        if last and known and known.model.says_how_sure and known.model.estimator is not None:
+            answers = known.answers([each.row for each in last], std=True)
+            for outcome, answer in zip(last, answers, strict=True):
+                outcome.std = answer.get("std")
+        return last
 
     def _publish(self) -> None:
         """Have all further answers come from what was learned and is on the disk."""

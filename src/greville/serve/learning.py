@@ -18,9 +18,6 @@ from .limits import Limits
 from .log import Log, Run
 from .record import ErrorRecord
 
-# Outcomes that are passed on, to be looked at.
-_MOST_SHOWN = 20
-
 # Characters of an id.
 _LONGEST_ID = 200
 
@@ -74,7 +71,7 @@ class Done:
 
 @dataclass
 class News:
-    """What was learned together."""
+    """How many rows were learned together, the last of them, and alarms of drift."""
 
     learned: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
@@ -142,13 +139,13 @@ class Learning:
             elif work.action == "unlearn" and rows:
                 self.stream.unlearn(rows)
 
-    def see(self, outcomes: Sequence[Outcome]) -> News:
+    def see(self, outcomes: Sequence[Outcome], shown: Sequence[Outcome] = ()) -> News:
         """Count the errors of rows that were learned, and the alarms of drift."""
         is_number = self.stream.model.task != "classification"
         errors = [each.error(is_number) for each in outcomes]
         before = self.record.n
         self.record.add([error for error in errors if error is not None])
-        news = News(len(outcomes), list(outcomes[-_MOST_SHOWN:]))
+        news = News(len(outcomes), list(shown))
         monitor = self.stream.monitor
         if monitor is not None:
             # The monitor counts the errors it has seen; the last of them are those of these rows.
