@@ -87,7 +87,7 @@ $(VENV)/base: $(CONSTRAINTS)
 	@touch $@
 
 $(VENV)/demo: $(VENV)/base pyproject.toml
-	@$(INSTALL) --no-build-isolation --editable '.[cli,dask,fast]'
+	@$(INSTALL) --no-build-isolation --editable '.[cli,dask,fast,serve]'
 	@touch $@
 
 $(VENV)/test: $(VENV)/base pyproject.toml

@@ -57,11 +57,12 @@ def test_the_five_predictions_by_hand():
     squares = 0.99 * first**2 + second**2
     assert follower.squares == pytest.approx(tuple(squares))
     prior = np.log([1, 20, 20, 1, 1])
-    weights = Mixture(squares[:, None], 1.99, 0.99, prior).weights()
+    more = squares + squares.mean() / 1.99  # as after one more row, on which all are alike
+    weights = Mixture(more[:, None], 2.99, 0.99, prior).weights()
     values = np.array([3.0, 2.0, 7 / 3, 3.0, 3 + 0.105])
     assert follower.predict(3.0) == pytest.approx(weights @ values)
     mean, std = follower.predict(3.0, 0.5)
-    variances = np.array([0.25, *squares[1:] / 1.99])
+    variances = np.array([0.25, *more[1:] / 2.99])
     assert mean == pytest.approx(weights @ values)
     assert std == pytest.approx(np.sqrt(weights @ (variances + (values - mean) ** 2)))
     assert follower.predict(np.nan) == pytest.approx(
@@ -131,3 +132,12 @@ def test_a_guess_of_the_model_counts_as_no_error():
     assert met.predict(3.0) == pytest.approx(3.0, abs=0.1)
     assert abs(follower.learn(0.0, 1000.0).predict(3.0) - 3.0) > 1
     assert np.isfinite(Follower().meet(0.0, 1.0).meet(0.0, 2.0).learn(0.0, 3.0).predict(1.0))
+
+
+def test_two_targets_that_are_the_same_make_nothing_certain():
+    follower = Follower(trained=True)
+    for predicted, target in ((100.0, 150.0), (120.0, 150.0)):
+        follower = follower.learn(predicted, target)
+    small, large = (follower.predict(each, 10.0) for each in (80.0, 200.0))
+    assert large[0] - small[0] > 40  # the model still counts most
+    assert min(small[1], large[1]) > 5

@@ -8,6 +8,7 @@ of them, and on a stream whose level wanders much better than the model alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, log, sqrt
 from typing import Annotated, Any
@@ -69,7 +70,8 @@ class Follower:
 
     They are that of the model; the last target; the mean of all targets; and the model's moved by
     the mean of its last errors, at two rates. All are clipped to the range of the n targets so far
-    and a part of it, 1/10 + 10/n, on either side. Their weights are those of `Mixture`. An
+    and a part of it, 1/10 + 10/n, on either side. Their weights are those of `Mixture`, after one
+    more row on which all had the mean error, so that none is certain after a few rows. An
     immutable value: `learn` returns another.
 
     Parameters
@@ -138,7 +140,8 @@ class Follower:
         if std is None:
             return mean
         own = std * std if isfinite(predicted) else inf
-        others = [own if self.n == 1 else square / self.weight for square in self.squares]
+        squares, weight = self._moderate_errors()
+        others = [own if self.n == 1 else square / weight for square in squares]
         variances = [own, *others[1:]] if isfinite(predicted) else others
         parts = zip(weights, values, variances, strict=True)
         variance = sum(
@@ -233,4 +236,14 @@ class Follower:
     def _weights(self) -> list[float]:
         """The weight of each."""
         log_prior = _LOG_PRIOR_OF_TRAINED if self.trained else _LOG_PRIOR
-        return weights_for_one_output(log_prior, self.squares, self.weight)
+        return weights_for_one_output(log_prior, *self._moderate_errors())
+
+    def _moderate_errors(self) -> tuple[Sequence[float], float]:
+        """Squares and their weight, as if there were one more row, on which all were alike.
+
+        Two targets that happen to be the same would else make the last target certain.
+        """
+        if self.weight <= _NO_ERRORS:
+            return self.squares, self.weight
+        usual = sum(self.squares) / (_N_EXPERTS * self.weight)
+        return [square + usual for square in self.squares], self.weight + 1.0

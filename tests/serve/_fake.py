@@ -270,6 +270,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _data(self, path):
         script = self.script
         names = list(script.models)
+        if not names:
+            self._answer(503, {"error": "The log is still being read.", "field": None})
+            return
         name, what = names[0], path[1:]
         if path.startswith("/models/"):
             name, what = (unquote(part) for part in path[8:].split("/", 1))

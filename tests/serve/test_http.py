@@ -297,3 +297,29 @@ def test_a_reader_follows(serve, tmp_path):
     assert reader.get("/model/file")[0] == 200
     path.write_bytes(b"damaged")  # it keeps the last that was right
     assert reader.post("/predict", {"a": 1.0})[1]["prediction"] is not None
+
+
+def test_names_that_nobody_knows_are_said(server):
+    row = inputs(rows(1)[0])
+    assert "unused" not in server.post("/predict", {**row, "id": 1})[1]
+    assert server.post("/predict", {**row, "Kind": "x", "id": 1})[1]["unused"] == ["Kind"]
+    answers = server.post("/predict", [row, {**row, "c": 1, "d": 2}])[1]
+    assert [answer.get("unused") for answer in answers] == [None, ["c", "d"]]
+    server.post("/learn", rows(5000, 1))  # the columns are settled
+    assert server.post("/learn", {**rows(1)[0], "Kind": "x", "id": 1})[1]["unused"] == ["Kind"]
+    assert "unused" not in server.post("/learn", {**rows(1)[0], "id": 2})[1]
+
+
+def test_predictions_that_are_not_mixed(serve, tmp_path):
+    path = tmp_path / "m.greville"
+    server = serve(path, *NEW, "--no-mix")
+    server.post("/learn", rows(300))
+    found = server.post("/predict", {"a": 1.0, "b": 1.0, "kind": "x"})[1]["prediction"]
+    server.end()
+    model = greville.load(path).settled()
+    assert found == pytest.approx(model.predict_one({"a": 1.0, "b": 1.0, "kind": "x"}))
+    server.arguments.remove("--no-mix")
+    server.start()
+    server.wait_until_ready()
+    again = server.post("/predict", {"a": 1.0, "b": 1.0, "kind": "x"})[1]["prediction"]
+    assert again == pytest.approx(found)

@@ -67,6 +67,11 @@ def test_last_rows(scripted, visit):
     assert values.split() == ["area", "80", "city", "Oslo"]
     assert cells(page, 1)[4:6] == ["12.4", "0.5"]
     assert cells(page, 2)[5].split() == ["2.1", "outside"]
+    expect(page.get_by_role("columnheader", name="90 % interval")).to_be_visible()
+    script.states["houses"] = state(last=[entry(1, interval=None, std=None)])
+    page.reload()
+    expect(page.get_by_role("columnheader", name="Prediction")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="90 % interval")).to_be_hidden()
 
 
 def test_picture(scripted, visit):
@@ -267,3 +272,20 @@ def test_numbers_as_text(scripted, visit):
     }"""
     assert page.evaluate(code, list(wanted)) == list(wanted.values())
     assert page.evaluate(code, [None, "x"]) == ["–", "–"]
+
+
+def test_points_are_thinned_and_unlearned_rows_leave(scripted, visit):
+    page = visit(scripted().address)
+    code = """async () => {
+      const { Seen } = await import("/page/seen.js");
+      const seen = new Seen();
+      for (let row = 1; row <= 5000; row++) seen.addPoint({row, now: 1, since_start: 1});
+      const many = seen.history.map((point) => point.row);
+      seen.addPoint({row: 10, now: 2, since_start: 2});
+      return [many, seen.history.map((point) => point.row)];
+    }"""
+    many, after = page.evaluate(code)
+    assert 200 < len(many) <= 480
+    assert (many[0], many[-1]) == (1, 5000)
+    assert many == sorted(set(many))
+    assert after == [row for row in many if row < 10] + [10]

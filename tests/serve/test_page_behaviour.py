@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ._fake import entry, houses, nothing_learned, state
+from ._fake import entry, houses, nothing_learned, state, tick
 from .browsing import LOW_CONTRAST, browser, expect, scripted, visit  # noqa: F401
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -64,15 +64,44 @@ def test_connects_again(scripted, visit):
 
 def test_a_silent_server_is_lost_and_waits_grow(scripted, visit):
     script = scripted()
-    page = visit(script.address, expects=["503", "ERR_"])
+    page = visit(script.address, expects=["503"])
     page.clock.install()
     page.reload()
     expect(page.locator("#connection")).to_have_text("Live")
-    script.models.clear()  # nothing but errors from here
+    script.models.clear()  # from here on it is not ready
     page.clock.fast_forward(21_000)
     for seconds in (1, 2, 4):
         expect(page.locator("#connection")).to_have_text(f"Lost, trying again in {seconds} s")
+        if seconds > 1:
+            expect(page.locator("#trouble")).to_have_text("The log is still being read.")
         page.get_by_role("button", name="Try now").click()
+
+
+def test_a_page_in_the_background_leaves_the_server_alone(scripted, visit):
+    hide = """(hidden) => {
+      Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    script = scripted()
+    page = visit(script.address)
+    page.clock.install()
+    page.reload()
+    expect(page.locator("#connection")).to_have_text("Live")
+    page.evaluate(hide, True)
+    for _ in range(7):  # ticks, as the server sends them; without any it would be lost
+        script.send("tick", tick())
+        page.clock.run_for(10_000)
+    expect(page.locator("#connection")).to_have_text("Connecting")
+    asked = len(script.requests)
+    page.clock.run_for(60_000)
+    page.wait_for_timeout(300)
+    assert len(script.requests) == asked
+    expect(page.locator("#connection")).to_have_text("Connecting")
+    script.states["houses"] = state(rows=7777)
+    page.evaluate(hide, False)
+    expect(page.locator("#connection")).to_have_text("Live")
+    page.clock.run_for(1000)
+    expect(page.locator(".tile .value").nth(2)).to_have_text("7,777")
 
 
 def test_token(scripted, visit):

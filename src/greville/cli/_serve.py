@@ -75,6 +75,10 @@ def serve(
             "--follow", help="With --read-only: a model file to load again when it changes."
         ),
     ] = None,
+    mix: Annotated[
+        bool,
+        typer.Option(help="Mix predictions of numbers with what the last targets say."),
+    ] = True,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
@@ -148,6 +152,7 @@ def serve(
                     "given": given_settings(settings),
                     "id": id,
                     "sync": sync,
+                    "follow": mix,
                     "limits": limits,
                     "keep": _duration("keep", keep),
                     "keep_log": kept,
@@ -265,6 +270,7 @@ def _with_options(message: str) -> str:
     if found is not None:
         option = found[1].replace("_", "-")
         message = f"--{option} {found[2]}: {message[found.end() :]}"
+    message = message.replace("--mix False", "--no-mix")
     message = message.replace("give it a token", "pass --token-file")
     return message.replace(
         "name the field to predict to start a new model", "pass --target to start a new model"

@@ -34,6 +34,9 @@ from .reading import Reader
 # which it is read there: others are answered meanwhile.
 _MUCH_WORK, _LONG_BODY = 1 << 20, 1 << 17
 
+# Values of a column, and columns that are not used, which are named.
+_MOST_VALUES, _MOST_NAMED = 200, 20
+
 # Characters of an Idempotency-Key.
 _LONGEST_KEY = 200
 
@@ -233,6 +236,9 @@ async def predict(model: _Model, request: Request) -> Response:
             answer["interval"] = interval(answer["prediction"], answer.get("std"))
         if row.get(name) is not None:
             answer["id"] = row[name]
+        unused = answering.unused(row) - {name}
+        if unused:
+            answer["unused"] = sorted(unused)[:_MOST_NAMED]
     if named:
         given = [answer["prediction"] for answer in answers if "id" in answer]
         await asyncio.wrap_future(model.engine.submit(Work("keep", named, given)))
@@ -250,7 +256,7 @@ async def unlearn(model: _Model, request: Request) -> Response:
 
 
 async def _change(model: _Model, request: Request, action: str) -> Response:
-    model.engine.answering()
+    answering = model.engine.answering()
     key = request.headers.get("idempotency-key")
     digest = ""
     if key is not None:
@@ -265,6 +271,10 @@ async def _change(model: _Model, request: Request, action: str) -> Response:
     body = await _rows(model, request)
     work = Work(action, body.rows, key=key, digest=digest)
     answer = await asyncio.wrap_future(model.engine.submit(work))
+    if not answering.model.schema_may_change:
+        unused = set().union(*map(answering.unused, body.rows)) - {model.engine.id}
+        if unused:
+            answer = {**answer, "unused": sorted(unused)[:_MOST_NAMED]}
     return JSONResponse(answer)
 
 
@@ -295,8 +305,8 @@ def description(model: _Model) -> dict[str, Any]:
 
 def _column(column: Any) -> dict[str, Any]:
     found = {"name": column.name, "what": column.description()}
-    values = getattr(column, "categories", None)
-    return found if values is None else {**found, "values": [str(v) for v in values][:200]}
+    values = [*getattr(column, "values", ()), *getattr(column, "late", ())]
+    return {**found, "values": [str(each) for each in values][:_MOST_VALUES]} if values else found
 
 
 async def file(model: _Model, request: Request) -> Response:

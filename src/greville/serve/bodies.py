@@ -38,6 +38,8 @@ class Body:
 
 def read_body(content: bytes, content_type: str, limits: Limits) -> Body:
     """The rows of a body; a RequestError if it has none."""
+    if not content.strip():
+        raise RequestError(400, "The body is empty; send a JSON object, or a list of them.")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == NDJSON:
         lines = [line for line in content.split(b"\n") if line.strip()]
@@ -90,9 +92,11 @@ def _not_a_number(name: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> Row:
     row = dict(pairs)
     if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the field {shown(twice)} is there twice")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"the field {shown(name)} is there twice")
+            seen.add(name)
     return row
 
 
@@ -103,7 +107,7 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
     if not isinstance(row, dict):
         raise RequestError(400, f"{_capital(name)} is not a JSON object with a field for a column.")
     if not row:
-        raise RequestError(422, f"{_capital(name)} is empty; send a field for each column.")
+        raise RequestError(422, f"{_capital(name)} has no field; send one for each column.")
     if len(row) > limits.columns:
         raise RequestError(
             413, f"{_capital(name)} has {len(row):,} fields; send at most {limits.columns:,}."

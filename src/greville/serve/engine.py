@@ -244,7 +244,8 @@ class Engine:
                     raise
                 except Exception as error:
                     self._log.take_back_part()
-                    self._learning.restore(base, changed)
+                    if self._learning.is_half_done:
+                        self._learning.restore(base, changed)
                     answers.append(error if isinstance(error, RequestError) else _mistake(error))
                 else:
                     self._log.end_part()

@@ -94,6 +94,7 @@ class Learning:
         assert stream.id is not None
         self.stream, self.log, self.record, self.limits = stream, log, record, limits
         self.id, self.target = stream.id, stream.model.target
+        self.is_half_done = False  # rows were learned of a request that was then refused
         self._n_alarms = 0 if stream.monitor is None else len(stream.monitor.alarms_)
 
     def replay(self, run: Run) -> None:
@@ -108,8 +109,9 @@ class Learning:
     def act(self, work: Work, now: float) -> Done:
         """Do what a request asks for, here and in the log.
 
-        If a RequestError comes out, `restore` must follow.
+        If an exception comes out and it `is_half_done`, `restore` must follow.
         """
+        self.is_half_done = False
         if work.action == "keep":
             for row, prediction in zip(work.rows, work.predictions, strict=True):
                 self._keep(row, prediction, now)
@@ -224,7 +226,11 @@ class Learning:
         """Learn rows, and what was predicted for each; a RequestError if one cannot be learned."""
         if not rows:
             return []
+        reason = self.stream.trouble_with(rows[0]) if len(rows) == 1 else None
+        if reason is not None:
+            raise unusable(reason, rows[0], "")
         without_target = self.stream.n_without_target
+        self.is_half_done = True
         answers = self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
         for k, answer in enumerate(answers):
             if "error" in answer:

@@ -73,7 +73,8 @@ def _stream_and_log(path: Path, wanted: Wanted) -> tuple[Stream, dict[str, Any] 
     """The stream to go on with, and what its file says about a log."""
     if path.exists():
         file = open_file(path)
-        stream, found = stream_of(file, wanted.id), _serve_part(file.extra)
+        stream = stream_of(file, wanted.id, wanted.follow)
+        found = _serve_part(file.extra)
     elif wanted.target is None:
         raise ServeError(
             f"{path}: there is no such file; name the field to predict to start a new model."
@@ -87,6 +88,11 @@ def _stream_and_log(path: Path, wanted: Wanted) -> tuple[Stream, dict[str, Any] 
                 f"{name}={value!r}: {path} was made with {stream.model.settings[name]!r}; leave it "
                 "out, or name another file."
             )
+    if stream.follows and not wanted.follow:
+        raise ServeError(
+            f"mix=False: {path} mixes predictions with the last targets; leave it out, or name "
+            "another file."
+        )
     if wanted.target not in (None, stream.model.target):
         raise ServeError(f"{path}: it learns {stream.model.target!r}, not {wanted.target!r}.")
     return stream, found
@@ -140,11 +146,11 @@ def _engine(
     )
 
 
-def stream_of(file: ModelFile, id: str | None) -> Stream:
+def stream_of(file: ModelFile, id: str | None, follow: bool = True) -> Stream:
     """The stream of a file, or one that goes on with its model."""
     model = file.model
     if isinstance(model, TableModel):
-        stream = Stream(model, id or "id")
+        stream = Stream(model, id or "id", follow=follow)
     elif isinstance(model, Stream):
         stream = model
         if stream.id is None:

@@ -64,6 +64,11 @@ class DictRows:
             return learner.record_one(_checked_row(row))
         return self.record(one_row_batch(_checked_row(row)), Troubles(skip=True))[0]
 
+    def trouble_with(self, row: Mapping[str, Any]) -> str | None:
+        """Why a row cannot be learned; None if it can, or while the columns may change."""
+        learner = self._learner_of_single_rows()
+        return None if learner is None else learner.trouble_with(_checked_row(row))
+
     def _learner_of_single_rows(self) -> Learner | None:
         """What learns rows without a table; None while the columns may change."""
         return self._state.learner if self._state.warmup is None else None

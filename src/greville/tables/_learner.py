@@ -186,7 +186,7 @@ class Learner(SingleRows):
                     found = self._recorded(X[run], y[run], std=std, proba=proba)
                     if not guessed:
                         parts.append((run, found))
-                    self.n_rows += stop - start
+                    self.n_rows += int(stop - start)
                     self.categories = self.categories.with_rows(X[run])
         self._collect(parts, answers)
         return answers

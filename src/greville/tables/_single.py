@@ -75,6 +75,13 @@ class SingleRows:
         self._learn_encoded(x, y)
         return Answers(predicted, {}, target=np.array([y]), known=np.array([y is not None]))
 
+    def trouble_with(self, row: Row) -> str | None:
+        """Why a row cannot be learned, if it cannot."""
+        wrong = self._encoder.encode_one(row)[1]
+        target, wrong_target = self._target_of(row)
+        missing = f"the target {self.target.name!r} is missing" if target is None else None
+        return wrong or wrong_target or missing
+
     def learn_one(self, row: Row) -> None:
         """Learn a row, if it has a target."""
         x = self._encoded(row)

@@ -32,6 +32,18 @@ class Answering:
     def __init__(self, model: TableModel, follower: Follower | None) -> None:
         self.model = model
         self._follower = follower if model.task == REGRESSION else None
+        self._names = frozenset(self._known_names())
+
+    def _known_names(self) -> list[str]:
+        model = self.model
+        if not model.has_schema or model.settings["features"] is not None:
+            return []  # any column may come, or those that are wanted are known
+        columns = [column.name for column in model.schema.columns]
+        return [*columns, *model.settings["ignore"], model.target]
+
+    def unused(self, row: Row) -> set[str]:
+        """Names in a row that the model knows nothing of: they may be misspelled."""
+        return row.keys() - self._names if self._names else set()
 
     def answers(
         self, rows: Sequence[Row], *, std: bool = False, proba: bool = False

@@ -117,6 +117,11 @@ class Stream:
         """Rows whose target was there, and stands for a missing one, such as "nan"."""
         return self._blocks.newest.n_without_target
 
+    def trouble_with(self, row: Row) -> str | None:
+        """What is wrong with a row that is to be learned, if that can be told before."""
+        kind, reason = self._kind(row)
+        return reason if kind == "wrong" else self._blocks.newest.trouble_with(row)
+
     def answering(self) -> Answering:
         """What answers rows as this stream does now, and goes on doing so."""
         return self._blocks.answering()

@@ -41,7 +41,9 @@ function inWords(schema, depth = 0) {
   };
   if (names[found.type]) return names[found.type];
   if (found.type === "array")
-    return found.items ? `a list of ${inWords(found.items, depth + 1).replace(/^an? /, "")}` : "a list";
+    return found.items
+      ? `a list of ${inWords(found.items, depth + 1).replace(/^an? (.*)$/, "$1s")}`
+      : "a list";
   return found.type === "object" || found.properties ? "an object" : "anything";
 }
 
@@ -230,6 +232,7 @@ function show(found) {
       several: has(EACH + path, method),
     })),
   );
+  all.sort((a, b) => b.several - a.several); // those of models before those of the server
   all.forEach((each, i) => (each.id = `endpoint-${i + 1}`));
   write(find("docs-title"), plain(info.title ?? "API"));
   const lead = [
@@ -262,6 +265,7 @@ async function load() {
   try {
     show(await askJson("openapi.json"));
     find("trouble").hidden = true;
+    find("raw").hidden = hasToken(); // a link sends no token
   } catch (error) {
     const reason = error instanceof Refused ? error.message : "The description of the API could not be read.";
     const again = make("button", { type: "button", class: "quiet" }, "Try again");

@@ -117,7 +117,7 @@ export function curl({ path, method = "POST", body = null, type = "application/j
 
 /** Text to copy, with a button where the browser lets a page copy. */
 export function code(text, label) {
-  const block = make("pre", { tabindex: "0", "aria-label": label }, make("code", {}, text));
+  const block = make("pre", { tabindex: "0", role: "group", "aria-label": label }, make("code", {}, text));
   if (!navigator.clipboard) return make("div", { class: "code" }, block);
   const button = make("button", { type: "button", class: "quiet copy" }, "Copy");
   button.addEventListener("click", async () => {

@@ -97,6 +97,8 @@ function drawTiles({ now, alarms }) {
 function drawStart({ model, now, base }) {
   find("start").hidden = now.rows > 0;
   if (now.rows > 0) return;
+  find("start-read-only").hidden = !model.read_only;
+  find("start-how").hidden = model.read_only;
   const names = (model.columns ?? []).slice(0, 3).map((column) => column.name);
   const inputs = names.length ? names : ["x1", "x2"];
   const row = { ...Object.fromEntries(inputs.map((name, i) => [name, i + 1.5])), [model.target]: 3.2 };

@@ -12,11 +12,14 @@ const SILENCE = 20_000; // ms; the server says something every second
 const BETWEEN_DRAWINGS = 250; // ms; more often than that nobody can read
 const BETWEEN_ALARMS = 10_000; // ms, that are read out
 const MODEL_AGE = 5_000; // ms
+const UNSEEN = 60_000; // ms, after which a page that nobody looks at leaves the server alone
 const BETWEEN_STATES = 5_000; // ms
 const WAITS = [1, 2, 4, 8, 15, 30]; // s
 
 let seen = new Seen();
-let following = null; // the AbortController of the connection in use
+let following = null; // the AbortController of the model that is shown
+let attempt = null; // the AbortController of the connection in use
+let asleep = false;
 let paused = false;
 let saidAlarmAt = 0;
 let modelAskedAt = 0;
@@ -166,8 +169,8 @@ async function catchUp(signal) {
 }
 
 async function follow(signal) {
-  const attempt = new AbortController();
-  const end = () => attempt.abort();
+  const mine = (attempt = new AbortController());
+  const end = () => mine.abort();
   signal.addEventListener("abort", end, { once: true });
   let watch;
   const heard = () => {
@@ -175,17 +178,17 @@ async function follow(signal) {
     watch = setTimeout(end, SILENCE);
   };
   try {
-    await load(attempt.signal);
+    await load(mine.signal);
     heard();
-    for await (const { event, data } of events(`${seen.base}events`, attempt.signal)) {
+    for await (const { event, data } of events(`${seen.base}events`, mine.signal)) {
       heard();
       take(event, data);
       if (event === "state") {
         trouble("");
         setState("live");
       }
-      if (event === "state" || event === "tick") renew(attempt.signal);
-      if (event === "tick") catchUp(attempt.signal);
+      if (event === "state" || event === "tick") renew(mine.signal);
+      if (event === "tick") catchUp(mine.signal);
       if (state === "live") failures = 0;
     }
   } finally {
@@ -203,6 +206,7 @@ async function run() {
   failures = 0;
   while (!mine.signal.aborted) {
     setState("connecting");
+    if (asleep) await untilAwake;
     try {
       await follow(mine.signal);
     } catch (error) {
@@ -212,10 +216,32 @@ async function run() {
         trouble(`The page did not understand the server: ${error.message}`);
     }
     if (mine.signal.aborted) return;
+    if (asleep) continue;
     await wait(WAITS[Math.min(failures, WAITS.length - 1)], mine.signal);
     failures += 1;
   }
 }
+
+let sleep = null;
+let untilAwake = Promise.resolve();
+let awake = () => {};
+
+// Browsers open six connections to a server, and the server has so many watchers: a page in the
+// background keeps none.
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(sleep);
+  if (document.hidden) {
+    sleep = setTimeout(() => {
+      asleep = true;
+      untilAwake = new Promise((resolve) => (awake = resolve));
+      attempt?.abort();
+    }, UNSEEN);
+    return;
+  }
+  asleep = false;
+  awake();
+  wake(); // where it waits to try again
+});
 
 find("retry").addEventListener("click", () => wake());
 addEventListener("online", () => wake());

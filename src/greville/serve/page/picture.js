@@ -61,6 +61,8 @@ export class Picture {
   }
 
   show(points, alarms, name) {
+    const { data } = this;
+    if (points === data.points && alarms === data.alarms && name === data.name) return;
     this.data = { points, alarms, name };
     this.draw();
     this.listAlarms();

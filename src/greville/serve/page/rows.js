@@ -75,10 +75,11 @@ function valuesCell(values) {
   return details;
 }
 
-const outcomeOf = (entry, show) =>
-  entry.target === null || entry.target === undefined
-    ? make("span", { class: "muted" }, "not yet")
-    : show(entry.target);
+/** What came; of a row without an id no outcome is expected. */
+function outcomeOf({ id, target }, show) {
+  if (target !== null && target !== undefined) return show(target);
+  return id === null || id === undefined ? NONE : make("span", { class: "muted" }, "not yet");
+}
 
 function numberCells(entry) {
   const { prediction, interval, target } = entry;
@@ -141,6 +142,7 @@ export class Rows {
     }
     const kind = labels ? "labels" : "numbers";
     if (this.kind !== kind) this.start(kind);
+    this.table.classList.toggle("without-intervals", !entries.some((entry) => entry.interval));
     const rows = entries.map((entry) => this.rowOf(entry));
     // Rows that stay are not moved: focus, selections and open details are kept.
     const wanted = new Set(rows);
@@ -156,15 +158,14 @@ export class Rows {
     this.body = make("tbody", { role: "rowgroup" });
     const names = COLUMNS[kind].map((name) => make("th", { scope: "col", role: "columnheader" }, name));
     // Roles are said because on a phone the rows are no table for the layout.
-    this.box.replaceChildren(
-      make(
-        "table",
-        { class: `rows ${kind}`, role: "table" },
-        make("caption", { class: "unseen" }, "The last rows, newest first"),
-        make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, names)),
-        this.body,
-      ),
+    this.table = make(
+      "table",
+      { class: `rows ${kind}`, role: "table" },
+      make("caption", { class: "unseen" }, "The last rows, newest first"),
+      make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, names)),
+      this.body,
     );
+    this.box.replaceChildren(this.table);
   }
 
   rowOf(entry) {

@@ -61,11 +61,13 @@ export class TryRow {
   forget() {
     this.typed.clear();
     this.key = null;
+    this.model = null;
     this.result.replaceChildren();
     this.form.replaceChildren();
   }
 
   setModel(model, base) {
+    if (model === this.model && base === this.base) return;
     Object.assign(this, { model, base });
     const columns = (model.columns ?? []).filter((column) => !isUnused(column));
     const key = JSON.stringify(columns);
@@ -75,7 +77,7 @@ export class TryRow {
     this.limit = FIELDS_SHOWN;
     const focused = document.activeElement?.dataset?.column;
     this.build();
-    if (focused !== undefined) this.fieldOf(focused)?.focus();
+    if (focused !== undefined) this.focus(focused);
   }
 
   build() {
@@ -143,7 +145,7 @@ export class TryRow {
         const next = matching[this.limit].name;
         this.limit += FIELDS_SHOWN;
         this.showFields();
-        this.fieldOf(next)?.focus();
+        this.focus(next);
       });
       this.more.replaceChildren(`${counted(rest, "column is", "columns are")} not shown. `, button);
     }
@@ -212,6 +214,13 @@ export class TryRow {
     return [...this.fields.querySelectorAll("[data-column]")].find((input) => input.dataset.column === name);
   }
 
+  /** Go on typing where a field was made anew. */
+  focus(name) {
+    const input = this.fieldOf(name);
+    input?.focus();
+    input?.setSelectionRange?.(input.value.length, input.value.length);
+  }
+
   mark(input, text) {
     input.toggleAttribute("aria-invalid", false);
     if (text) input.setAttribute("aria-invalid", "true");
@@ -220,7 +229,10 @@ export class TryRow {
 
   fill() {
     const values = this.newestValues();
-    if (!values) return;
+    if (!values) {
+      write(this.filled, "No row has come since the server was started.");
+      return;
+    }
     let known = 0;
     for (const column of this.columns) {
       const value = Object.hasOwn(values, column.name) ? values[column.name] : undefined;
