@@ -8,48 +8,52 @@
 #     ./client.sh model
 #
 # GREVILLE_URL is the address, http://127.0.0.1:8000 without it; GREVILLE_TOKEN_FILE a file with the
-# token, if the server wants one.
+# token, if the server wants one; GREVILLE_WAITS the seconds between attempts.
 set -eu
 
+url=${GREVILLE_URL:-http://127.0.0.1:8000}
+waits=${GREVILLE_WAITS:-1 2 4 8}
 answer=$(mktemp)
 trap 'rm -f "$answer"' EXIT
 
-url=${GREVILLE_URL:-http://127.0.0.1:8000}
 usage() {
     echo "usage: $0 predict|learn|unlearn ROWS, or $0 model" >&2
     exit 2
 }
 
 # The token goes to curl through a pipe: the list of processes shows the arguments to everyone.
-ask() {
-    {
-        if [ -n "${GREVILLE_TOKEN_FILE:-}" ]; then
-            printf 'header = "Authorization: Bearer %s"\n' "$(cat "$GREVILLE_TOKEN_FILE")"
-        fi
-    } | curl --config - --silent --show-error --fail-with-body --max-time 60 "$@"
+secret() {
+    if [ -n "${GREVILLE_TOKEN_FILE:-}" ]; then
+        printf 'header = "Authorization: Bearer %s"\n' "$(cat "$GREVILLE_TOKEN_FILE")"
+    fi
 }
 
-# Again where the server could not be reached, or said that it cannot now; a row that it refuses is
-# refused again.
-ask_until_answered() {
-    for wait in 1 2 4 8 16 0; do
-        status=$(ask --output "$answer" --write-out '%{http_code}' "$@" || true)
+# Not with curl's own --retry: that gives up when a connection breaks, or sends again what was
+# refused.
+ask() {
+    for wait in $waits last; do
+        status=$(secret | curl --config - --silent --show-error --max-time 60 \
+            --output "$answer" --write-out '%{http_code}' "$@") || status=none
         case $status in
-            000 | 408 | 429 | 5??) [ $wait = 0 ] || sleep $wait ;;
+            2*)
+                cat "$answer"
+                echo
+                return
+                ;;
+            none | 408 | 429 | 502 | 503 | 504)
+                [ "$wait" = last ] || sleep "$wait"
+                ;;
             *) break ;;
         esac
     done
-    [ "$status" = 000 ] || { cat "$answer"; echo; }
-    case $status in
-        2??) ;;
-        *) exit 1 ;;
-    esac
+    [ "$status" = none ] || echo "$0: status $status: $(cat "$answer")" >&2
+    exit 1
 }
 
 [ $# -ge 1 ] || usage
 case $1 in
     model)
-        ask_until_answered "$url/model"
+        ask "$url/model"
         ;;
     predict | learn | unlearn)
         [ $# -eq 2 ] || usage
@@ -58,7 +62,7 @@ case $1 in
             *) kind=application/json ;;
         esac
         key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-        ask_until_answered --header "Content-Type: $kind" --header "Idempotency-Key: $key" \
+        ask --header "Content-Type: $kind" --header "Idempotency-Key: $key" \
             --data-binary "$2" "$url/$1"
         ;;
     *)

@@ -1,7 +1,9 @@
-"""examples/serve/client.py: what it sends again, and what it does not."""
+"""examples/serve/client.py and client.sh: what they send again, and what they do not."""
 
 import importlib.util
 import json
+import os
+import shutil
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,6 +11,8 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
+
+from .. import children
 
 FILE = Path(__file__).parent.parent.parent / "examples/serve/client.py"
 
@@ -127,3 +131,52 @@ def test_targets_come_later(client):
         (False, 3.5, "row-4"),
     ]
     assert errors == [0.5, 1.5, 2.5]
+
+
+def shell(address, *arguments, waits="0 0"):
+    return children.run(
+        ["sh", FILE.with_name("client.sh"), *arguments],
+        env={**os.environ, "GREVILLE_URL": address, "GREVILLE_WAITS": waits},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
+class TestShell:
+    def test_the_same_request_again_has_the_same_key(self):
+        done = {"learned": 1, "repeated": 0, "position": 1}
+        with answering(None, (503, {"error": "Not ready."}), (200, done)) as (address, requests):
+            ended = shell(address, "learn", '{"x": 1, "y": 2}')
+        assert (ended.returncode, json.loads(ended.stdout)) == (0, done)
+        assert len({headers["Idempotency-Key"] for _, headers, _ in requests}) == 1
+        assert [body for _, _, body in requests] == [{"x": 1, "y": 2}] * 3
+
+    def test_what_was_refused_is_not_sent_again(self):
+        said = {"error": "x is infinite.", "field": "x"}
+        with answering((422, said)) as (address, requests):
+            ended = shell(address, "predict", '{"x": 1}')
+        assert (ended.returncode, len(requests)) == (1, 1)
+        assert "x is infinite." in ended.stderr
+        assert not ended.stdout
+
+    def test_it_gives_up(self):
+        with answering((502, b"<html>"), None, (502, b"<html>")) as (address, requests):
+            assert shell(address, "learn", '{"x": 1}').returncode == 1
+        assert len(requests) == 3
+
+    def test_the_token_is_sent_and_a_file_is_sent_as_lines(self, tmp_path, monkeypatch):
+        (tmp_path / "token").write_text("0123456789abcdef\n")
+        (tmp_path / "rows.jsonl").write_text('{"x": 1}')
+        monkeypatch.setenv("GREVILLE_TOKEN_FILE", str(tmp_path / "token"))
+        with answering((200, [])) as (address, requests):
+            assert shell(address, "learn", f"@{tmp_path / 'rows.jsonl'}").returncode == 0
+        ((path, headers, body),) = requests
+        assert (path, body) == ("/learn", {"x": 1})
+        assert headers["Authorization"] == "Bearer 0123456789abcdef"
+        assert headers["Content-Type"] == "application/x-ndjson"
+
+    def test_how_it_is_used(self):
+        for words in ([], ["forget", "{}"], ["learn"]):
+            assert shell("http://127.0.0.1:1", *words).returncode == 2
