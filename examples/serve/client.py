@@ -11,6 +11,7 @@ Each row has an id, so that a second run with the same file learns nothing twice
 from __future__ import annotations
 
 import argparse
+import hashlib
 import http.client
 import json
 import os
@@ -122,19 +123,27 @@ def _seconds(text: str | None) -> float:
     return min(60.0, float(text)) if text and text.isdigit() else 0.0
 
 
-def late_targets(client: Client, rows: list[Row], target: str, delay: int) -> Iterator[float]:
-    """Predict each row; bring its target when `delay` more have been predicted. The errors."""
+def late_targets(
+    client: Client, rows: list[Row], target: str, delay: int, name: str = "row"
+) -> Iterator[float]:
+    """Predict each row; bring its target when `delay` more have been predicted. The errors.
+
+    Ids begin with `name`. The error of a class is 1 if it is wrong, and 0 if it is right.
+    """
     waiting: deque[tuple[Row, Any]] = deque()
     for number, row in enumerate([*rows, *[None] * delay], 1):
         if row is not None:
             given = {name: value for name, value in row.items() if name != target}
-            answer = client.predict({"id": f"row-{number}", **given})
+            answer = client.predict({"id": f"{name}-{number}", **given})
             waiting.append((answer, row[target]))
         if waiting and (row is None or len(waiting) > delay):
             answer, truth = waiting.popleft()
             client.learn({"id": answer["id"], target: truth})
-            if answer["prediction"] is not None:
-                yield abs(answer["prediction"] - truth)
+            predicted = answer["prediction"]
+            if isinstance(predicted, float):
+                yield abs(predicted - float(truth))
+            elif predicted is not None:
+                yield float(predicted != truth)
 
 
 def main() -> None:
@@ -144,9 +153,11 @@ def main() -> None:
     parser.add_argument("--address", default="http://127.0.0.1:8000")
     parser.add_argument("--delay", type=int, default=10, help="rows until a target is known")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in options.file.read_text().splitlines() if line.strip()]
+    text = options.file.read_text()
+    rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    name = hashlib.sha256(text.encode()).hexdigest()[:12]  # other files have other ids
     client = Client(options.address, os.environ.get("GREVILLE_TOKEN"))
-    errors = list(late_targets(client, rows, options.target, options.delay))
+    errors = list(late_targets(client, rows, options.target, options.delay, name))
     last = errors[-1000:]
     print(f"{len(rows):,} rows; the server's model has learned {client.model()['rows']:,}")
     if last:

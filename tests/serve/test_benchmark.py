@@ -15,7 +15,7 @@ def test_a_short_run(monkeypatch, capsys):
     monkeypatch.setattr(serve, "MANY_UNITS", 20)
     monkeypatch.setattr(serve, "BEFORE", 500)
     jobs = (LIMIT, replace(ONE, server="both"), replace(MANY, server="both"))
-    found = serve.run(rounds=1, seconds=0.3, warm_up=0.1, jobs=jobs)
+    found = serve.run(rounds=1, seconds=1.5, warm_up=0.1, jobs=jobs)
     assert [one.job for one in found["jobs"]] == list(jobs)
     for one in found["jobs"]:
         assert one.rounds[0].rate > 0

@@ -2,15 +2,18 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 import greville
 from greville.serve import Engine, Limits, Log, LogError, ServeError, Wanted, log_path, open_engine
+from greville.serve import engine as engine_module
 from greville.serve.errors import RequestError
 from greville.serve.learning import Learning, Work
 from greville.tables import Stream, TableModel, Troubles
@@ -262,9 +265,55 @@ def test_what_was_unlearned_is_erased_from_the_log(tmp_path):
         served.learn(some)
         served.learn([secret])
         served.ask("unlearn", [{"id": "one"}])
+        nameless = {**secret, "id": None}
+        served.learn([nameless])
+        served.ask("unlearn", [nameless])
     assert b"verysecretkind" not in log_path(path).read_bytes()
     with Served(path) as served:  # and it goes on
-        assert served.learn(rows(5, 1))["position"] == 57
+        assert served.learn(rows(5, 1))["position"] == 59
+
+
+def test_a_log_with_a_hole_is_refused(tmp_path):
+    path = tmp_path / "m.greville"
+    with Served(path) as served:
+        served.learn(rows(300))
+        served.engine._save = lambda *snapshot: None
+    for k, (change, said) in enumerate(
+        (
+            (
+                "DELETE FROM entries WHERE position BETWEEN 100 AND 199",
+                "between positions 99 and 200",
+            ),
+            ("DELETE FROM entries WHERE position < 100", "between positions 0 and 100"),
+            ("UPDATE entries SET row = '{' WHERE position = 7", "position 7 is damaged"),
+        )
+    ):
+        other = tmp_path / f"copy{k}.greville"
+        shutil.copy(path, other)
+        shutil.copy(log_path(path), log_path(other))
+        with closing(sqlite3.connect(log_path(other))) as db, db:
+            db.execute(change)
+        with Served(other) as served, pytest.raises(RequestError, match=said) as error:
+            served.learn(rows(1))
+        assert error.value.status == 503
+
+
+def test_a_snapshot_that_fails_is_not_tried_at_once(tmp_path, monkeypatch, caplog):
+    path, tried = tmp_path / "m.greville", []
+
+    def full(*arguments, **more):
+        tried.append(1)
+        raise OSError(28, "No space left on device")
+
+    with Served(path, every=10) as served:
+        monkeypatch.setattr(engine_module, "save", full)
+        for k in range(20):
+            served.learn(rows(20, k))
+        assert served.engine.snapshot_failed
+        assert len(tried) <= 2
+        monkeypatch.undo()
+    assert caplog.text.count("No space left") == len(tried)
+    assert greville.load(path).settled().n_rows == 400
 
 
 def test_old_entries_are_deleted_if_that_is_wanted(tmp_path):

@@ -222,9 +222,19 @@ def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
 
 
 def _say_end(engines: dict[str, Any]) -> None:
+    from ..serve import Engine
+
     for engine in engines.values():
-        if engine.position and engine.snapshot_position == engine.position:
+        if not isinstance(engine, Engine) or not engine.position:
+            continue
+        if engine.snapshot_position == engine.position:
             say(f"{engine.path} has all that was learned (position {engine.position:,}).")
+        else:
+            n = counted(engine.position - engine.snapshot_position, "row")
+            say(
+                f"Warning: {engine.path} could not be written; it lacks the last {n}, which are in "
+                "the log and are learned again at the next start."
+            )
 
 
 def _token(path: Path | None) -> str | None:

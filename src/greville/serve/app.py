@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -14,11 +15,11 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from .. import __version__
-from ..persistence import save
+from ..persistence import ModelFileError, save
 from ..tables import model_bytes, model_summary
 from . import openapi
 from .board import Board, interval
@@ -42,6 +43,8 @@ _LONGEST_KEY = 200
 
 _PAGE = files("greville.serve") / "page"
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+
+logger = logging.getLogger("greville.serve")
 
 Handler = Callable[["_Model", Request], Awaitable[Response]]
 
@@ -312,12 +315,18 @@ def _column(column: Any) -> dict[str, Any]:
 async def file(model: _Model, request: Request) -> Response:
     engine = model.engine
     engine.answering()
-    name = f"{model.name}.greville"
-    if isinstance(engine, Reader):
-        return FileResponse(engine.path, media_type="application/octet-stream", filename=name)
-    stream = await asyncio.wrap_future(engine.submit(Work("copy")))
-    content = await asyncio.to_thread(_as_bytes, stream)
-    headers = {"content-disposition": f'attachment; filename="{_ascii(name)}"'}
+    headers = {"content-disposition": f'attachment; filename="{_ascii(model.name)}.greville"'}
+    try:
+        if isinstance(engine, Reader):
+            content = await asyncio.to_thread(engine.path.read_bytes)
+        else:
+            stream = await asyncio.wrap_future(engine.submit(Work("copy")))
+            content = await asyncio.to_thread(_as_bytes, stream)
+    except (OSError, ModelFileError) as error:
+        logger.error("/model/file: %s", error)
+        raise RequestError(
+            503, "The file cannot be written or read now; the server's log says why."
+        ) from error
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 

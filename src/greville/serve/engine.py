@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from ..persistence import save
+from ..persistence import ModelFileError, save
 from ..tables import Answering, Stream
 from .errors import RequestError
 from .learning import Learning, News, Outcome, Row, Work
@@ -76,6 +76,7 @@ class Engine:
         self._every, self._every_seconds = every, every_seconds
         self.position = position  # that was learned
         self.snapshot_position, self.snapshot_at = position, time.time()
+        self.snapshot_failed = False  # the last one
         self.forgotten = 0  # rows whose target never came
         self.published: Answering | None = None  # once the log has been replayed
         self.failure: str | None = None
@@ -286,8 +287,8 @@ class Engine:
     # Snapshots
 
     def _do_what_is_due(self) -> None:
-        new = self.position - self.snapshot_position
-        due = new >= self._every or time.time() - self.snapshot_at >= self._every_seconds
+        new, age = self.position - self.snapshot_position, time.time() - self.snapshot_at
+        due = age >= self._every_seconds or (new >= self._every and not self.snapshot_failed)
         if new and due and (self._saver is None or not self._saver.is_alive()):
             self._saver = threading.Thread(target=self._save, args=self._to_save(), daemon=True)
             self._saver.start()
@@ -302,10 +303,13 @@ class Engine:
     def _save(self, stream: Stream, extra: dict[str, Any], position: int) -> None:
         try:
             save(stream, self.path, extra=extra)
+            self.snapshot_position, self.snapshot_failed = position, False
+        except (OSError, ModelFileError) as error:
+            logger.error("%s; the log has all that was learned.", str(error).rstrip("."))
+            self.snapshot_failed = True
         except Exception:
             logger.exception("A snapshot could not be written; the log has all that was learned.")
-        else:
-            self.snapshot_position = position
+            self.snapshot_failed = True
         self.snapshot_at = time.time()
 
     def _save_and_wait(self) -> None:

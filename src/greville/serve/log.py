@@ -93,11 +93,14 @@ class Log:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._prepare(sync)
+            self.uid: str = self._one("SELECT value FROM about WHERE name = 'uid'")
+            self.position: int = self._one("SELECT max(position) FROM entries") or 0
+            self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
         except (OSError, sqlite3.Error) as error:
-            raise LogError(f"{self.path}: it cannot be used as a log ({error}).") from error
-        self.uid: str = self._one("SELECT value FROM about WHERE name = 'uid'")
-        self.position: int = self._one("SELECT max(position) FROM entries") or 0
-        self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
+            raise LogError(
+                f"{self.path}: it cannot be used as a log ({error}); put back a copy of it, or "
+                "move it away."
+            ) from error
 
     def _prepare(self, sync: bool) -> None:
         db, kind = self._db, self._pragma("application_id")
@@ -178,20 +181,33 @@ class Log:
             "ORDER BY position",
             (after,),
         )
-        run = Run("", [], after)
-        last_request = 0
+        run, last_request = Run("", [], after), 0
         for position, action, request, row in found:
-            if row is None:
-                raise LogError(f"{self.path}: the row at position {position:,} was erased.")
+            if position != run.position + 1:
+                raise LogError(
+                    f"{self.path}: the entries between positions {run.position:,} and "
+                    f"{position:,} are not there; put back a model file that has them, or the log."
+                )
             is_whole = len(run.rows) == _AT_ONCE if action == "learn" else request != last_request
             if run.rows and (action != run.action or is_whole):
                 yield run
-                run = Run("", [], position)
-            run.rows.append(json.loads(row))
-            run = Run(action, run.rows, position)
-            last_request = request
+                run = Run("", [], run.position)
+            run.rows.append(self._parsed(position, row))
+            run, last_request = Run(action, run.rows, position), request
         if run.rows:
             yield run
+
+    def _parsed(self, position: int, row: str | None) -> Row:
+        try:
+            found = None if row is None else json.loads(row)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise LogError(
+                f"{self.path}: the row at position {position:,} is damaged or was erased; put back "
+                "a copy of the log, or a model file that has this row."
+            )
+        return found
 
     def learned(self, id: str) -> Row | None:
         """The row with this id, if it was learned and not unlearned since."""
@@ -201,24 +217,27 @@ class Log:
         return None if found is None or found[0] != "learn" else json.loads(found[1])
 
     def erase_unlearned(self, until: int) -> None:
-        """Erase rows that were unlearned, where a snapshot has what was learned until then."""
-        query = "SELECT id FROM entries WHERE action = 'unlearn' AND row IS NOT NULL "
-        ids = [id for (id,) in self._db.execute(query + "AND position <= ?", (until,))]
-        if not ids:
-            return
-        for id in ids:
-            last = self._one(
-                "SELECT max(position) FROM entries WHERE id = ? AND action = 'unlearn' "
-                "AND position <= ?",
-                id,
-                until,
-            )
+        """Erase rows that were unlearned, where a snapshot has what was learned until then.
+
+        Rows without an id are found if they were written alike when they were learned.
+        """
+        found = self._db.execute(
+            "SELECT position, id, row FROM entries "
+            "WHERE action = 'unlearn' AND row IS NOT NULL AND position <= ?",
+            (until,),
+        ).fetchall()
+        for position, id, row in found:
+            which = "id = ? AND position <= ?"
+            if id is None:
+                which = (
+                    "position = (SELECT min(position) FROM entries WHERE row = ? AND position < ? "
+                    "AND action = 'learn')"
+                )
             self._db.execute(
-                "UPDATE entries SET row = NULL WHERE id = ? AND position <= ?", (id, last)
+                f"UPDATE entries SET row = NULL WHERE {which}",
+                (row if id is None else id, position),
             )
-        self._db.execute(
-            "UPDATE entries SET row = NULL WHERE action = 'unlearn' AND position <= ?", (until,)
-        )
+            self._db.execute("UPDATE entries SET row = NULL WHERE position = ?", (position,))
 
     # Rows that wait for their targets
 

@@ -34,6 +34,19 @@ _ANSWERS: dict[str, dict[str, Any]] = {
     "predict": {"prediction": 402.1, "id": 17},
     "learn": {"learned": 1, "repeated": 0, "position": 1204},
     "unlearn": {"unlearned": 1, "position": 1205},
+    "describe": {
+        "name": "houses",
+        "target": "price",
+        "task": "regression",
+        "rows": 1203,
+        "solver": "opium",
+        "units": 100,
+        "epsilon": 0.01,
+        "columns": [{"name": "area", "what": "number"}],
+        "id": "id",
+        "position": 1205,
+        "waiting": 3,
+    },
 }
 
 _TEXTS = {
@@ -76,6 +89,7 @@ def operation(name: str, several: bool) -> dict[str, Any]:
     }
     if name in _EXAMPLES:
         extra["requestBody"] = _body(_EXAMPLES[name])
+    if name in _ANSWERS:
         content = {"application/json": {"example": _ANSWERS[name]}}
         responses[200] = {"description": "Done.", "content": content}
     if name == "predict":
