@@ -131,6 +131,9 @@ def test_unlearning(server):
         ("/learn", b'{"a": 1e999, "y": 1}', 422, "a"),
         ("/learn", {"a": 1.0}, 422, "y"),
         ("/learn", {"a": [1], "y": 1}, 422, "a"),
+        ("/learn", {"a": ["x"], "y": 1}, 422, "a"),
+        ("/learn", b'{"a": [1e999], "y": 1}', 422, "a"),
+        ("/predict", {"a": [True]}, 422, "a"),
         ("/learn", {"a": 1.0, "y": "abc"}, 422, "y"),
         ("/learn", {"other": 1.0, "y": 1.0}, 422, None),
         ("/learn", {"a": 1.0, "y": " "}, 422, "y"),
@@ -323,3 +326,22 @@ def test_predictions_that_are_not_mixed(serve, tmp_path):
     server.wait_until_ready()
     again = server.post("/predict", {"a": 1.0, "b": 1.0, "kind": "x"})[1]["prediction"]
     assert again == pytest.approx(found)
+
+
+def test_embeddings_and_late_values(serve, tmp_path):
+    server = serve(tmp_path / "m.greville", *NEW)
+    rng = np.random.default_rng(0)
+    some = [
+        {"e": e.round(3).tolist(), "word": f"w{k // 3}", "y": float(e[0])}
+        for k, e in enumerate(rng.normal(size=(400, 3)))
+    ]
+    for start in range(0, 400, 100):
+        assert server.post("/learn", some[start : start + 100])[0] == 200
+        status, found = server.get("/model")
+        assert (status, found["rows"]) == (200, start + 100)
+    (column, words) = found["columns"]
+    assert column == {"name": "e", "what": "3 numbers"}
+    assert "w0" in words["values"]
+    answer = server.post("/predict", {"e": [2.0, 0.0, 0.0], "word": "w1"})[1]
+    assert answer["prediction"] > 0.5
+    assert server.post("/predict", {"e": [2.0, 0.0], "word": "w1"})[1]["field"] == "e"

@@ -107,7 +107,10 @@ class Service:
     async def _tick(self) -> None:
         while True:
             for model in self.models.values():
-                model.board.tick()
+                try:
+                    model.board.tick()
+                except Exception:  # which only looks at things
+                    logger.exception("%s cannot be looked at.", model.name)
             if self.failures:
                 self.on_failure()
             await asyncio.sleep(1)
@@ -127,7 +130,7 @@ class Service:
         """Finish what is there, and write snapshots."""
         if self._ticking is not None:
             self._ticking.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, Exception):
                 await self._ticking
         for model in self.models.values():
             await asyncio.to_thread(model.engine.close)

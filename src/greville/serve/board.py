@@ -83,7 +83,7 @@ class Board:
         is_classes = model is not None and model.task == "classification"
         learned, predicted = self._measured_rates()
         return {
-            "rows": 0 if model is None else model.n_rows,
+            "rows": 0 if model is None else int(model.n_rows),
             "learned": self.learned,
             "predictions": self.predictions,
             "refused": self.refused,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, NoReturn
 
 from .errors import RequestError
@@ -122,17 +123,23 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
             raise RequestError(
                 422, f"{_capital(name)}: the field {shown(field)} is too large for a number.", field
             )
-        if kind is list or kind is dict:
+        if kind is dict or (kind is list and not _are_numbers(value)):
             raise RequestError(
                 422,
-                f"{_capital(name)}: the field {shown(field)} is a list or an object; send text, "
-                "a number, true, false or null.",
+                f"{_capital(name)}: the field {shown(field)} cannot be used; send text, a number, "
+                "true, false, null or a list of numbers.",
                 field,
             )
         if kind is str and not value.isascii() and not _is_text(value):
             raise RequestError(
                 422, f"{_capital(name)}: the field {shown(field)} has half of a character.", field
             )
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    """Whether it is a list of numbers, such as an embedding."""
+    usual = all(type(v) is float or (type(v) is int and abs(v) <= _LARGEST) for v in values)
+    return usual and all(map(isfinite, values))
 
 
 def _is_text(text: str) -> bool:
