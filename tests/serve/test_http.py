@@ -142,6 +142,7 @@ def test_unlearning(server):
         ("/learn", b'{"a": 1' + b"0" * 5000 + b', "y": 1}', 400, None),
         ("/learn/", {"a": 1.0, "y": 1.0}, 404, None),
         ("/unlearn", b'{"a": 1e999, "b": 1.0, "kind": "x", "y": 1}', 422, "a"),
+        ("/learn", {"id": "", "a": 1.0, "y": 1.0}, 422, "id"),
         ("/learn", {"id": 1.5, "a": 1.0, "y": 1.0}, 422, "id"),
         ("/learn", {"id": True, "a": 1.0, "y": 1.0}, 422, "id"),
         ("/learn", {"id": "x" * 300, "a": 1.0, "y": 1.0}, 422, "id"),
@@ -345,3 +346,14 @@ def test_embeddings_and_late_values(serve, tmp_path):
     answer = server.post("/predict", {"e": [2.0, 0.0, 0.0], "word": "w1"})[1]
     assert answer["prediction"] > 0.5
     assert server.post("/predict", {"e": [2.0, 0.0], "word": "w1"})[1]["field"] == "e"
+
+
+def test_a_text_does_not_make_classes_of_numbers(serve, tmp_path):
+    server = serve(tmp_path / "m.greville", *NEW)
+    server.post("/learn", rows(10))
+    for some in ({**rows(1)[0], "y": "high"}, [*rows(5, 1), {**rows(1)[0], "y": "high"}]):
+        status, answer = server.post("/learn", some)
+        assert (status, answer["field"]) == (422, "y")
+    assert server.post("/learn", {**rows(1)[0], "y": "1.5"})[0] == 200
+    assert server.get("/model")[1]["task"] == "regression"
+    assert "refused with 422" in server.said.read_text()

@@ -140,7 +140,7 @@ def serve(
         with ExitStack() as stack:
             engines: dict[str, Any]
             if read_only:
-                engines = _readers(files, set(follow or ()), id)
+                engines = _readers(files, set(follow or ()), id, target)
             else:
                 settings = options.settings("numbers" if task == Task.auto else task)
                 if settings["hidden"] == "auto":
@@ -159,7 +159,12 @@ def serve(
                     "every": every,
                 }
                 engines = _engines(files, wanted, stack)
-            stopped_by = run(engines, address, lambda url: _announce(url, engines, quiet))
+            stopped_by = run(
+                engines,
+                address,
+                lambda url: _announce(url, engines, quiet),
+                lambda left: None if quiet else say(_replay_state(left)),
+            )
     except (ServeError, LogError) as error:
         raise UserError(_with_options(str(error))) from error
     if not quiet:
@@ -187,13 +192,19 @@ def _files(
     return found
 
 
-def _readers(files: dict[str, Path], follow: set[Path], id: str | None) -> dict[str, Any]:
+def _readers(
+    files: dict[str, Path], follow: set[Path], id: str | None, target: str | None
+) -> dict[str, Any]:
     from ..serve import Reader
 
     for path in files.values():
         if not path.exists():
             raise UserError(f"{path}: there is no such file.")
-    return {name: Reader(path, id, follow=path in follow) for name, path in files.items()}
+    readers = {name: Reader(path, id, follow=path in follow) for name, path in files.items()}
+    for reader in readers.values():
+        if target not in (None, reader.target):
+            raise UserError(f"--target {target}: {reader.path} learns {reader.target!r}.")
+    return readers
 
 
 def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
@@ -213,6 +224,12 @@ def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -
         if engine.to_replay:
             say(f"{path}: {counted(engine.to_replay, 'row')} of the log are learned again first.")
     return engines
+
+
+def _replay_state(left: int) -> str:
+    return (
+        f"{counted(left, 'row')} of the log left." if left else "All rows of the log are learned."
+    )
 
 
 def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:

@@ -86,6 +86,7 @@ class Service:
         self.app = self._make_app()
         self._ticking: asyncio.Task[None] | None = None
         self.on_failure: Callable[[], None] = lambda: None
+        self.on_replay: Callable[[int], None] = lambda left: None  # once a second
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """The application. The way to a model is short, which doubles predictions a second."""
@@ -105,7 +106,12 @@ class Service:
         self._ticking = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
+        replaying = 0
         while True:
+            left = sum(model.engine.to_replay for model in self.models.values())
+            if left or replaying:
+                self.on_replay(left)
+            replaying = left
             for model in self.models.values():
                 try:
                     model.board.tick()

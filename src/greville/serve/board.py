@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -17,11 +18,17 @@ from .reading import Reader
 # Rows that are shown, fields of each, characters of a field, and events of a kind in a second.
 _LAST, _MOST_FIELDS, _LONGEST, _A_SECOND = 20, 30, 100, 20
 
+# Characters of a refusal in the server's log.
+_LONGEST_LINE = 300
+
 # Seconds over which rates are measured, and events that wait for someone who reads slowly.
 _RATE_SECONDS, _MOST_EVENTS = 10, 500
 
 # The interval around a prediction in which nine of ten targets lie: so many standard deviations.
 NINE_OF_TEN = 1.6448536269514722
+
+
+logger = logging.getLogger("greville.serve")
 
 
 class Board:
@@ -53,6 +60,9 @@ class Board:
 
     def refuse(self, error: RequestError) -> None:
         self.refused += 1
+        if self._may_send("log"):
+            text = error.message.encode("unicode_escape").decode()  # without ends of lines
+            logger.warning("refused with %d: %s", error.status, text[:_LONGEST_LINE])
         if self._watchers and self._may_send("refused"):
             self._send("refused", error.as_dict())
 

@@ -229,6 +229,10 @@ class Learning:
         reason = self.stream.trouble_with(rows[0]) if len(rows) == 1 else None
         if reason is not None:
             raise unusable(reason, rows[0], "")
+        for k, row in enumerate(rows):
+            reason = self.stream.no_number(row)
+            if reason is not None:
+                raise unusable(reason, row, _place(rows, k))
         without_target = self.stream.n_without_target
         self.is_half_done = True
         answers = self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
@@ -282,6 +286,8 @@ def id_text(id: Any, name: str, place: str = "") -> str:
         raise RequestError(
             422, f"{place}The {name} {shown(id)} is neither text nor a whole number.", name
         )
+    if id == "":
+        raise RequestError(422, f"{place}The {name} is empty; leave it out, or send one.", name)
     text = json.dumps(id)
     if len(text) > _LONGEST_ID:
         raise RequestError(

@@ -137,6 +137,7 @@ def run(
     engines: Mapping[str, Engine | Reader],
     address: Address,
     started: Callable[[str], None] = lambda url: None,
+    replaying: Callable[[int], None] = lambda left: None,
 ) -> int | None:
     """Serve models until a signal comes; which one. All that was acknowledged is on the disk.
 
@@ -147,6 +148,8 @@ def run(
     address : Address
     started : callable, optional
         Called with the URL when the server listens.
+    replaying : callable, optional
+        Called once a second with how many rows of logs are still to be learned, and with 0 then.
 
     Raises
     ------
@@ -180,7 +183,7 @@ def run(
         timeout_graceful_shutdown=_GRACE,
     )
     server = _Server(config, service, started)
-    service.on_failure = server.stop
+    service.on_failure, service.on_replay = server.stop, replaying
     with (
         listen(address.host, address.port) as sock,
         _stopped_by_signals(server),

@@ -69,6 +69,11 @@ class DictRows:
         learner = self._learner_of_single_rows()
         return None if learner is None else learner.trouble_with(_checked_row(row))
 
+    def trouble_with_target(self, row: Mapping[str, Any]) -> str | None:
+        """Why the target of a row cannot be read as those before were; None if it can."""
+        learner = self._state.learner
+        return None if learner is None else learner.target_of(row)[1]
+
     def _learner_of_single_rows(self) -> Learner | None:
         """What learns rows without a table; None while the columns may change."""
         return self._state.learner if self._state.warmup is None else None

@@ -64,7 +64,7 @@ class SingleRows:
     def record_one(self, row: Row) -> Answers:
         """Predict a row, and learn it if it has a target."""
         x, wrong = self._encoder.encode_one(row)
-        y, wrong_target = self._target_of(row)
+        y, wrong_target = self.target_of(row)
         reason = wrong or wrong_target
         if reason is not None:
             return Answers(self.no_predictions(1), {0: reason})
@@ -78,14 +78,14 @@ class SingleRows:
     def trouble_with(self, row: Row) -> str | None:
         """Why a row cannot be learned, if it cannot."""
         wrong = self._encoder.encode_one(row)[1]
-        target, wrong_target = self._target_of(row)
+        target, wrong_target = self.target_of(row)
         missing = f"the target {self.target.name!r} is missing" if target is None else None
         return wrong or wrong_target or missing
 
     def learn_one(self, row: Row) -> None:
         """Learn a row, if it has a target."""
         x = self._encoded(row)
-        y, wrong = self._target_of(row)
+        y, wrong = self.target_of(row)
         if wrong is not None:
             raise TableError(f"{wrong}.")
         if self.estimator is None or not self.categories.were_learned(x[None], [row])[0]:
@@ -106,7 +106,8 @@ class SingleRows:
             raise TableError(str(error)) from error
         self.n_rows += 1
 
-    def _target_of(self, row: Row) -> tuple[Any, str | None]:
+    def target_of(self, row: Row) -> tuple[Any, str | None]:
+        """The target of a row, None if it is missing; and what is wrong with it."""
         return self.target.read_one(row.get(self.target.name), self.settings["na"])
 
     def _known_labels(self) -> Any:

@@ -122,6 +122,17 @@ class Stream:
         kind, reason = self._kind(row)
         return reason if kind == "wrong" else self._blocks.newest.trouble_with(row)
 
+    def no_number(self, row: Row) -> str | None:
+        """What is wrong with a target that is no number where all so far were.
+
+        While the first rows come, it would make classes of all of them.
+        """
+        model = self._blocks.newest
+        target = row.get(model.target)
+        if model.task != REGRESSION or isinstance(target, (int, float)):
+            return None
+        return model.trouble_with_target(row)
+
     def answering(self) -> Answering:
         """What answers rows as this stream does now, and goes on doing so."""
         return self._blocks.answering()
