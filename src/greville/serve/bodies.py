@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, NoReturn
 
 from .errors import RequestError
@@ -16,8 +15,8 @@ JSON, NDJSON = "application/json", "application/x-ndjson"
 # How deep lists and objects may lie in each other.
 _DEEPEST = 100
 
-# Whole numbers beyond it are no numbers of 64 bits.
-_LARGEST = 10**300
+# Squares of larger numbers, and sums of them, would be infinite.
+_LARGEST = 1e100
 
 Row = dict[str, Any]
 
@@ -117,12 +116,15 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
         if not field.isascii() and not _is_text(field):
             raise RequestError(422, f"{_capital(name)}: a field's name has half of a character.")
         kind = type(value)
-        if kind is float:
+        if kind is float or kind is int:
+            if not -_LARGEST <= value <= _LARGEST:
+                raise RequestError(
+                    422,
+                    f"{_capital(name)}: the field {shown(field)} is infinite, or too large; numbers "
+                    "may be up to 1e100.",
+                    field,
+                )
             continue
-        if kind is int and not -_LARGEST <= value <= _LARGEST:
-            raise RequestError(
-                422, f"{_capital(name)}: the field {shown(field)} is too large for a number.", field
-            )
         if kind is dict or (kind is list and not _are_numbers(value)):
             raise RequestError(
                 422,
@@ -138,8 +140,7 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
 
 def _are_numbers(values: list[Any]) -> bool:
     """Whether it is a list of numbers, such as an embedding."""
-    usual = all(type(v) is float or (type(v) is int and abs(v) <= _LARGEST) for v in values)
-    return usual and all(map(isfinite, values))
+    return all((type(v) is float or type(v) is int) and abs(v) <= _LARGEST for v in values)
 
 
 def _is_text(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from .errors import RequestError
 from .limits import Limits
 from .log import Log, Run
 from .record import ErrorRecord
+
+logger = logging.getLogger("greville.serve")
 
 # Characters of an id.
 _LONGEST_ID = 200
@@ -100,9 +103,12 @@ class Learning:
     def replay(self, run: Run) -> None:
         """Learn, or unlearn, what stands in the log again."""
         if run.action == "learn":
-            outcomes = self._learned(run.rows, [None] * len(run.rows))
+            answers = self.stream.answer(run.rows, self.stream.lines + 1, Troubles(skip=True))
+            for row, answer in zip(run.rows, answers, strict=True):
+                if "error" in answer:
+                    logger.warning("a row of the log was not learned: %s: %s", answer["error"], row)
             with suppress(Exception):  # what is only looked at must not keep a model from starting
-                self.see(outcomes)
+                self.see(self._outcomes(run.rows, answers, [None] * len(run.rows)))
         else:
             self.stream.unlearn(run.rows)
 
@@ -246,8 +252,13 @@ class Learning:
                 f"{where}The target {shown(self.target)} is missing; leave such rows out.",
                 self.target,
             )
+        return self._outcomes(rows, answers, given)
+
+    def _outcomes(
+        self, rows: Sequence[Row], answers: Sequence[Any], given: Sequence[Any]
+    ) -> list[Outcome]:
         return [
-            Outcome(row, answer["prediction"] if early is None else early, row[self.target])
+            Outcome(row, answer.get("prediction") if early is None else early, row[self.target])
             for row, answer, early in zip(rows, answers, given, strict=True)
         ]
 

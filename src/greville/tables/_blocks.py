@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Blocks:
     def _with_rows(self) -> tuple[TableModel, Follower | None]:
         live, found = self.model.twin(), []
         if self.rows:
-            found = live.record(self.batch(self.rows), Troubles(skip=True))
+            found = live.record(self.batches(self.rows), Troubles(skip=True))
         return live, self._followed(live, self.follower, found)[0]
 
     @staticmethod
@@ -108,7 +109,7 @@ class Blocks:
         The rows of the block are learned before, as a shorter one.
         """
         model, follower = self._with_rows()
-        removed = model.unlearn(self.batch(rows), Troubles())
+        removed = model.unlearn(self.batches(rows), Troubles())
         compact(model)
         self.model, self.follower, self.rows, self._live = model, follower, [], None
         return removed
@@ -128,8 +129,8 @@ class Blocks:
     ) -> list[Answers]:
         """Learn rows that fit into the block, all of them or none, and what was predicted."""
         if len(rows) == ROWS_PER_BLOCK:
-            batch = self.batch(rows, range(first, first + len(rows)))
-            found = self.model.record(batch, troubles, **wanted)
+            batches = self.batches(rows, range(first, first + len(rows)))
+            found = self.model.record(batches, troubles, **wanted)
             self._live = None
             return self._learned(found)
         live = self.live
@@ -138,13 +139,14 @@ class Blocks:
             if found[0].wrong:
                 troubles.meet(f"standard input, line {first:,}: {found[0].wrong[0]}")
         else:
-            batch = self.batch(rows, range(first, first + len(rows)))
-            found = live.record(batch, troubles, **wanted)
+            found = live.record(
+                self.batches(rows, range(first, first + len(rows))), troubles, **wanted
+            )
         follower, answers = self._followed(live, self._live_follower, found)
         block = [*self.rows, *rows]
         if len(block) == ROWS_PER_BLOCK:
             self._live = None
-            self._learned(self.model.record(self.batch(block), Troubles(skip=True)))
+            self._learned(self.model.record(self.batches(block), Troubles(skip=True)))
             self.rows = []
         else:
             self.rows, self._live, self._live_follower = block, live, follower
@@ -155,11 +157,57 @@ class Blocks:
         self.follower, answers = self._followed(self.model, self.follower, found)
         return answers
 
+    def batches(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> list[Batch]:
+        """Rows as batches in which no column has values of different kinds.
+
+        So that each row is read as it would be alone: of text and numbers together, a column of
+        text would be made.
+        """
+        numbers = numbers if len(numbers) else range(1, len(rows) + 1)
+        cuts = [0, *_changes(rows), len(rows)]
+        return [self.batch(rows[a:b], numbers[a:b]) for a, b in pairwise(cuts) if a < b]
+
     def batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
-        """Rows as a batch. What a row does not have is missing."""
+        """Rows as one batch. What a row does not have is missing."""
         names = self.model.needed
         if names is None:
             names = [n for n in dict.fromkeys(n for row in rows for n in row) if n != self.id]
         columns = {name: array_of([row.get(name) for row in rows]) for name in names}
         lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
         return Batch(record_batch(columns), "standard input", lines, 0.0, sparse=True)
+
+
+def is_mixed(rows: Sequence[Row]) -> bool:
+    """Whether a column has values of different types, which a column of Arrow cannot keep."""
+    types: dict[str, type] = {}
+    for row in rows:
+        for name, value in row.items():
+            if value is not None and types.setdefault(name, type(value)) is not type(value):
+                return True
+    return False
+
+
+def _changes(rows: Sequence[Row]) -> list[int]:
+    """Where a column begins to have values of another kind."""
+    found: list[int] = []
+    kinds: dict[str, str] = {}
+    for k, row in enumerate(rows):
+        for name, value in row.items():
+            kind = _kind(value)
+            if kind != _MISSING and kinds.setdefault(name, kind) != kind:
+                found.append(k)
+                kinds = {name: _kind(value) for name, value in row.items()}
+                kinds = {name: kind for name, kind in kinds.items() if kind != _MISSING}
+                break
+    return found
+
+
+# Kinds of values that go together into a column: numbers are of two types.
+_MISSING = "missing"
+_KINDS = {float: "number", str: "text", bool: "flag", type(None): _MISSING, list: "list"}
+
+
+def _kind(value: Any) -> str:
+    if type(value) is int:
+        return "number" if -(1 << 63) <= value < 1 << 63 else "large"
+    return _KINDS.get(type(value), "other")

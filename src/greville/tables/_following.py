@@ -45,9 +45,10 @@ def _own(part: Answers) -> Answers:
 
 def _follow(answers: Answers, k: int, follower: Follower) -> None:
     """Put the follower's prediction in the place of the model's, where that has one."""
-    model = float(answers.prediction[k])
-    if model != model:  # noqa: PLR0124 - nan
+    value = answers.prediction[k]
+    if value is None or value != value:  # noqa: PLR0124 - nan
         return
+    model = float(value)
     if answers.std is None:
         answers.prediction[k] = follower.predict(model)
     else:

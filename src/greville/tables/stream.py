@@ -13,7 +13,7 @@ from ..fields import number as any_number
 from ..following import Follower
 from ..monitor import DriftMonitor
 from ._answers import Answers
-from ._blocks import ROWS_PER_BLOCK, Blocks, Row, Wanted
+from ._blocks import ROWS_PER_BLOCK, Blocks, Row, Wanted, is_mixed
 from ._first import FirstRows
 from ._rows import FEW_ROWS
 from .answering import Answer, Answering, fill_answer, infinite_value
@@ -41,7 +41,10 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
         "predictions": each(nothing | text | any_number | flag),
         "forgotten": count,
     },
-    optional={"follower": nothing | known(Follower)},  # older files lack it
+    optional={  # older files lack them
+        "follower": nothing | known(Follower),
+        "mixed_rows": nothing | each(text),
+    },
     whole=True,
     compact=lambda stream: stream._compact(),
     to_fields=lambda stream: stream._to_fields(),
@@ -420,7 +423,8 @@ class Stream:
             **{k: v for k, v in vars(self).items() if not k.startswith("_")},
             "model": self.model,
             "follower": self._blocks.follower,
-            "rows": self._in_columns(self.rows),
+            "rows": self._in_columns([] if is_mixed(self.rows) else self.rows),
+            "mixed_rows": list(map(json.dumps, self.rows)) if is_mixed(self.rows) else None,
             "waiting": self._in_columns(waiting),
             "ids": [json.dumps(key) for key in self.waiting],
             "predictions": [prediction for _, prediction in self.waiting.values()],
@@ -441,15 +445,17 @@ class Stream:
         stream.lines, stream.forgotten = fields["lines"], fields["forgotten"]
         ids = [json.loads(key) for key in fields["ids"]]
         block, waiting = fields["rows"], fields["waiting"]
+        mixed = [json.loads(row) for row in fields.get("mixed_rows") or ()]
         usable = all(isinstance(key, (str, int, float)) for key in ids)
+        usable = usable and all(isinstance(row, dict) for row in mixed)
         fits = (
-            block.n < ROWS_PER_BLOCK
+            block.n + len(mixed) < ROWS_PER_BLOCK
             and waiting.n <= _MOST_WITHOUT_TARGET
             and len(set(ids)) == waiting.n
         )
         if not usable or not fits:
             raise ValueError("rows: not those of a part of a block, or that wait for a target.")
-        stream._blocks.rows = [_as_row((block, i)) for i in range(block.n)]
+        stream._blocks.rows = mixed or [_as_row((block, i)) for i in range(block.n)]
         entries = enumerate(zip(ids, fields["predictions"], strict=True))
         stream.waiting = {key: ((waiting, i), prediction) for i, (key, prediction) in entries}
         return stream
