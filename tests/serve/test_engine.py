@@ -367,7 +367,10 @@ def test_logs_and_models_that_do_not_belong_together(tmp_path):
     with pytest.raises(LogError, match="does not belong to"):
         opened(path)
     log_path(path).unlink()
-    engine, said = open_engine(path, Wanted())
+    with pytest.raises(LogError, match="was served with is not there"):
+        opened(path)
+    assert not log_path(path).exists()
+    engine, said = open_engine(path, Wanted(new_log=True))
     engine.close()
     assert "another log, which is not here" in said[0]
     log_path(other).write_bytes(b"not a database, but long enough to look like one" * 100)
@@ -426,3 +429,41 @@ def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeyp
     monkeypatch.undo()
     with Served(path) as served:  # it was in the log
         assert served.engine.answering().model.n_rows == 20
+
+
+def test_a_link_has_the_log_of_its_model(tmp_path):
+    path, link = tmp_path / "m.greville", tmp_path / "l.greville"
+    with Served(path) as served:
+        served.learn(rows(10))
+    link.symlink_to(path)
+    with Served(link) as served:
+        assert served.learn(rows(10, 1))["position"] == 20
+    with Served(path) as served:
+        assert served.engine.answering().model.n_rows == 20
+
+
+def test_errors_count_the_predictions_that_were_given_also_after_a_crash(tmp_path):
+    path = tmp_path / "m.greville"
+    with Served(path) as served:
+        served.learn(rows(20))
+        served.ask("keep", [{"id": 1, "a": 1.0, "b": 1.0, "kind": "x"}], predictions=[1001.0])
+        served.learn([{"id": 1, "y": 1.0}])
+        before = served.engine.record.as_dict()
+        served.engine._save = lambda *snapshot: None
+    assert max(before["recent"]) == 1000.0
+    with Served(path) as served:
+        after = served.engine.record.as_dict()
+    assert after["recent"] == pytest.approx(before["recent"])
+    assert after["n"] == before["n"]
+
+
+def test_errors_name_the_row_of_the_request(tmp_path):
+    path, some = tmp_path / "m.greville", [{**row, "id": k} for k, row in enumerate(rows(300))]
+    bad = {"high": 1.0, "b": 1.0, "a": "high", "kind": "x", "y": 1.0}
+    with Served(path) as served:
+        served.learn(some)
+        with pytest.raises(RequestError, match="Row 3: Column 'a'") as error:
+            served.learn([some[0], {**some[1], "id": "new"}, bad])
+        assert error.value.field == "a"
+        with pytest.raises(RequestError, match="Row 2: Column 'a'"):
+            served.learn([some[0], bad])

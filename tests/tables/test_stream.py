@@ -268,3 +268,28 @@ def test_classes_are_answered_by_the_model():
     rows = [{"x": float(i % 7), "y": "ab"[i % 7 > 3]} for i in range(300)]
     stream, plain = Stream(TableModel("y")), Stream(TableModel("y"), follow=False)
     assert stream.answer(rows, 1, Troubles()) == plain.answer(rows, 1, Troubles())
+
+
+MIXED = [
+    {"b": "Oslo", "y": -0.808},
+    {"b": 1.2, "y": 1.87},
+    {"b": -0.73, "y": 1.36},
+    {"b": "Oslo", "y": True},
+    {"b": "Oslo", "y": 2**64},
+    {"b": 3, "y": 2},
+]
+
+
+def test_rows_of_different_kinds_are_read_as_if_alone(tmp_path):
+    """A block of them is learned as single rows were answered; a file keeps their types."""
+    rows = MIXED * 50
+    alone, together = (Stream(TableModel("y", task="numbers", hidden=5)) for _ in range(2))
+    for number, row in enumerate(rows, 1):
+        (answer,) = alone.answer([row], number, Troubles())
+        assert "error" not in answer
+    together.answer(rows, 1, Troubles())
+    assert alone.model.n_rows == together.model.n_rows == 256
+    greville.save(alone, tmp_path / "alone")
+    assert greville.load(tmp_path / "alone").rows == rows[256:]
+    greville.save(together, tmp_path / "together")
+    assert (tmp_path / "alone").read_bytes() == (tmp_path / "together").read_bytes()

@@ -62,6 +62,10 @@ def serve(
         ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Rows between two snapshots.")] = 10_000,
+    new_log: Annotated[
+        bool,
+        typer.Option("--new-log", help="Go on without the log that a model file was served with."),
+    ] = False,
     sync: Annotated[
         bool,
         typer.Option(help="Wait for the disk before a row is acknowledged."),
@@ -117,7 +121,7 @@ def serve(
         greville serve --read-only --follow houses.greville --port 8001
     """
     try:
-        from ..serve import Address, Limits, LogError, ServeError, run
+        from ..serve import Address, Limits, LogError, ServeError, listen, run
     except ModuleNotFoundError as error:
         raise UserError(
             f"This needs {error.name}; install it with: pip install 'greville[cli,serve]'"
@@ -138,6 +142,7 @@ def serve(
     try:
         address.check()
         with ExitStack() as stack:
+            sock = stack.enter_context(listen(host, port))  # before anything is written
             engines: dict[str, Any]
             if read_only:
                 engines = _readers(files, set(follow or ()), id, target)
@@ -151,6 +156,7 @@ def serve(
                     "settings": settings,
                     "given": given_settings(settings),
                     "id": id,
+                    "new_log": new_log,
                     "sync": sync,
                     "follow": mix,
                     "limits": limits,
@@ -162,6 +168,7 @@ def serve(
             stopped_by = run(
                 engines,
                 address,
+                sock,
                 lambda url: _announce(url, engines, quiet),
                 lambda left: None if quiet else say(_replay_state(left)),
             )
@@ -298,6 +305,8 @@ def _with_options(message: str) -> str:
         option = found[1].replace("_", "-")
         message = f"--{option} {found[2]}: {message[found.end() :]}"
     message = message.replace("--mix False", "--no-mix")
+    message = message.replace("start a new log, without", "pass --new-log to go on without")
+    message = message.replace("choose another name for", "pass --id with another name for")
     message = message.replace("give it a token", "pass --token-file")
     return message.replace(
         "name the field to predict to start a new model", "pass --target to start a new model"

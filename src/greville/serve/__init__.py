@@ -7,7 +7,7 @@ from .limits import Limits
 from .log import Log, LogError
 from .opening import ServeError, Wanted, log_path, open_engine
 from .reading import Reader
-from .running import Address, run
+from .running import Address, listen, run
 
 __all__ = [
     "Address",
@@ -18,6 +18,7 @@ __all__ = [
     "Reader",
     "ServeError",
     "Wanted",
+    "listen",
     "log_path",
     "open_engine",
     "run",

@@ -158,10 +158,12 @@ class Service:
             answer = RequestError(error.status_code, f"{message}; /docs has all of them.")
             return _refusal(answer, error.headers)
 
+        @app.head("/health", include_in_schema=False)
         @app.get("/health", summary="Whether the process runs", tags=["server"])
         async def health() -> dict[str, str]:
             return {"status": "ok"}
 
+        @app.head("/ready", include_in_schema=False)
         @app.get("/ready", summary="Whether all models answer", tags=["server"])
         async def ready() -> Response:
             try:

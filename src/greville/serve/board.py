@@ -53,7 +53,7 @@ class Board:
 
     def predicted(self, rows: list[Row], answers: list[dict[str, Any]]) -> None:
         self.predictions += len(rows)
-        entry = time.time(), None, rows[-1], answers[-1], None
+        entry = time.time(), None, _kept(rows[-1]), answers[-1], None
         self._last.append(entry)
         if self._watchers and self._may_send("prediction"):
             self._send("prediction", self._entry(*entry))
@@ -71,7 +71,7 @@ class Board:
         self.learned += news.learned
         now, n = time.time(), self._engine.record.n
         for k, outcome in enumerate(news.outcomes, n - len(news.outcomes) + 1):
-            entry = now, max(k, 1), outcome.row, _as_answer(outcome), outcome.target
+            entry = now, max(k, 1), _kept(outcome.row), _as_answer(outcome), outcome.target
             self._last.append(entry)
             if self._watchers and self._may_send("outcome"):
                 self._send("outcome", self._entry(*entry))
@@ -199,13 +199,26 @@ def interval(prediction: Any, std: Any) -> list[float] | None:
     return [prediction - NINE_OF_TEN * std, prediction + NINE_OF_TEN * std]
 
 
+def _kept(row: Row) -> Row:
+    """A row that is kept to be shown: without what nobody could look at."""
+    if len(row) <= _MOST_FIELDS and not any(map(_is_long, row.values())):
+        return row
+    return {_short(name): _short(value) for name, value in list(row.items())[: 2 * _MOST_FIELDS]}
+
+
 def _as_answer(outcome: Outcome) -> dict[str, Any]:
     return {"prediction": outcome.prediction, "std": outcome.std}
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, (str, list)) and len(value) > _MOST_FIELDS
 
 
 def _short(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _LONGEST:
         return value[: _LONGEST - 1] + "…"
+    if isinstance(value, list) and len(value) > _MOST_FIELDS:
+        return f"{len(value):,} numbers"
     return value
 
 

@@ -120,8 +120,8 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
             if not -_LARGEST <= value <= _LARGEST:
                 raise RequestError(
                     422,
-                    f"{_capital(name)}: the field {shown(field)} is infinite, or too large; numbers "
-                    "may be up to 1e100.",
+                    f"{_capital(name)}: the field {shown(field)} is infinite or too large; "
+                    "numbers may be up to 1e100.",
                     field,
                 )
             continue

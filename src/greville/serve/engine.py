@@ -75,7 +75,7 @@ class Engine:
         self._keep, self._keep_log = keep, keep_log
         self._every, self._every_seconds = every, every_seconds
         self.position = position  # that was learned
-        self.snapshot_position, self.snapshot_at = position, time.time()
+        self.snapshot_position, self.snapshot_at = position, os.path.getmtime(path)
         self.snapshot_failed = False  # the last one
         self.forgotten = 0  # rows whose target never came
         self.published: Answering | None = None  # once the log has been replayed
@@ -149,7 +149,9 @@ class Engine:
         with self._changed:
             self._closing = True
             self._changed.notify()
-        if self._thread.ident is not None:
+        if self._thread.ident is None:  # it was never started
+            self._log.close()
+        else:
             self._thread.join()
 
     # The writer

@@ -25,7 +25,7 @@ logger = logging.getLogger("greville.serve")
 _LONGEST_ID = 200
 
 # Where tables say that an error is; a request has its own rows.
-_WHERE = re.compile(r"standard input, row ([\d,]+): ", re.IGNORECASE)
+_WHERE = re.compile(r"standard input, row ([\d,]+)( to standard input, row [\d,]+)?: ", re.I)
 
 Row = dict[str, Any]
 
@@ -108,7 +108,7 @@ class Learning:
                 if "error" in answer:
                     logger.warning("a row of the log was not learned: %s: %s", answer["error"], row)
             with suppress(Exception):  # what is only looked at must not keep a model from starting
-                self.see(self._outcomes(run.rows, answers, [None] * len(run.rows)))
+                self.see(self._outcomes(run.rows, answers, run.given))
         else:
             self.stream.unlearn(run.rows)
 
@@ -179,6 +179,7 @@ class Learning:
 
     def _learn(self, rows: list[Row], now: float) -> Done:
         whole: list[Row] = []
+        places: list[str] = []
         ids: list[str | None] = []
         given: list[Any] = []  # predictions that were given earlier
         targets: dict[str, Any] = {}  # of ids in this request
@@ -186,6 +187,7 @@ class Learning:
             place, target = _place(rows, k), self._target_of(row, _place(rows, k))
             if row.get(self.id) is None:
                 whole.append(row)
+                places.append(place)
                 given.append(None)
                 ids.append(None)
                 continue
@@ -209,13 +211,14 @@ class Learning:
                     self.id,
                 )
             whole.append(row if kept is None else {**kept.row, **row})
+            places.append(place)
             given.append(None if kept is None else kept.prediction)
             ids.append(id)
             targets[id] = target
-        outcomes = self._learned(whole, given)
+        outcomes = self._learned(whole, given, places)
         for id in targets:
             self.log.drop_kept(id)
-        position = self.log.append("learn", ids, whole, now)
+        position = self.log.append("learn", ids, whole, now, given)
         n = len(whole)
         answer = {"learned": n, "repeated": len(rows) - n, "position": position}
         return Done(answer, whole, outcomes)
@@ -228,23 +231,25 @@ class Learning:
             )
         return target
 
-    def _learned(self, rows: list[Row], given: Sequence[Any]) -> list[Outcome]:
+    def _learned(
+        self, rows: list[Row], given: Sequence[Any], places: Sequence[str]
+    ) -> list[Outcome]:
         """Learn rows, and what was predicted for each; a RequestError if one cannot be learned."""
         if not rows:
             return []
         reason = self.stream.trouble_with(rows[0]) if len(rows) == 1 else None
         if reason is not None:
-            raise unusable(reason, rows[0], "")
-        for k, row in enumerate(rows):
+            raise unusable(reason, rows[0], places[0])
+        for row, place in zip(rows, places, strict=True):
             reason = self.stream.no_number(row)
             if reason is not None:
-                raise unusable(reason, row, _place(rows, k))
+                raise unusable(reason, row, place)
         without_target = self.stream.n_without_target
         self.is_half_done = True
         answers = self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
         for k, answer in enumerate(answers):
             if "error" in answer:
-                raise unusable(answer["error"], rows[k], _place(rows, k))
+                raise unusable(answer["error"], rows[k], places[k])
         if self.stream.n_without_target > without_target:  # as with "nan", or a blank
             where = "" if len(rows) == 1 else "A row has no target: "
             raise RequestError(
@@ -286,7 +291,8 @@ class Learning:
             if found is not None:
                 k = min(int(found[1].replace(",", "")), len(whole)) - 1
                 reason = reason[found.end() :]
-            raise unusable(reason, whole[k], _place(whole, k)) from error
+            place = "" if found is None or found[2] else _place(whole, k)
+            raise unusable(reason, whole[k], place) from error
         position = self.log.append("unlearn", ids, whole, now)
         return Done({"unlearned": len(whole), "position": position}, whole)
 
@@ -309,7 +315,8 @@ def id_text(id: Any, name: str, place: str = "") -> str:
 
 def unusable(reason: str, row: Row, place: str) -> RequestError:
     """What a client is told about a row that cannot be used."""
-    field = next((name for name in row if repr(name) in reason), None)
+    places = {reason.find(repr(name)): name for name in row if repr(name) in reason}
+    field = places[min(places)] if places else None  # the first that is named
     text = reason.rstrip(".")
     return RequestError(422, f"{place}{text[:1].upper()}{text[1:]}.", field)
 

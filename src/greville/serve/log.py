@@ -31,7 +31,8 @@ CREATE TABLE entries (
     action TEXT NOT NULL,       -- 'learn' or 'unlearn'
     request INTEGER NOT NULL,   -- the first position of the same request
     id TEXT,                    -- of the row, as JSON
-    row TEXT                    -- the whole row with its target, as JSON; NULL once it was erased
+    row TEXT,                   -- the whole row with its target, as JSON; NULL once it was erased
+    prediction TEXT             -- that was given before its target came, as JSON
 );
 CREATE INDEX entries_by_id ON entries (id, position) WHERE id IS NOT NULL;
 CREATE TABLE waiting (
@@ -61,10 +62,14 @@ LOG_ERRORS = (LogError, sqlite3.Error)
 
 
 class Run(NamedTuple):
-    """Rows that were learned, or unlearned, one after the other; and where they end."""
+    """Rows that were learned, or unlearned, one after the other; and where they end.
+
+    `given` are predictions from before their targets came, None for most.
+    """
 
     action: str
     rows: list[Row]
+    given: list[Any]
     position: int
 
 
@@ -161,14 +166,22 @@ class Log:
 
     # Entries
 
-    def append(self, action: str, ids: Sequence[str | None], rows: Sequence[Row], at: float) -> int:
-        """Add a row each; the position of the last."""
+    def append(
+        self,
+        action: str,
+        ids: Sequence[str | None],
+        rows: Sequence[Row],
+        at: float,
+        given: Sequence[Any] = (),
+    ) -> int:
+        """Add a row each, with the predictions that were given before; the position of the last."""
         first = self.position + 1
+        told = [None if each is None else json.dumps(each) for each in given or [None] * len(rows)]
         self._db.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (first + k, at, action, first, id, json.dumps(row))
-                for k, (id, row) in enumerate(zip(ids, rows, strict=True))
+                (first + k, at, action, first, id, json.dumps(row), each)
+                for k, (id, row, each) in enumerate(zip(ids, rows, told, strict=True))
             ],
         )
         self.position += len(rows)
@@ -177,12 +190,12 @@ class Log:
     def runs(self, after: int) -> Iterator[Run]:
         """What stands behind a position: rows to learn, some at a time; to unlearn, by request."""
         found = self._db.execute(
-            "SELECT position, action, request, row FROM entries WHERE position > ? "
+            "SELECT position, action, request, row, prediction FROM entries WHERE position > ? "
             "ORDER BY position",
             (after,),
         )
-        run, last_request = Run("", [], after), 0
-        for position, action, request, row in found:
+        run, last_request = Run("", [], [], after), 0
+        for position, action, request, row, given in found:
             if position != run.position + 1:
                 raise LogError(
                     f"{self.path}: the entries between positions {run.position:,} and "
@@ -191,9 +204,10 @@ class Log:
             is_whole = len(run.rows) == _AT_ONCE if action == "learn" else request != last_request
             if run.rows and (action != run.action or is_whole):
                 yield run
-                run = Run("", [], run.position)
+                run = Run("", [], [], run.position)
             run.rows.append(self._parsed(position, row))
-            run, last_request = Run(action, run.rows, position), request
+            run.given.append(None if given is None else json.loads(given))
+            run, last_request = Run(action, run.rows, run.given, position), request
         if run.rows:
             yield run
 
@@ -234,7 +248,7 @@ class Log:
                     "AND action = 'learn')"
                 )
             self._db.execute(
-                f"UPDATE entries SET row = NULL WHERE {which}",
+                f"UPDATE entries SET row = NULL, prediction = NULL WHERE {which}",
                 (row if id is None else id, position),
             )
             self._db.execute("UPDATE entries SET row = NULL WHERE position = ?", (position,))

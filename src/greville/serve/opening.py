@@ -31,6 +31,7 @@ class Wanted:
     given : those of them that a model which is there must have too
     id : the field that names rows; None for that of the file, or "id"
     follow : whether a new stream mixes predictions with what the last targets say
+    new_log : whether to go on without a log that is not there
     sync : whether rows are on the disk before they are acknowledged
     limits, keep, keep_log, every, every_seconds : those of `Engine`
     """
@@ -40,6 +41,7 @@ class Wanted:
     given: dict[str, Any] = field(default_factory=dict)
     id: str | None = None
     follow: bool = True
+    new_log: bool = False
     sync: bool = True
     limits: Limits = field(default_factory=Limits)
     keep: float = 7 * 86_400.0
@@ -49,8 +51,8 @@ class Wanted:
 
 
 def log_path(path: str | os.PathLike[str]) -> Path:
-    """Where the log of a model lies: beside it."""
-    return Path(os.fspath(path) + ".log")
+    """Where the log of a model lies: beside it; of a link, beside what it points to."""
+    return Path(os.path.realpath(path) + ".log")
 
 
 def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, list[str]]:
@@ -61,6 +63,12 @@ def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, l
     """
     path = Path(path)
     stream, found = _stream_and_log(path, wanted)  # nothing is written if it cannot be served
+    if found is not None and not wanted.new_log and not log_path(path).exists():
+        raise LogError(
+            f"{log_path(path)}: the log that {path} was served with is not there; put it back, or "
+            f"start a new log, without rows that only the old one has (those after position "
+            f"{found['position']:,})."
+        )
     log = Log(log_path(path), sync=wanted.sync)
     try:
         return _opened(path, stream, found, log, wanted)
@@ -80,6 +88,10 @@ def _stream_and_log(path: Path, wanted: Wanted) -> tuple[Stream, dict[str, Any] 
             f"{path}: there is no such file; name the field to predict to start a new model."
         )
     else:
+        if wanted.target == (wanted.id or "id"):
+            raise ServeError(
+                f"target={wanted.target!r}: this field names rows; choose another name for ids."
+            )
         model = TableModel(wanted.target, **wanted.settings)
         stream, found = Stream(model, wanted.id or "id", follow=wanted.follow), None
     for name, value in wanted.given.items():
@@ -163,6 +175,8 @@ def stream_of(file: ModelFile, id: str | None, follow: bool = True) -> Stream:
             "greville stream is needed."
         )
     known = stream.model
+    if stream.id == known.target:
+        raise ServeError(f"{file.path}: it predicts {stream.id!r}, which cannot name rows too.")
     if known.has_schema and stream.id in known.schema.names:
         raise ServeError(
             f"{file.path}: it learns from a column {stream.id!r}; choose another name for the "

@@ -129,13 +129,14 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((name, port), family=family, backlog=1024)
     except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = (getattr(error, "strerror", None) or str(error)).partition(" (")[0]
         raise ServeError(f"port={port!r}: nothing can listen there on {host} ({why}).") from error
 
 
 def run(
     engines: Mapping[str, Engine | Reader],
     address: Address,
+    sock: socket.socket | None = None,
     started: Callable[[str], None] = lambda url: None,
     replaying: Callable[[int], None] = lambda left: None,
 ) -> int | None:
@@ -146,6 +147,8 @@ def run(
     engines : dict of str to Engine or Reader
         By the names of the models. They are started, and closed at the end.
     address : Address
+    sock : socket, optional
+        That listens there, from `listen`; it is closed at the end.
     started : callable, optional
         Called with the URL when the server listens.
     replaying : callable, optional
@@ -185,11 +188,11 @@ def run(
     server = _Server(config, service, started)
     service.on_failure, service.on_replay = server.stop, replaying
     with (
-        listen(address.host, address.port) as sock,
+        sock or listen(address.host, address.port) as listening,
         _stopped_by_signals(server),
         asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
     ):
-        runner.run(_serve(server, service, sock))
+        runner.run(_serve(server, service, listening))
     if service.failures:
         raise ServeError(service.failures[0])
     return server.signal
