@@ -168,11 +168,11 @@ class Server:
 
 
 @contextmanager
-def running(app, *, limits=None, loop="asyncio", keep_alive=5, **options):
-    """A server of the application behind a guard."""
+def running(app, *, limits=None, loop="asyncio", keep_alive=5, bare=False, **options):
+    """A server of the application behind a guard, unless it is bare."""
     limits = limits or Limits()
     options = {"token": None, "hosts": None, **options}
-    guarded = Guard(app, limits=limits, **options)
+    guarded = app if bare else Guard(app, limits=limits, **options)
     server = Server(guarded, limits, loop, keep_alive)
     server.thread.start()
     try:

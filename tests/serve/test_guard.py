@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import threading
+import time
 
 import pytest
 
@@ -322,6 +323,26 @@ def test_bodies_of_all_requests_together(monkeypatch):
     assert asyncio.run(all_at_once()) == [429, 429, 200, 200, 200]
     assert guard._held == 0
     assert status(guard) == 200
+
+
+def test_time_that_a_head_has_taken_is_not_there_for_its_body():
+    guard = guarded(limits=Limits(seconds=1000))
+    sent = []
+
+    async def receive():
+        if sent:  # the answer; what is left of the body is not waited for
+            return {"type": "http.disconnect"}
+        await asyncio.sleep(WAIT)
+        raise AssertionError("it waited")
+
+    async def send(message):
+        sent.append(message)
+
+    began = {"greville.request": {"began": time.monotonic() - 1000}}
+    headers = [JSON, (b"content-length", b"10")]
+    scope = {"type": "http", "method": "POST", "path": "/learn", "headers": headers}
+    asyncio.run(guard({**scope, "extensions": began}, receive, send))
+    assert sent[0]["status"] == 408
 
 
 def test_small_bodies_of_refused_requests_are_read_and_the_connection_kept():

@@ -1,6 +1,7 @@
 """Connections under a real server: what is slow, long, broken or too much is refused."""
 
 import asyncio
+import contextlib
 import gc
 import json
 import socket
@@ -93,7 +94,20 @@ def test_half_a_request_of_a_client_that_says_no_more(plain):
         client.socket.shutdown(socket.SHUT_WR)
         assert client.answer().status == 200
         assert client.is_closed()
+    with plain.client() as client:  # more than is taken at once
+        client.send(get() * 1000 + b"GET / HT")
+        client.socket.shutdown(socket.SHUT_WR)
+        assert all(client.answer().status == 200 for _ in range(1000))
+        assert client.is_closed()
     until(lambda: not plain.open)
+
+
+def test_the_time_of_a_request_starts_with_its_first_byte():
+    with running(echo, limits=Limits(seconds=0.6)) as server, server.client() as client:
+        time.sleep(0.4)
+        began = time.monotonic()
+        assert client.ask(b"GET /").status == 408
+        assert time.monotonic() - began > 0.5
 
 
 def test_slow_heads(short):
@@ -188,12 +202,12 @@ def test_slow_requests_do_not_wait_for_answers_of_earlier_ones():
     with running(app, limits=Limits(seconds=0.6)) as server, server.client() as client:
         client.send(get("/slow") + b"GET /next HT")
         time.sleep(0.8)
+        (connection,) = server.open
+        released = time.monotonic()
         release.set()
         assert json.loads(client.answer().body)["path"] == "/slow"
-        client.send(b"TP/1.1\r\nHost: x\r\n\r\n")
-        assert json.loads(client.answer().body)["path"] == "/next"
-        client.send(b"GET /")
-        assert client.answer().status == 408
+        until(lambda: connection._since >= released)
+        assert client.answer().status == 408  # the rest of the second does not come
 
 
 def test_idle_connections_are_closed(loop):
@@ -210,7 +224,7 @@ def test_long_heads(plain):
     for sent in (
         get("/health", "A: " + "x" * (room + 1)),
         get("/health", "A: " + "x" * (1 << 20)),
-        get("/" + "x" * (1 << 20)),
+        get("/" + "x" * (1 << 25)),  # still on its way when it is refused
         get("/health", *["A: x"] * 10_000),
         b"GET / HTTP/1.1\r\nA: " + b"x" * 5000,  # which goes on
         b"GET /" + b"x" * 5000,
@@ -321,6 +335,8 @@ def test_connections_beyond_the_limit(loop):
             assert answer.status == 429
             assert "256 connections" in answer.error
             assert answer.headers["connection"] == "close"
+        assert len(server.uvicorn.server_state.connections) == 256
+        for other in others:
             assert other.is_closed()
             other.socket.close()
         until(lambda: not server.protocol.turned_away)
@@ -335,15 +351,51 @@ def test_connections_beyond_the_limit(loop):
         until(lambda: not server.open)
 
 
-def test_refused_connections_are_not_kept(loop):
-    """Those who are told so and do not go are closed; many of them at once."""
+def test_refused_connections_are_not_kept(loop, monkeypatch):
+    """Few of them may take their time to read that they are refused."""
+    monkeypatch.setattr("greville.serve.protocol._LINGER", 1000)
     with running(echo, loop=loop, limits=Limits(connections=2)) as server:
         clients = [server.client() for _ in range(2)]
         assert all(client.ask(get()).status == 200 for client in clients)
         others = [server.client() for _ in range(10)]
-        until(lambda: not server.protocol.turned_away)
+        assert all(client.answer().status == 429 for client in others)
+        until(lambda: len(server.protocol.turned_away) == 2)
         for client in clients + others:
             client.socket.close()
+        until(lambda: not server.protocol.turned_away)
+
+
+def test_nothing_follows_an_answer_whose_request_breaks_later(loop):
+    """Neither where it was refused nor where the application did not read it."""
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x"})
+
+    begun = post_chunks(b"ab")[:-5]
+    for options, status in (({"token": "t"}, 401), ({"bare": True}, 200)):
+        with running(app, loop=loop, **options) as server, server.client() as client:
+            assert client.ask(begun).status == status
+            client.send(b"zzz\r\n")
+            assert client.is_closed()
+
+
+def test_an_application_adds_nothing_to_a_refusal(loop):
+    release = threading.Event()
+
+    async def app(scope, receive, send):
+        while not release.is_set():
+            await asyncio.sleep(0.01)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x"})
+
+    with running(app, loop=loop, bare=True) as server, server.client() as client:
+        client.send(post_chunks(b"ab")[:-5])
+        until(lambda: server.uvicorn.server_state.tasks)
+        assert client.ask(b"zzz\r\n").status == 400
+        release.set()
+        until(lambda: not server.uvicorn.server_state.tasks)
+        assert client.is_closed()
 
 
 def test_clients_that_go_at_any_byte(loop):
@@ -423,7 +475,7 @@ def test_a_client_that_does_not_read_is_cut():
         done.set()
 
 
-def test_a_body_before_its_time_is_not_collected():
+def test_requests_before_their_time_are_not_collected():
     """Behind an answer that takes long a client can send; not more than a little is kept."""
     release = threading.Event()
 
@@ -433,14 +485,35 @@ def test_a_body_before_its_time_is_not_collected():
         await echo(scope, receive, send)
 
     with running(app) as server, server.client() as client:
-        sent = get("/slow") + post(b"x" * 500) * 20_000
         client.socket.settimeout(0.5)
         with pytest.raises(TimeoutError):
-            client.send(sent * 10)
-        connection = next(iter(server.open))
-        assert len(connection.pipeline) < 1000
-        assert len(connection._rest) < 2 << 20
+            client.send(get("/slow") + get() * 300_000)
+        (connection,) = server.open
+        assert 0 < len(connection.pipeline) < 1000
+        assert 0 < len(connection._rest) < 2 << 20
         release.set()
+
+
+def test_an_application_that_listens_does_not_collect_them_either():
+    """Whoever waits for a disconnect has the server read on."""
+    release = threading.Event()
+
+    async def app(scope, receive, send):
+        while not release.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(receive(), 0.001)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body"})
+
+    with running(app, bare=True) as server, server.client() as client:
+        until(lambda: server.open)
+        (connection,) = server.open
+        sender = threading.Thread(target=refuses, args=(client, get("/slow") + get() * 300_000))
+        sender.start()
+        until(lambda: connection._deaf)
+        release.set()
+        until(lambda: not server.open)
+        sender.join()
 
 
 def test_the_class_is_for_its_limits():

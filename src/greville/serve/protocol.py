@@ -41,7 +41,6 @@ _COMPLETE: dict[str, dict[object, object]] = {"greville.request": {"complete": T
 
 _NOT_HTTP = RequestError(400, "This is not a request of HTTP/1.1.")
 _UPGRADE = RequestError(400, "The protocol cannot be changed: send a request without Upgrade.")
-_ADDRESS = RequestError(400, "The address has characters that are not ASCII: write them as %XX.")
 
 
 def limited(limits: Limits, connections: set[Any] | None = None) -> type[HttpToolsProtocol]:
@@ -181,8 +180,6 @@ class _Limited(HttpToolsProtocol):
             self._refusal = self._too_long()
         elif self.parser.should_upgrade():
             self._refusal = _UPGRADE
-        elif not self.url.isascii():
-            self._refusal = _ADDRESS
         if self._refusal is not None:
             raise self._refusal
         if self._timer is not None:
