@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tempfile
 import urllib.request
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .load_generator import Load, Measured, generate, generating
+from .measure import seconds as seconds_of
 from .servers import greville, other, serving
 
 INPUTS, NOISE = 10, 0.1
@@ -71,18 +73,31 @@ JOBS = (
 
 
 def run(
-    rounds: int = 5, seconds: float = 5.0, warm_up: float = 1.0, jobs: tuple[Job, ...] = JOBS
+    rounds: int = 5,
+    seconds: float = 5.0,
+    warm_up: float = 1.0,
+    requests: int = 10_000_000,
+    jobs: tuple[Job, ...] = JOBS,
 ) -> dict[str, Any]:
-    """Measure all jobs, and print their tables. The first job is the limit."""
+    """Measure all jobs, each so many seconds or requests, and print their tables.
+
+    The first job is the limit.
+    """
     try:
         import fastapi  # noqa: F401
     except ImportError:
         print("    FastAPI is not installed (pip install 'greville[serve]'): nothing was measured")
         return {}
+    others = os.getloadavg()[0]
+    if others > 0.5:
+        print(
+            f"    Load average {others:.1f}: other programs run too, and all numbers are too low."
+        )
     rows = _rows(20_000)
-    usual = Load(port=0, path="", bodies=[], seconds=seconds, warm_up=warm_up)
+    usual = Load(port=0, path="", bodies=[], seconds=seconds, warm_up=warm_up, requests=requests)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        print(f"A sync of the disk takes {1e3 * _sync_seconds(folder):.2f} ms.")
         ports = stack.enter_context(serving(_commands(folder, {job.server for job in jobs})))
         acknowledged = {
             name: _prepare(port, rows) for name, port in ports.items() if name not in OTHERS
@@ -120,6 +135,17 @@ def _commands(folder: Path, wanted: set[str]) -> dict[str, list[str]]:
         print(f"    {' and '.join(missing)} not installed: nothing is compared with them")
         del commands["flask"]
     return {name: one for name, one in commands.items() if name in {*wanted, "both"}}
+
+
+def _sync_seconds(folder: Path, repeats: int = 50) -> float:
+    """Of a page of a log; next to nothing where the folder is in memory."""
+    with (folder / "synced").open("wb") as file:
+        times = []
+        for _ in range(repeats):
+            file.write(bytes(4096))
+            file.flush()
+            times.append(seconds_of(lambda: os.fsync(file.fileno())))
+    return median(times)
 
 
 def _rows(count: int) -> list[dict[str, float]]:

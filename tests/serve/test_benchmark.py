@@ -12,15 +12,18 @@ LIMIT, ONE, _, _, MANY, *_ = serve.JOBS
 
 def test_a_short_run(monkeypatch, capsys):
     """Two servers instead of six, and a small model."""
+    monkeypatch.setattr(serve.os, "getloadavg", lambda: (3.0, 3.0, 3.0))
     monkeypatch.setattr(serve, "MANY_UNITS", 20)
     monkeypatch.setattr(serve, "BEFORE", 500)
     jobs = (LIMIT, replace(ONE, server="both"), replace(MANY, server="both"))
-    found = serve.run(rounds=1, seconds=1.5, warm_up=0.1, jobs=jobs)
+    found = serve.run(rounds=1, seconds=60, warm_up=0, requests=60, jobs=jobs)
     assert [one.job for one in found["jobs"]] == list(jobs)
     for one in found["jobs"]:
         assert one.rounds[0].rate > 0
         assert 0 < one.rounds[0].p50 <= one.rounds[0].p99
-    lines = capsys.readouterr().out.splitlines()
+    busy, synced, *lines = capsys.readouterr().out.splitlines()
+    assert "Load average 3.0" in busy
+    assert "A sync of the disk takes" in synced
     assert sum(line.startswith("| ") for line in lines) == 2 + len(jobs) + 2
     assert len({line.count("|") for line in lines[2:7]}) == 1  # a table
 

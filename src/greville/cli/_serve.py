@@ -90,8 +90,8 @@ def serve(
         ),
     ] = None,
     max_body: Annotated[
-        str, typer.Option("--max-body", help="The largest body of a request: 512KB, 16MB.")
-    ] = "16MB",
+        str, typer.Option("--max-body", help="The largest body of a request: 512KB, 4MB.")
+    ] = "4MB",
     max_rows: Annotated[int, typer.Option(min=1, help="Rows in a request.")] = 10_000,
     max_columns: Annotated[int, typer.Option(min=1, help="Fields in a row.")] = 1_000,
     max_waiting: Annotated[
@@ -294,7 +294,7 @@ def _duration(option: str, text: str) -> float:
 def _size(option: str, text: str) -> int:
     found = re.fullmatch(r"(\d+)\s*(KB|MB|GB)?", text.strip().upper())
     if found is None or int(found[1]) == 0:
-        raise UserError(f"--{option} {text}: pass a size such as 512KB or 16MB.")
+        raise UserError(f"--{option} {text}: pass a size such as 512KB or 4MB.")
     return int(found[1]) * _BYTES[found[2] or ""]
 
 

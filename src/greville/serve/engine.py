@@ -134,6 +134,8 @@ class Engine:
         """Have the writer do something. The answer comes when it is on the disk."""
         self.answering()
         with self._changed:
+            if self.failure is not None:
+                raise RequestError(503, self.failure)
             if self._closing:
                 raise RequestError(503, "The server is stopping; try again later.")
             if len(self._queue) >= self.limits.requests:

@@ -225,7 +225,7 @@ class Learning:
 
     def _target_of(self, row: Row, place: str) -> Any:
         target = row.get(self.target)
-        if target is None or target == "":
+        if target is None or (isinstance(target, str) and target.strip().lower() in ("", "nan")):
             raise RequestError(
                 422, f"{place}The target {shown(self.target)} is missing.", self.target
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Limits:
     """What is more is refused, with the status that stands beside it."""
 
-    body: int = 16 << 20  # bytes of a request's body: 413
+    body: int = 4 << 20  # bytes of a request's body: 413
     rows: int = 10_000  # rows in a request: 413
     columns: int = 1_000  # names in a row: 413
     waiting: int = 100_000  # rows that wait for their targets: 429

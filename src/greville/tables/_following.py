@@ -16,6 +16,9 @@ def followed(follower: Follower, found: Sequence[Answers]) -> tuple[Follower, li
     """
     answers = []
     for part in found:
+        if part.target is not None and part.target.dtype.kind not in "fiu":
+            answers.append(part)  # labels, from before a row that made numbers of them
+            continue
         new = _own(part)
         model = part.prediction.tolist()
         for k, predicted in enumerate(model):
