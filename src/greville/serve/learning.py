@@ -103,7 +103,7 @@ class Learning:
     def replay(self, run: Run) -> None:
         """Learn, or unlearn, what stands in the log again."""
         if run.action == "learn":
-            answers = self.stream.answer(run.rows, self.stream.lines + 1, Troubles(skip=True))
+            answers = self.stream.relearn(run.rows)
             for row, answer in zip(run.rows, answers, strict=True):
                 if "error" in answer:
                     logger.warning("a row of the log was not learned: %s: %s", answer["error"], row)
@@ -143,7 +143,7 @@ class Learning:
         self.stream = base.copy()
         for work, rows in works:
             if work.action == "learn" and rows:
-                self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
+                self.stream.relearn(rows)
             elif work.action == "unlearn" and rows:
                 self.stream.unlearn(rows)
 

@@ -251,6 +251,11 @@ class Stream:
                     yield [{"line": number, "error": reason}]
         yield from finish(first + len(rows))
 
+    def relearn(self, rows: Sequence[Row]) -> list[Answer]:
+        """Learn rows with targets that this stream, or one like it, has accepted before."""
+        parts = self._learn(list(rows), self.lines + 1, Troubles(skip=True), {})
+        return [answer for part in parts for answer in part]
+
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
         """What to do with a row: learn it, predict it, learn an earlier one; or what is wrong."""
         if row is None or isinstance(row, str):
