@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, isfinite, log, sqrt
 from typing import Annotated, Any
 
@@ -135,7 +136,7 @@ class Follower:
         """
         if self.n == 0:
             return predicted if std is None else (predicted, std)
-        values, weights = self._experts(predicted), self._weights()
+        values, weights = self._experts(predicted), self._weights
         mean = sum([p * value for p, value in zip(weights, values, strict=True)])
         if std is None:
             return mean
@@ -233,6 +234,7 @@ class Follower:
         low, high = self.low - margin, self.high + margin
         return [low if v < low else high if v > high else v for v in values]
 
+    @cached_property
     def _weights(self) -> list[float]:
         """The weight of each."""
         log_prior = _LOG_PRIOR_OF_TRAINED if self.trained else _LOG_PRIOR

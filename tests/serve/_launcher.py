@@ -9,8 +9,8 @@ import os
 import signal
 import sys
 
-import greville.serve
 from greville.cli._app import app
+from greville.serve.engine import load_kernels
 from tests import children
 
 
@@ -24,6 +24,7 @@ def serve(arguments, said):
 
 
 def main():
+    load_kernels()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     for line in sys.stdin:
         arguments, said = json.loads(line)
@@ -32,5 +33,4 @@ def main():
 
 
 if __name__ == "__main__":
-    assert greville.serve
     main()

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from .. import __version__
 from ..persistence import ModelFileError, save
@@ -46,7 +47,36 @@ _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 logger = logging.getLogger("greville.serve")
 
-Handler = Callable[["_Model", Request], Awaitable[Response]]
+Handler = Callable[["_Model", "_Asked"], Awaitable[Response | tuple[bytes, str]]]
+
+
+class _Asked:
+    """What a request asks for; its body has come, by `Guard`."""
+
+    __slots__ = ("_receive", "_scope")
+
+    def __init__(self, scope: Any, receive: Any) -> None:
+        self._scope, self._receive = scope, receive
+
+    @property
+    def query(self) -> bytes:
+        return self._scope["query_string"]
+
+    def header(self, name: bytes) -> str | None:
+        for each, value in self._scope["headers"]:
+            if each == name:
+                return value.decode("latin-1")
+        return None
+
+    async def body(self) -> bytes:
+        parts = []
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class _Model:
@@ -94,8 +124,11 @@ class Service:
         if endpoint is None:
             await self.app(scope, receive, send)
         else:
-            response = await endpoint(Request(scope, receive, send))
-            await response(scope, receive, send)
+            answer = await endpoint(None, _Asked(scope, receive))
+            if isinstance(answer, Response):
+                await answer(scope, receive, send)
+            else:
+                await _send(send, *answer)
 
     async def start(self) -> None:
         """Start all models, and look at them once a second."""
@@ -190,7 +223,7 @@ class Service:
             for prefix in ("", "/models/{name}"):
                 app.add_api_route(
                     prefix + path,
-                    self._endpoints[method, path],
+                    self._route(self._endpoints[method, path]),
                     methods=[method],
                     response_model=None,
                     tags=["one model"] if not prefix else ["several models"],
@@ -199,18 +232,32 @@ class Service:
                 )
         return app
 
-    def _endpoint(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
+    def _endpoint(self, handler: Handler) -> Callable[..., Awaitable[Any]]:
+        """What answers a request to a model, or None for the only one."""
+
+        async def endpoint(name: str | None, asked: _Asked) -> Response | tuple[bytes, str]:
             model = None
             try:
-                model = self._model(request.path_params.get("name"))
-                return await handler(model, request)
+                model = self._model(name)
+                return await handler(model, asked)
             except RequestError as error:
                 if model is not None:
                     model.board.refuse(error)
                 return _refusal(error)
 
         return endpoint
+
+    def _route(self, endpoint: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Response]]:
+        """The same for FastAPI."""
+
+        async def route(request: Request) -> Response:
+            asked = _Asked(request.scope, request.receive)
+            answer = await endpoint(request.path_params.get("name"), asked)
+            if isinstance(answer, Response):
+                return answer
+            return Response(answer[0], media_type=answer[1])
+
+        return route
 
     def _model(self, name: str | None) -> _Model:
         if name is None and len(self.models) == 1:
@@ -223,22 +270,21 @@ class Service:
         return found
 
 
-async def predict(model: _Model, request: Request) -> Response:
+async def predict(model: _Model, asked: _Asked) -> tuple[bytes, str]:
     answering = model.engine.answering()
-    wanted = _wanted(request)
+    wanted = _wanted(asked.query)
     known = answering.model
     if wanted["std"] and known.estimator is not None and not known.says_how_sure:
         what = "classes" if known.task == "classification" else "numbers with the solver light"
         raise RequestError(422, f"There is no std: the model predicts {what}.", "std")
     if wanted["proba"] and known.estimator is not None and known.task != "classification":
         raise RequestError(422, "There is no proba: the model predicts a number.", "proba")
-    body = await _rows(model, request)
+    body = await _rows(model, await asked.body(), asked)
     rows, name = body.rows, model.engine.id
     named = [row for row in rows if row.get(name) is not None]
     for row in named:
         id_text(row[name], name)
-    units = 0 if known.estimator is None else known.estimator.solver_.n_features_in_
-    if len(rows) * units > _MUCH_WORK:
+    if len(rows) * answering.units > _MUCH_WORK:
         answers = await asyncio.to_thread(answering.answers, rows, **wanted)
     else:
         answers = answering.answers(rows, **wanted)
@@ -257,21 +303,20 @@ async def predict(model: _Model, request: Request) -> Response:
         given = [answer["prediction"] for answer in answers if "id" in answer]
         await asyncio.wrap_future(model.engine.submit(Work("keep", named, given)))
     model.board.predicted(rows, answers)
-    content, kind = body.answer(answers)
-    return Response(content, media_type=kind)
+    return body.answer(answers)
 
 
-async def learn(model: _Model, request: Request) -> Response:
-    return await _change(model, request, "learn")
+async def learn(model: _Model, asked: _Asked) -> Response:
+    return await _change(model, asked, "learn")
 
 
-async def unlearn(model: _Model, request: Request) -> Response:
-    return await _change(model, request, "unlearn")
+async def unlearn(model: _Model, asked: _Asked) -> Response:
+    return await _change(model, asked, "unlearn")
 
 
-async def _change(model: _Model, request: Request, action: str) -> Response:
+async def _change(model: _Model, asked: _Asked, action: str) -> Response:
     answering = model.engine.answering()
-    key = request.headers.get("idempotency-key")
+    key, content = asked.header(b"idempotency-key"), await asked.body()
     digest = ""
     if key is not None:
         if not 0 < len(key) <= _LONGEST_KEY:
@@ -280,9 +325,8 @@ async def _change(model: _Model, request: Request, action: str) -> Response:
                 f"The Idempotency-Key must have 1 to {_LONGEST_KEY} characters.",
                 "Idempotency-Key",
             )
-        content = await request.body()
         digest = hashlib.sha256(f"{action} ".encode() + content).hexdigest()
-    body = await _rows(model, request)
+    body = await _rows(model, content, asked)
     work = Work(action, body.rows, key=key, digest=digest)
     answer = await asyncio.wrap_future(model.engine.submit(work))
     if not answering.model.schema_may_change:
@@ -292,7 +336,7 @@ async def _change(model: _Model, request: Request, action: str) -> Response:
     return JSONResponse(answer)
 
 
-async def describe(model: _Model, request: Request) -> Response:
+async def describe(model: _Model, asked: _Asked) -> Response:
     return JSONResponse(description(model))
 
 
@@ -323,7 +367,7 @@ def _column(column: Any) -> dict[str, Any]:
     return {**found, "values": [str(each) for each in values][:_MOST_VALUES]} if values else found
 
 
-async def file(model: _Model, request: Request) -> Response:
+async def file(model: _Model, asked: _Asked) -> Response:
     engine = model.engine
     engine.answering()
     headers = {"content-disposition": f'attachment; filename="{_ascii(model.name)}.greville"'}
@@ -352,7 +396,7 @@ def _ascii(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
 
 
-async def events(model: _Model, request: Request) -> Response:
+async def events(model: _Model, asked: _Asked) -> Response:
     model.board.check_room()
     return StreamingResponse(model.board.watch(), media_type="text/event-stream")
 
@@ -367,18 +411,23 @@ _HANDLERS: tuple[tuple[str, str, Handler], ...] = (
 )
 
 
-async def _rows(model: _Model, request: Request) -> Body:
-    content = await request.body()
-    kind = request.headers.get("content-type", "")
+async def _rows(model: _Model, content: bytes, asked: _Asked) -> Body:
+    kind = asked.header(b"content-type") or ""
     limits = model.limits
     if len(content) > _LONG_BODY:
         return await asyncio.to_thread(read_body, content, kind, limits)
     return read_body(content, kind, limits)
 
 
-def _wanted(request: Request) -> dict[str, bool]:
+async def _send(send: Any, content: bytes, kind: str) -> None:
+    """An answer without what a `Response` can do besides."""
+    headers = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(content))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def _wanted(query: bytes) -> dict[str, bool]:
     """Whether a standard deviation or probabilities are asked for."""
-    query = request.scope["query_string"]
     if not query:
         return {"std": False, "proba": False}
     found = parse_qs(query.decode("latin-1"), keep_blank_values=True)

@@ -53,10 +53,11 @@ class Board:
 
     def predicted(self, rows: list[Row], answers: list[dict[str, Any]]) -> None:
         self.predictions += len(rows)
-        entry = time.time(), None, _kept(rows[-1]), answers[-1], None
-        self._last.append(entry)
-        if self._watchers and self._may_send("prediction"):
-            self._send("prediction", self._entry(*entry))
+        if self._may_send("prediction"):
+            entry = time.time(), None, _kept(rows[-1]), answers[-1], None
+            self._last.append(entry)
+            if self._watchers:
+                self._send("prediction", self._entry(*entry))
 
     def refuse(self, error: RequestError) -> None:
         self.refused += 1

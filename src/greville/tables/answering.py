@@ -9,6 +9,7 @@ from typing import Any
 from ..following import Follower
 from ._answers import Answers
 from ._following import predicted
+from .batch import TableError
 from .model import TableModel
 from .target import REGRESSION
 
@@ -33,6 +34,7 @@ class Answering:
         self.model = model
         self._follower = follower if model.task == REGRESSION else None
         self._names = frozenset(self._known_names())
+        self.units = 0 if model.estimator is None else int(model.estimator.solver_.n_features_in_)
 
     def _known_names(self) -> list[str]:
         model = self.model
@@ -58,10 +60,16 @@ class Answering:
         """
         if self.model.estimator is None:
             return [{"prediction": None} for _ in rows]
+        if len(rows) == 1 and not std and not proba and infinite_value(rows[0]) is None:
+            try:
+                value = self.model.predict_one(rows[0])
+            except TableError:  # what is wrong is said below
+                pass
+            else:
+                value = value if self._follower is None else self._followed(value)
+                return [{"prediction": _as_json(value)}]
         found = self.model.answers_to_rows(rows, std=std, proba=proba)
         if self._follower is not None:
-            if len(rows) == 1 and not std and not found.wrong and infinite_value(rows[0]) is None:
-                return [{"prediction": self._followed(float(found.prediction[0]))}]
             found = predicted(self._follower, found)
         answers = []
         for i, (row, value) in enumerate(zip(rows, found.prediction.tolist(), strict=True)):
@@ -74,9 +82,9 @@ class Answering:
             answers.append(answer)
         return answers
 
-    def _followed(self, value: float) -> float | None:
+    def _followed(self, value: float) -> Any:
         assert self._follower is not None
-        return _as_json(self._follower.predict(value) if isfinite(value) else value)
+        return self._follower.predict(value) if isfinite(value) else value
 
 
 def infinite_value(row: Row) -> str | None:
