@@ -10,6 +10,8 @@ import json
 import math
 import os
 import tempfile
+import time
+import urllib.error
 import urllib.request
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -177,11 +179,25 @@ def _load(job: Job, port: int, rows: list[dict[str, float]], usual: Load) -> Loa
 
 def _prepare(port: int, rows: list[dict[str, float]]) -> int:
     """Have the first rows learned; how many."""
+    _wait_until_ready(port)
     job = Job("the first rows", "", "/learn", 100, connections=1)
     count = BEFORE // job.rows
     usual = Load(port, "", [], seconds=600, warm_up=0, requests=count)
     load = _load(job, port, rows, usual)
     return job.rows * checked(job, load, generate(load)).acknowledged
+
+
+def _wait_until_ready(port: int) -> None:
+    until = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=60):
+                return
+        except urllib.error.HTTPError as error:
+            with error:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.05)
 
 
 def _both(

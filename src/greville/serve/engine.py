@@ -127,9 +127,9 @@ class Engine:
         if self.failure is not None:
             raise RequestError(503, self.failure)
         if self.published is None:
-            raise RequestError(
-                503, f"The log is being replayed, {self.to_replay:,} rows are left; try again soon."
-            )
+            n = self.to_replay
+            what = f"The log is being replayed, {n:,} rows are left" if n else "The server starts"
+            raise RequestError(503, f"{what}; try again soon.")
         return self.published
 
     def start(self) -> None:
