@@ -62,7 +62,7 @@ class Served:
 
 
 def logged(path):
-    with sqlite3.connect(log_path(path)) as db:
+    with closing(sqlite3.connect(log_path(path))) as db:
         found = db.execute("SELECT row FROM entries WHERE action = 'learn' ORDER BY position")
         return [json.loads(row) for (row,) in found]
 

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def test_fifty_kills(serve, tmp_path):
     server.wait_until_ready()
     rows = server.get("/model")[1]["rows"]
     server.end()
-    with sqlite3.connect(log_path(path)) as db:
+    with closing(sqlite3.connect(log_path(path))) as db:
         logged = [json.loads(row) for (row,) in db.execute("SELECT row FROM entries")]
     names = [row["name"] for row in logged]
     acknowledged = [name for client in clients for name in client.acknowledged]

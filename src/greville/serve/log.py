@@ -97,15 +97,24 @@ class Log:
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unusable(error) from error
+        try:
             self._prepare(sync)
             self.uid: str = self._one("SELECT value FROM about WHERE name = 'uid'")
             self.position: int = self._one("SELECT max(position) FROM entries") or 0
             self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
-        except (OSError, sqlite3.Error) as error:
-            raise LogError(
-                f"{self.path}: it cannot be used as a log ({error}); put back a copy of it, or "
-                "move it away."
-            ) from error
+        except BaseException as error:
+            self._db.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._unusable(error) from error
+            raise
+
+    def _unusable(self, error: Exception) -> LogError:
+        return LogError(
+            f"{self.path}: it cannot be used as a log ({error}); put back a copy of it, or move it "
+            "away."
+        )
 
     def _prepare(self, sync: bool) -> None:
         db, kind = self._db, self._pragma("application_id")
