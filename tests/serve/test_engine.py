@@ -467,3 +467,14 @@ def test_errors_name_the_row_of_the_request(tmp_path):
         assert error.value.field == "a"
         with pytest.raises(RequestError, match="Row 2: Column 'a'"):
             served.learn([some[0], bad])
+
+
+def test_requests_that_wait_for_the_disk_are_limited(tmp_path):
+    path = tmp_path / "m.greville"
+    with Served(path, limits=Limits(requests=2)) as served:
+        with served.engine._changed:  # the writer waits
+            waiting = [served.engine.submit(Work("learn", rows(1, k))) for k in range(2)]
+            with pytest.raises(RequestError, match="2 requests wait for the disk") as error:
+                served.engine.submit(Work("learn", rows(1)))
+            assert error.value.status == 429
+        assert [each.result(60)["learned"] for each in waiting] == [1, 1]

@@ -357,3 +357,17 @@ def test_a_text_does_not_make_classes_of_numbers(serve, tmp_path):
     assert server.post("/learn", {**rows(1)[0], "y": "1.5"})[0] == 200
     assert server.get("/model")[1]["task"] == "regression"
     assert "refused with 422" in server.said.read_text()
+
+
+def test_those_who_watch_are_limited(server):
+    watching = []
+    for _ in range(32):
+        connection = server.connection()
+        connection.request("GET", "/events")
+        connection.getresponse().readline()  # so that it is counted
+        watching.append(connection)
+    status, answer = server.get("/events")
+    assert (status, "32 clients watch" in answer["error"]) == (429, True)
+    for connection in watching:
+        connection.close()
+    assert server.post("/predict", {"a": 1.0})[0] == 200
