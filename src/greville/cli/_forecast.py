@@ -69,7 +69,9 @@ def forecast(
     plot: Annotated[
         Path | None, typer.Option(help="Draw a picture, such as load.png, and where it goes.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31, help="Random seed of the hidden layer.")
+    ] = 0,
     reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

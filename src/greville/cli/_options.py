@@ -58,7 +58,9 @@ OnErrorOption = Annotated[
         "--on-error", help="Stop at a row that cannot be used, or skip and count such rows."
     ),
 ]
-StdOption = Annotated[bool, typer.Option("--std", help="Add std: how far off each number may be.")]
+StdOption = Annotated[
+    bool, typer.Option("--std", help="Add std, the standard error of each number.")
+]
 ProbaOption = Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")]
 DelimiterOption = Annotated[
     str | None,
@@ -134,7 +136,8 @@ class ColumnOptions:
     ] = None
     ignore: Annotated[list[str] | None, typer.Option(help="Columns not to use.")] = None
     categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns of numbers that are names, such as codes.")
+        list[str] | None,
+        typer.Option(help="Numeric columns to treat as categories."),
     ] = None
     decimal: Annotated[
         str | None, typer.Option(help="The decimal mark of numbers, where it can be a comma.")
@@ -187,7 +190,9 @@ class ModelOptions(ColumnOptions):
     )
     epsilon: Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")] = None
     window: Annotated[int | None, typer.Option(help="How many rows count, for sliding.")] = None
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the hidden layer.")] = 0
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31, help="Random seed of the hidden layer.")
+    ] = 0
     device: Annotated[
         str | None,
         typer.Option(help="Where to learn: cuda or another device of torch, or auto."),
