@@ -36,10 +36,10 @@ class TableModel(DictRows):
     """Learns a column of a table from the others, batch by batch.
 
     Column types (numbers, true or false, text, times) and categories are decided from the first
-    4096 rows, or from a sample of all (`prepare`), and then frozen; but values of text columns that come later
-    are learned too. Until so many have come they are kept as they came, and all of them are looked
-    at and learned when the model is used: how rows are cut into batches, files or runs changes
-    nothing.
+    4096 rows, or from a sample of all (`prepare`), and then frozen; but values of text columns that
+    come later are learned too. Until so many have come they are kept as they came, and all of them
+    are looked at and learned when the model is used: how rows are cut into batches, files or runs
+    changes nothing.
 
     Parameters
     ----------
