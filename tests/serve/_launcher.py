@@ -10,7 +10,7 @@ import signal
 import sys
 
 from greville.cli._app import app
-from greville.serve.engine import load_kernels
+from greville.serve.kernels import load_kernels
 from tests import children
 
 

@@ -92,6 +92,7 @@ def test_a_page_in_the_background_leaves_the_server_alone(scripted, visit):
         script.send("tick", tick())
         page.clock.run_for(10_000)
     expect(page.locator("#connection")).to_have_text("Connecting")
+    page.wait_for_timeout(500)  # what was on its way has come
     asked = len(script.requests)
     page.clock.run_for(60_000)
     page.wait_for_timeout(300)

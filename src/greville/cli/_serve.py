@@ -6,8 +6,10 @@ import logging
 import os
 import re
 import signal
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +21,8 @@ from ._terminal import counted, say
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _BYTES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+_COMPILING = "Compiling what single rows need, once on this machine; this takes some seconds."
 
 # Where a token may be, besides a file.
 _TOKEN_VARIABLE = "GREVILLE_TOKEN"
@@ -121,7 +125,7 @@ def serve(
         greville serve --read-only --follow houses.greville --port 8001
     """
     try:
-        from ..serve import Address, Limits, LogError, ServeError, listen, run
+        from ..serve import Address, Limits, LogError, ServeError, listen, load_kernels, run
     except ModuleNotFoundError as error:
         raise UserError(
             f"This needs {error.name}; install it with: pip install 'greville[cli,serve]'"
@@ -165,6 +169,8 @@ def serve(
                     "every": every,
                 }
                 engines = _engines(files, wanted, stack)
+            with _saying_if_slow(_COMPILING, quiet):
+                load_kernels()
             stopped_by = run(
                 engines,
                 address,
@@ -231,6 +237,18 @@ def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -
         if engine.to_replay:
             say(f"{path}: {counted(engine.to_replay, 'row')} of the log are learned again first.")
     return engines
+
+
+@contextmanager
+def _saying_if_slow(message: str, quiet: bool) -> Iterator[None]:
+    """Say what takes so long, if it takes longer than two seconds."""
+    timer = Timer(2, lambda: None if quiet else say(message))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _replay_state(left: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .engine import Engine
+from .kernels import load_kernels
 from .limits import Limits
 from .log import Log, LogError
 from .opening import ServeError, Wanted, log_path, open_engine
@@ -19,6 +20,7 @@ __all__ = [
     "ServeError",
     "Wanted",
     "listen",
+    "load_kernels",
     "log_path",
     "open_engine",
     "run",

@@ -138,6 +138,14 @@ class Service:
             model.engine.start()
         self._ticking = asyncio.create_task(self._tick())
 
+    async def wait_until_ready(self, seconds: float) -> None:
+        """Wait until all models answer, but not longer than that."""
+        until = asyncio.get_running_loop().time() + seconds
+        while any(model.engine.published is None for model in self.models.values()):
+            if self.failures or asyncio.get_running_loop().time() > until:
+                return
+            await asyncio.sleep(0.005)
+
     async def _tick(self) -> None:
         replaying = 0
         while True:

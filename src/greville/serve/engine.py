@@ -12,9 +12,6 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..elm import ELMClassifier, ELMRegressor
 from ..persistence import ModelFileError, save
 from ..tables import Answering, Stream
 from .errors import RequestError
@@ -27,9 +24,6 @@ logger = logging.getLogger("greville.serve")
 
 # Rows of requests that share one transaction, if so many are there.
 _ROWS_AT_ONCE = 2048
-
-# Single rows after which kernels are certainly in use.
-_ROWS_THAT_LOAD = 64
 
 # Seconds between two looks at what is due while nothing comes, and between two clean-ups.
 _IDLE, _CLEAN_UP = 1.0, 60.0
@@ -166,7 +160,6 @@ class Engine:
 
     def _run(self) -> None:
         try:
-            load_kernels()
             for run in self._log.runs(self.position):
                 self._learning.replay(run)
                 self.position = run.position
@@ -343,17 +336,6 @@ class Engine:
         except LOG_ERRORS as error:
             logger.error("%s: it cannot be written: %s", self._log.path, error)
             self._log.rollback()
-
-
-def load_kernels() -> None:
-    """Have all that single rows need compiled or loaded before anyone waits for it."""
-    X = np.random.default_rng(0).normal(size=(_ROWS_THAT_LOAD, 2))
-    for model in (ELMRegressor(4, random_state=0), ELMClassifier(4, random_state=0)):
-        y = X[:, 0] > 0
-        model.fit(X, y if isinstance(model, ELMClassifier) else X[:, 0])
-        for x, target in zip(X, model.predict(X), strict=True):
-            model.predict_one(x)
-            model.learn_one(x, target)
 
 
 def snapshot_extra(uid: str, position: int, record: ErrorRecord) -> dict[str, Any]:

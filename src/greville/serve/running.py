@@ -19,6 +19,7 @@ from .app import Service
 from .engine import Engine
 from .guard import Guard
 from .headers import checked_origin
+from .kernels import load_kernels
 from .limits import Limits
 from .metrics import Requests
 from .opening import ServeError
@@ -27,6 +28,9 @@ from .reading import Reader
 
 # Seconds after which a thread must let others run: a prediction waits that long for the learner.
 _SWITCH_INTERVAL = 0.0005
+
+# Seconds that a server waits for its models before it listens; a long log takes longer.
+_SOON = 2.0
 
 # Seconds that requests have to end when the server stops, and that an idle connection is kept.
 _GRACE, _KEEP_ALIVE = 10, 60
@@ -185,6 +189,7 @@ def run(
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
     )
+    load_kernels()  # ten seconds and more where numba has to compile them
     server = _Server(config, service, started)
     service.on_failure, service.on_replay = server.stop, replaying
     with (
@@ -201,6 +206,7 @@ def run(
 async def _serve(server: _Server, service: Service, sock: socket.socket) -> None:
     await service.start()
     try:
+        await service.wait_until_ready(_SOON)
         await server.serve([sock])
     finally:
         await service.close()
