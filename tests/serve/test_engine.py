@@ -16,6 +16,7 @@ from greville.serve import Engine, Limits, Log, LogError, ServeError, Wanted, lo
 from greville.serve import engine as engine_module
 from greville.serve.errors import RequestError
 from greville.serve.learning import Learning, Work
+from greville.serve.record import ErrorRecord
 from greville.tables import Stream, TableModel, Troubles
 
 SETTINGS = {"task": "numbers", "hidden": 20}
@@ -478,3 +479,11 @@ def test_requests_that_wait_for_the_disk_are_limited(tmp_path):
                 served.engine.submit(Work("learn", rows(1)))
             assert error.value.status == 429
         assert [each.result(60)["learned"] for each in waiting] == [1, 1]
+
+
+def test_all_alarms_are_counted_and_the_last_are_kept():
+    record = ErrorRecord()
+    for row in range(150):
+        record.add_alarm(row, 0.0)
+    again = ErrorRecord.from_dict(record.as_dict())
+    assert (again.n_alarms, len(again.alarms), again.alarms[-1]) == (150, 100, (149, 0.0))

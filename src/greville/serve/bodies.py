@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ..tables.readers.json import is_text
 from .errors import RequestError
 from .limits import Limits
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
-
-# How deep lists and objects may lie in each other.
-_DEEPEST = 100
 
 # Squares of larger numbers, and sums of them, would be infinite.
 _LARGEST = 1e100
@@ -76,7 +74,7 @@ def _parsed(text: bytes, name: str) -> Any:
         ) from None
     except RecursionError:
         raise RequestError(
-            400, f"{_capital(name)} has lists or objects nested more than {_DEEPEST} deep."
+            400, f"{_capital(name)} has lists or objects that are nested too deep."
         ) from None
     except json.JSONDecodeError as error:
         raise RequestError(400, f"{_capital(name)} is not JSON: {error}.") from None
@@ -113,7 +111,7 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
             413, f"{_capital(name)} has {len(row):,} fields; send at most {limits.columns:,}."
         )
     for field, value in row.items():
-        if not field.isascii() and not _is_text(field):
+        if not field.isascii() and not is_text(field):
             raise RequestError(422, f"{_capital(name)}: a field's name has half of a character.")
         kind = type(value)
         if kind is float or kind is int:
@@ -132,7 +130,7 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
                 "true, false, null or a list of numbers.",
                 field,
             )
-        if kind is str and not value.isascii() and not _is_text(value):
+        if kind is str and not value.isascii() and not is_text(value):
             raise RequestError(
                 422, f"{_capital(name)}: the field {shown(field)} has half of a character.", field
             )
@@ -141,15 +139,6 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
 def _are_numbers(values: list[Any]) -> bool:
     """Whether it is a list of numbers, such as an embedding."""
     return all((type(v) is float or type(v) is int) and abs(v) <= _LARGEST for v in values)
-
-
-def _is_text(text: str) -> bool:
-    """Whether UTF-8 can hold it: JSON may have halves of characters."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _capital(name: str) -> str:

@@ -33,7 +33,9 @@ def _of_models(models: Mapping[str, Any]) -> list[Family]:
         return [(labels, number) for labels, number in found if number is not None]
 
     return [
-        gauge("greville_ready", "1 if the model answers.", values(_ready)),
+        gauge(
+            "greville_ready", "1 if the model answers, and its file could be read.", values(_ready)
+        ),
         gauge("greville_rows", "Rows that the model has learned.", values(lambda e, n: n["rows"])),
         counter(
             "greville_predictions_total",
@@ -77,8 +79,8 @@ def _of_models(models: Mapping[str, Any]) -> list[Family]:
         ),
         counter(
             "greville_drift_alarms_total",
-            "Alarms of drift; at most the last 100 are counted.",
-            values(lambda e, n: len(n["alarms"])),
+            "Alarms of drift since the first row.",
+            values(lambda e, n: e.record.n_alarms),
         ),
         gauge("greville_position", "Entries in the log.", values(lambda e, n: e.position)),
         gauge(

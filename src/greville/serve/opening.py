@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -196,9 +198,6 @@ def _serve_part(extra: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _take_waiting(stream: Stream, log: Log) -> None:
     """Move rows that wait for their targets from a stream into the log."""
-    import json
-    import time
-
     rows = stream.take_waiting()
     if rows:
         log.begin()

@@ -21,7 +21,8 @@ class ErrorRecord:
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._stride = 1  # rows between two points of the curve
         self.points: list[tuple[int, float, float]] = []
-        self.alarms: list[tuple[int, float]] = []
+        self.alarms: list[tuple[int, float]] = []  # the last of them
+        self.n_alarms = 0
 
     @property
     def now(self) -> float | None:
@@ -48,6 +49,7 @@ class ErrorRecord:
 
     def add_alarm(self, row: int, at: float) -> None:
         self.alarms = [*self.alarms, (row, at)][-_MOST_ALARMS:]
+        self.n_alarms += 1
 
     def point(self) -> dict[str, Any] | None:
         """The curve's end."""
@@ -65,6 +67,7 @@ class ErrorRecord:
             "stride": self._stride,
             "points": [list(point) for point in self.points],
             "alarms": [list(alarm) for alarm in self.alarms],
+            "n_alarms": self.n_alarms,
         }
 
     @classmethod
@@ -78,6 +81,7 @@ class ErrorRecord:
             points = [(int(n), float(now), float(all)) for n, now, all in found["points"]]
             record.points = points[-_MOST_POINTS:]
             record.alarms = [(int(n), float(at)) for n, at in found["alarms"]]
+            record.n_alarms = int(found["n_alarms"])
         except (TypeError, KeyError, ValueError):
             return cls()
         return record
