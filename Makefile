@@ -103,6 +103,6 @@ $(VENV)/dev: $(VENV)/base pyproject.toml
 	@$(PYTHON) -m venv .venv-bench
 	@.venv-bench/$(PIP) hatchling editables
 	@.venv-bench/$(PIP) --no-build-isolation --editable '.[cli,dask,fast,serve]'
-	@.venv-bench/$(PIP) flask==3.1.3 hpelm==1.0.10 pyoselm==1.2.0 river==0.26.0 reservoirpy==0.4.2 padasip==1.2.2
+	@.venv-bench/$(PIP) flask==3.1.3 hpelm==1.0.10 pyoselm==1.2.0 river reservoirpy==0.4.2 padasip==1.2.2
 	@.venv-bench/$(PIP) scikit-learn-intelex || echo "scikit-learn-intelex does not install here; it is left out"
 	@touch $@
