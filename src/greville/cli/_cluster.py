@@ -19,7 +19,7 @@ import typer
 
 from ._errors import UserError
 from ._progress import rows_progress
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, Stop, stopping_on
 from ._terminal import say
 
 # How long a scheduler may take to answer, in seconds.
@@ -59,11 +59,21 @@ def cluster(options: ClusterOptions) -> Iterator[Any]:
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if options.scheduler is not None:
-        with _running(options.scheduler) as client, _lost(client), _ended_by_signal():
+        with (
+            _ended_by_signal() as stop,
+            _running(options.scheduler) as client,
+            _lost(client),
+            stop.at_once(),
+        ):
             yield client
     else:
         assert options.workers is not None
-        with _started(options.workers) as client, _lost(client), _ended_by_signal():
+        with (
+            _ended_by_signal() as stop,
+            _started(options.workers) as client,
+            _lost(client),
+            stop.at_once(),
+        ):
             yield client
 
 
@@ -90,13 +100,13 @@ def _lost(client: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the work at once; files are written whole or not at all."""
+def _ended_by_signal() -> Iterator[Stop]:
+    """SIGTERM ends the work, and a cluster only once it has started: no worker is left behind."""
     from ..tables import Stopped
 
     try:
-        with stopping_on(signal.SIGTERM) as stop, stop.at_once():
-            yield
+        with stopping_on(signal.SIGTERM) as stop:
+            yield stop
     except Stopped:
         say("Stopped before the end.")
         raise typer.Exit(EXIT_STOPPED) from None
@@ -128,6 +138,9 @@ def _interrupts_left_to_this_process() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # its start, with the first worker, would end the blocking
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
