@@ -158,7 +158,7 @@ def test_a_failed_worker_costs_one_experiment(tmp_path, monkeypatch):
     assert "ecg" in facts["skipped"]
 
 
-# The command, from its first line on. Before, Python drops an interrupt that comes inside a callback.
+# The command from its first line on; before it, Python drops interrupts inside callbacks.
 READY = """
 import greville.cli
 print("ready", flush=True)
