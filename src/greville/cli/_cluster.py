@@ -32,11 +32,13 @@ class ClusterOptions:
 
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Work in so many processes of one thread; needs the extra dask."),
+        typer.Option(
+            min=1, help="Use so many processes of one thread each (pip install 'greville[dask]')."
+        ),
     ] = None
     scheduler: Annotated[
         str | None,
-        typer.Option(help="Work on the Dask cluster at this address, such as tcp://host:8786."),
+        typer.Option(help="Use the Dask cluster at this address, such as tcp://host:8786."),
     ] = None
 
     @property
