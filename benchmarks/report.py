@@ -58,7 +58,7 @@ def markdown(
         f"sgemm {machine.gemm['float32'] / 1e9:.0f} thousand million operations a second, "
         f"memory {machine.bandwidth / 1e9:.1f} GB/s on one core.",
         "",
-        "**Our time divided by theirs: below 1 means that greville is faster.** \"ours / theirs\" is "
+        "**Our time divided by theirs: below 1 means that greville is faster.** The table has "
         "the median over rounds, and in brackets the middle half. Answers that differ by more than "
         "a thousandth (error rates: a quarter of a percentage point) are marked. M is the number "
         "of hidden units, n the number of rows.",
