@@ -272,8 +272,8 @@ def one_delimiter(delimiter: str | None) -> str | None:
     usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
     if not usable or delimiter in ('"', "\r", "\n"):
         raise UserError(
-            f"--delimiter {delimiter!r}: pass one character of ASCII, tab or space; no quote, and "
-            "no end of a line."
+            f"--delimiter {delimiter!r}: pass one ASCII character, tab or space, but no quote and "
+            "no line break."
         )
     return delimiter
 
@@ -319,7 +319,7 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
     """A model that is there has its own settings: say so instead of passing over others."""
     for name in given_settings(settings):
         option = name.replace("_", "-")
-        raise UserError(f"--{option}: {base} has settings of its own; leave it out.")
+        raise UserError(f"--{option}: {base} has its own setting; leave this option out.")
 
 
 def on_device(model: Any, settings: dict[str, Any]) -> Any:
@@ -335,8 +335,8 @@ def check_std_and_proba(model: Any, std: bool, proba: bool) -> None:
     if std and model.task != "regression":
         raise UserError("--std: the model predicts classes; pass --proba for their probabilities.")
     if std and not model.says_how_sure:
-        raise UserError("--std: the solver light does not know how sure it is; train another.")
-    if proba and model.task != "classification":
         raise UserError(
-            "--proba: the model predicts a number; pass --std to see how far off it may be."
+            "--std: the solver light has no standard errors; train with another --solver."
         )
+    if proba and model.task != "classification":
+        raise UserError("--proba: the model predicts a number; pass --std for its standard error.")

@@ -195,7 +195,10 @@ def score(
     check_picture(plot)
     sources = find_sources(data)
     if on.wanted and prequential:
-        raise UserError("--prequential: rows are learned one after the other, not on a cluster.")
+        raise UserError(
+            "--prequential: rows must be learned in order, which a cluster does not do; "
+            "leave --workers and --scheduler out."
+        )
     if on.wanted:
         scored = _score_on_cluster(on, known, sources, how, troubles, quiet)
     else:

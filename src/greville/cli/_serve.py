@@ -199,7 +199,7 @@ def _files(
 ) -> dict[str, Path]:
     """The files to serve, by the names of their models."""
     if follow and not read_only:
-        raise UserError("--follow: a model that learns is not loaded again; add --read-only.")
+        raise UserError("--follow: only a read-only server reloads model files; add --read-only.")
     paths = [*(models or ()), *(follow or ())]
     if not paths:
         raise UserError("serve: name a model file, such as model.greville.")
@@ -269,7 +269,7 @@ def _replay_state(left: int) -> str:
 def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
     if not quiet:
         what = ", ".join(str(engine.path) for engine in engines.values())
-        say(f"Serving {what} at {url} (Ctrl-C stops it; the page is at /, the paths at /docs).")
+        say(f"Serving {what} at {url} (Ctrl-C stops it; the page is at /, all requests at /docs).")
 
 
 def _say_end(engines: dict[str, Any]) -> None:

@@ -129,7 +129,7 @@ def stream(
 def _task(task: Task, std: bool, proba: bool) -> str:
     """The task of a new model: numbers are never labels, unless that is said."""
     if std and proba:
-        raise UserError("--std and --proba: one is for numbers, the other for classes; pass one.")
+        raise UserError("--std and --proba: --std is for numbers, --proba for classes; pass one.")
     if std and task != Task.classification:
         return Task.regression
     if proba and task != Task.regression:

@@ -123,7 +123,7 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
     """Learn all rows on a cluster; the model is that of one machine."""
     if run.checkpoint is not None:
         raise UserError(
-            "--checkpoint: workers that die are replaced, and what they have learned is learned "
+            "--checkpoint: on a cluster, workers that die are replaced and their rows are learned "
             "again; leave it out."
         )
     with cluster(on) as client:
@@ -305,7 +305,7 @@ def _check_paths(output: Path, checkpoint: Path | None) -> None:
         check_writable(checkpoint)
         if os.path.realpath(checkpoint) == os.path.realpath(output):
             raise UserError(
-                "--checkpoint and --output: name two files; the first goes when all is done."
+                "--checkpoint and --output: name two files; the checkpoint is deleted at the end."
             )
 
 
@@ -388,6 +388,6 @@ def _check_learned(model: Any) -> None:
         raise UserError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
     if model.classes and len(model.classes) < 2:
         raise UserError(
-            f"the target {model.target!r} is {model.classes[0]!r} in every row; there is nothing "
-            "to tell apart. Is it the right column? For numbers pass --task regression."
+            f"the target {model.target!r} is {model.classes[0]!r} in every row; there are no "
+            "classes to tell apart. Is it the right column? For numbers pass --task regression."
         )

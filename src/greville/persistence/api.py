@@ -217,7 +217,7 @@ class ModelFile:
         with _naming(self.path, _LOADED), _quiet():
             model = decoder.decode(written)
             if not registry.declaration_for(model).whole or decoder.left:
-                raise Refused("it holds something else than a model")
+                raise Refused("it does not hold a model")
         self._encoded = None  # its memory is the model's now
         return model
 
@@ -259,11 +259,11 @@ def _described(
     content = model.get("object") if type(model) is dict else None
     name = content.get("class") if type(content) is dict else None
     if type(name) is not str:
-        raise Refused("it holds something else than a model")
+        raise Refused("it does not hold a model")
     with _quiet():
         extra = Decoder({}, registry.from_fields).decode(document["extra"])
     if extra is not None and not (type(extra) is dict and tree.holds(extra)):
-        raise Refused("what it holds beside the model is not a tree")
+        raise Refused("its extra data are not a tree of JSON values")
     header = {
         "format": number,
         "version": version,

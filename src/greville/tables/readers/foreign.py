@@ -76,6 +76,4 @@ def check_text(name: str, head: bytes, encoding: str) -> None:
             likely = "utf-16-le"
             raise TableError(f"{name}: it is in UTF-16", "; pass {encoding}.", encoding=likely)
         place = head.index(b"\0") + 1
-        raise TableError(
-            f"{name}: it is no text, since byte {place:,} is zero; is it the right file?"
-        )
+        raise TableError(f"{name}: it is not text (byte {place:,} is zero); is it the right file?")
