@@ -1,4 +1,4 @@
-"""Atomic writes: a file is replaced whole or not at all."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 from __future__ import annotations
 

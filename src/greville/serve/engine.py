@@ -1,4 +1,4 @@
-"""One served model: a thread that learns in the order of a log, and what answers meanwhile."""
+"""One served model: a thread that learns in the order of a log, and a snapshot that answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pseudoinverse by singular value decomposition: what the others are compared with."""
+"""The pseudoinverse by singular value decomposition: the reference for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OPIUM light: θ is taken for a multiple of the identity and never computed."""
+"""OPIUM light: θ is replaced by a multiple of the identity and never computed."""
 
 from __future__ import annotations
 

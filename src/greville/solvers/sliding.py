@@ -1,4 +1,4 @@
-"""OPIUM over a window: the last rows count in full, all others not at all."""
+"""OPIUM over a sliding window: exactly the last rows count."""
 
 from __future__ import annotations
 

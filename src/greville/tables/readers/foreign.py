@@ -1,4 +1,4 @@
-"""Files that are no tables this package reads: what they are, and what to do with them."""
+"""Files in formats that cannot be read: what they are, and what to do instead."""
 
 from __future__ import annotations
 
