@@ -44,9 +44,9 @@ _WRITTEN, _LOADED = "cannot be written", "cannot be loaded"
 def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     """Write a model, with all that it has learned, into a file.
 
-    The model first learns rows that are pending inside it, which changes it only to rounding. From
-    then on it and a loaded one go on alike, to the last bit, also in the middle of a stream. A file
-    that is there is replaced whole or not at all.
+    The model first learns the rows that are pending inside it, which changes it only by rounding.
+    From then on the model and its loaded copy stay bit-identical, also in the middle of a stream.
+    An existing file is replaced completely or not at all.
 
     Parameters
     ----------
@@ -116,9 +116,8 @@ def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Array]
 def load(path: Path, device: Any = None) -> Any:
     """Read a model that `save` has written.
 
-    Nothing in the file is run, wherever it comes from. It is checked: a file that is damaged, or
-    that does not hold a model that works, is refused. Wherever a model was learned, it is loaded
-    into the memory of the processor.
+    Nothing in the file is executed. A file that is damaged, or that does not hold a working model,
+    is refused. The model is loaded onto the CPU, wherever it was learned.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ class DynamicOpium(ChoosingSolver):
         Whether to add a constant to the predictions, which ε does not hold back: rows and targets
         are taken around means that forget as the rows do. The estimators have one.
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------

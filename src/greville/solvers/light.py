@@ -86,8 +86,8 @@ class OpiumLight(OnlineSolver):
     gain : float, default=1.0
         The paper's g.
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------
