@@ -35,10 +35,10 @@ class DynamicOpium(ChoosingSolver):
     squares with the forgetting factor 2 - alpha, started from θ_0⁻¹ = epsilon²·I / alpha.
 
     The paper's rule also forgets the ridge: in directions that no row excites, θ grows without
-    bound, and the solution is lost. The `floor` prevents this. Each time the old rows have lost half of
-    their weight, half of floor²·I is added to θ⁻¹ again, around the present weights. So θ⁻¹ stays
-    above a part of floor² in every direction, and the weights stay bounded. Where the data
-    determine the weights, the floor has little effect.
+    bound, and the solution is lost. The `floor` prevents this. Each time the old rows have lost
+    half of their weight, half of floor²·I is added to θ⁻¹ again, around the present weights. So
+    θ⁻¹ stays above a part of floor² in every direction, and the weights stay bounded. Where the
+    data determine the weights, the floor has little effect.
 
     Parameters
     ----------
