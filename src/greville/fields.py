@@ -1,4 +1,4 @@
-"""How a class says what it has learned, so that it can be saved: fields, and what each may hold.
+"""Declarations of the fields of a class that are saved in files, and their types.
 
 A class declares its fields beside its definition, with the decorator `stored`; a dataclass does so
 in the annotations of its fields::

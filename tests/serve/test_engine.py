@@ -420,7 +420,7 @@ def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeyp
     with Served(path) as served:
         served.learn(rows(10))
         monkeypatch.setattr(Engine, "_publish", lambda self: 1 / 0)
-        with pytest.raises(RequestError, match="a mistake in greville") as error:
+        with pytest.raises(RequestError, match="a bug in greville") as error:
             served.learn(rows(10, 1))
         assert error.value.status == 500
         served.engine._thread.join()

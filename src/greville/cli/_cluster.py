@@ -32,11 +32,13 @@ class ClusterOptions:
 
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Work in so many processes of one thread; needs the extra dask."),
+        typer.Option(
+            min=1, help="Use so many processes of one thread each (pip install 'greville[dask]')."
+        ),
     ] = None
     scheduler: Annotated[
         str | None,
-        typer.Option(help="Work on the Dask cluster at this address, such as tcp://host:8786."),
+        typer.Option(help="Use the Dask cluster at this address, such as tcp://host:8786."),
     ] = None
 
     @property
@@ -89,13 +91,14 @@ def _lost(client: Any) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise UserError(
-            "Workers died again and again with the same rows; have they enough memory?"
+            "Workers died again and again with the same rows; give them more memory, or use "
+            "fewer units."
         ) from error
     except (CancelledError, CommClosedError) as error:
         where = client.scheduler.address if client.scheduler is not None else "the cluster"
         raise UserError(
-            f"The connection to {where} was lost before the end; see that the scheduler runs, and "
-            "start the command again."
+            f"The connection to {where} was lost; check that the scheduler runs, and start the "
+            "command again."
         ) from error
 
 
@@ -265,12 +268,12 @@ def check_folder(output: Path | str | None) -> str:
         return name.rstrip("/")
     path = Path(name)
     if path.exists():
-        raise UserError(f"{path}: it is there already; name a folder that does not exist.")
+        raise UserError(f"{path}: it exists already; name a folder that does not exist.")
     if format_of(path) is not None:
         raise UserError(f"{path}: workers write a folder of Parquet files; name a folder.")
     folder = path.resolve().parent
     if not folder.is_dir():
-        raise UserError(f"{path}: the folder {folder} is not there; make it first.")
+        raise UserError(f"{path}: the folder {folder} does not exist; create it first.")
     return name
 
 

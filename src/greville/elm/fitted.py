@@ -384,7 +384,10 @@ class FittedELM(NamedTuple):
     def leave(self, gathered: FittedELM) -> FittedELM:
         """Without rows that were gathered; a ValueError if they cannot be removed."""
         if self.targets.merged(gathered.targets) is not self.targets:
-            raise ValueError("y: it has labels that were never learned.")
+            raise ValueError(
+                "y: it has labels that were never learned; leave such rows out, or learn them "
+                "first."
+            )
         theirs = gathered.with_targets(self.targets)
         solver = self.solver.leave(theirs.solver)
         return self._without_window()._replace(solver=solver, warmup=None)

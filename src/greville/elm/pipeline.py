@@ -115,7 +115,10 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         """Rows whose labels, if they have labels, must all be known."""
         chunk, targets = self._checked(X, y, sample_weight, reset=False)
         if targets is not self.fitted_.targets:
-            raise ValueError("y: it has labels that were never learned.")
+            raise ValueError(
+                "y: it has labels that were never learned; leave such rows out, or learn them "
+                "first."
+            )
         return chunk
 
     # Learning

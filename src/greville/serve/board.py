@@ -1,4 +1,4 @@
-"""What is to be seen of a served model: counts, rates, the last rows, and events as they happen."""
+"""What the page shows of a served model: counts, rates, the last rows, and events."""
 
 from __future__ import annotations
 

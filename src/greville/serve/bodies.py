@@ -103,7 +103,9 @@ _decode = json.JSONDecoder(parse_constant=_not_a_number, object_pairs_hook=_obje
 
 def _check_row(row: Any, name: str, limits: Limits) -> None:
     if not isinstance(row, dict):
-        raise RequestError(400, f"{_capital(name)} is not a JSON object with a field for a column.")
+        raise RequestError(
+            400, f"{_capital(name)} is not a JSON object with a field for each column."
+        )
     if not row:
         raise RequestError(422, f"{_capital(name)} has no field; send one for each column.")
     if len(row) > limits.columns:
@@ -112,7 +114,10 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
         )
     for field, value in row.items():
         if not field.isascii() and not is_text(field):
-            raise RequestError(422, f"{_capital(name)}: a field's name has half of a character.")
+            raise RequestError(
+                422,
+                f"{_capital(name)}: a field's name has an unpaired surrogate; send valid Unicode.",
+            )
         kind = type(value)
         if kind is float or kind is int:
             if not -_LARGEST <= value <= _LARGEST:

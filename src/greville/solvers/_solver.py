@@ -353,7 +353,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
 
     # Checks
 
-    def _is_usual(self, h: Any) -> bool:
+    def _passes_fast_check(self, h: Any) -> bool:
         """Whether it is a row that needs no check."""
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         return usual and bool(self._dot(h, h) < self._limit)
@@ -536,7 +536,7 @@ class OnlineSolver(Solver):
             self.leave_live()
             return self._learn_as_chunk(h, y)
         algorithm = self.algorithm()
-        if not self._is_usual(h):
+        if not self._passes_fast_check(h):
             h = self._checked_one(h)
         y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
         with self._lock:

@@ -116,6 +116,6 @@ def _checked_row(row: Any) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
         raise TypeError(
             f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
-            "for several rows there are learn and predict."
+            "for several rows use learn and predict."
         )
     return row

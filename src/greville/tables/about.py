@@ -1,4 +1,4 @@
-"""What a model of tables is, for people and for programs."""
+"""A description of a table model, as text and as data."""
 
 from __future__ import annotations
 

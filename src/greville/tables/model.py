@@ -364,7 +364,9 @@ class TableModel(DictRows):
         """The same columns, units and hidden layer, and nothing learned."""
         learner = self.settle()._state.learner
         if learner is None or learner.estimator is None:
-            raise TableError("the model has learned nothing yet that another could be like.")
+            raise TableError(
+                "the model has learned nothing yet; train it before another is made like it."
+            )
         other = self.twin()
         other._state = State(self.settings, None, False, learner.emptied())
         return other
