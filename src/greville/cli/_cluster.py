@@ -19,7 +19,7 @@ import typer
 
 from ._errors import UserError
 from ._progress import rows_progress
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import say
 
 # How long a scheduler may take to answer, in seconds.
@@ -95,7 +95,7 @@ def _ended_by_signal() -> Iterator[None]:
     from ..tables import Stopped
 
     try:
-        with stopping_on(signal.SIGTERM) as stop, stop.at_once():
+        with stopping_on(*TERMINATION) as stop, stop.at_once():
             yield
     except Stopped:
         say("Stopped before the end.")
