@@ -60,8 +60,10 @@ test-lowest:
 	@mkdir -p .venv-lowest
 	@awk -F== '/^#/ {next} FNR == NR {lowest[$$1]} FNR == NR || !($$1 in lowest)' $^ > $@
 
+# PLW1514: an encoding with every text file, since that of Windows is another. It is a preview of ruff's.
 check: $(VENV)/dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select PLW1514 src
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

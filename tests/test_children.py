@@ -33,6 +33,7 @@ def test_children_hear_an_interrupt(ignoring):
     assert children.forked(work) == 0
 
 
+@pytest.mark.posix("SIGKILL")
 def test_children_that_hang_are_killed():
     assert children.forked(lambda: time.sleep(1000), limit=0.1) == -signal.SIGKILL
     with children.started([sys.executable, "-c", "input()"], stdin=-1, limit=0.1) as process:
