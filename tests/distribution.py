@@ -17,7 +17,11 @@ import zipfile
 from email.parser import BytesParser
 from pathlib import Path
 
+from . import children
+
 ROOT = Path(__file__).parent.parent
+
+LIMIT = 7200  # seconds, for one step; the whole suite takes most of them on a slow machine
 
 # A quick part of the suite, which reads files of all folders.
 QUICK = (
@@ -40,7 +44,7 @@ PAGE = re.compile(r"greville/serve/page/\w+\.(css|html|js)")
 
 
 def run(*command, **options):
-    done = subprocess.run([*map(str, command)], check=False, **options)
+    done = children.run([*map(str, command)], check=False, limit=LIMIT, **options)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}")
 
@@ -53,7 +57,7 @@ def when():
     """Seconds since 1970, for the times in the archives: those of the last commit."""
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return children.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "1577836800"  # hatchling's own, 2020
 
@@ -111,7 +115,7 @@ def check_sdist(sdist):
         found = {name.partition("/")[2] for name in archive.getnames()}
     command = ["git", "-C", str(ROOT), "ls-files"]
     try:
-        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        listed = children.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return  # not a clone
     missing = {name for name in listed.splitlines() if (ROOT / name).exists()} - found
@@ -159,7 +163,7 @@ def check_sdist_tests(sdist, tests, folder):
     [unpacked] = folder.iterdir()
     environment = os.environ | {"PYTHONPATH": str(unpacked / "src"), "OPENBLAS_NUM_THREADS": "1"}
     source = "import greville; print(greville.__file__)"
-    found = subprocess.run(
+    found = children.run(
         [sys.executable, "-c", source],
         cwd=unpacked, env=environment, capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
