@@ -23,12 +23,14 @@ ROOT = Path(__file__).parent.parent
 
 LIMIT = 7200  # seconds, for one step; the whole suite takes most of them on a slow machine
 
-# A quick part of the suite, which reads files of all folders.
-QUICK = (
-    "tests/test_packaging.py tests/test_packages.py tests/test_children.py tests/test_following.py "
-    "tests/elm/test_pipeline.py tests/persistence/test_versions.py tests/paper/test_report.py "
-    "tests/serve/test_client.py"
-)
+# A quick part of the suite: the estimators and their contract with scikit-learn, files of earlier
+# versions, and what reads the docs, the examples and the benchmarks.
+QUICK = """
+tests/test_packaging.py tests/test_packages.py tests/test_children.py tests/test_benchmarks.py
+tests/test_docs.py::test_links_lead_somewhere tests/test_docs.py::test_every_lower_bound_is_tested
+tests/elm/test_pipeline.py tests/elm/test_sklearn.py tests/persistence/test_versions.py
+tests/serve/test_client.py
+"""
 
 # torch takes gigabytes; test and dev have it too.
 NOT_RESOLVED = {"torch", "test", "dev"}
@@ -175,7 +177,7 @@ def check_sdist_tests(sdist, tests, folder):
         *pytest, "--collect-only", "tests",
         cwd=unpacked, env=environment, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    say(f"tests of the source distribution: {tests}")
+    say(f"tests of the source distribution: {' '.join(tests.split())}")
     chosen = [] if tests == "all" else tests.split()
     run(*pytest, "--numprocesses", "auto", *chosen, cwd=unpacked, env=environment)
 
