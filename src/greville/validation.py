@@ -381,7 +381,7 @@ def _memory() -> float:
     with suppress(AttributeError, OSError, ValueError):
         limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError), open(name) as file:
+        with suppress(OSError, ValueError), open(name, encoding="ascii") as file:
             limits.append(float(file.read()))  # "max" is no number
     return min(limits)
 

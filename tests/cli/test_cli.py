@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from greville.cli._app import app
 
 from .. import children
 from ..children import GREVILLE, LIMIT
+from ..posix import pty
 from ..runner import invoke
 
 
@@ -86,6 +86,7 @@ def test_quiet(tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_progress_on_a_terminal(tmp_path):
     master, slave = pty.openpty()
     command = [*GREVILLE, "paper", "exactness", "--out", str(tmp_path)]
@@ -176,6 +177,7 @@ greville.cli.main()
 """
 
 
+@pytest.mark.posix("SIGINT to another process")
 @pytest.mark.parametrize("wait", [0, 0.05, 0.3, 1.0])
 def test_an_early_interrupt(tmp_path, wait):
     command = [sys.executable, "-c", READY, "paper", "sine", "--out", str(tmp_path / "out")]
@@ -214,6 +216,7 @@ cli.main()
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
 
 
+@pytest.mark.posix("SIGINT to a group of processes")
 def test_an_interrupt_leaves_nothing(tmp_path):
     out = tmp_path / "out"
     command = [*GREVILLE, "paper", "sine", "--out", str(out)]

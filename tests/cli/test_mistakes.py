@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import resource
 import signal
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from greville.tables import TableModel
 from .. import children
 from ..children import GREVILLE
 from ..houses import csv_bytes, houses, number_rows, table_of, write
+from ..posix import resource
 from ..runner import refused, run
 from ._outside import outside, refused_stream, refused_train
 
@@ -98,6 +98,7 @@ def test_rows_that_are_skipped_are_counted(here):
     assert "298 rows with a prediction: see o.csv." in said
 
 
+@pytest.mark.posix("limits of resources")
 def test_a_full_disk(here):
     """Nothing half-written, and the old model is still there."""
     write(houses(300))
@@ -121,6 +122,7 @@ def test_a_full_disk(here):
         assert set(os.listdir()) == files
 
 
+@pytest.mark.posix("access rights")
 def test_no_permission(here, monkeypatch):
     write(houses(50))
     (here / "locked").mkdir(mode=0o500)

@@ -187,6 +187,7 @@ def test_pipes_in_and_out(here):
     assert len([json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]) == 5
 
 
+@pytest.mark.posix("a POSIX shell")
 def test_predictions_into_a_closed_pipe(here):
     write(houses(30_000))
     run("train", "houses.csv", "--target", "price", "-q", "--hidden", "10")

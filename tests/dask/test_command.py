@@ -217,6 +217,7 @@ def _workers_of(pid):
     ]
 
 
+@pytest.mark.posix("signals to a group of processes")
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cluster_that_was_started_ends_with_the_command(number):

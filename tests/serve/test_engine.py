@@ -432,6 +432,7 @@ def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeyp
         assert served.engine.answering().model.n_rows == 20
 
 
+@pytest.mark.posix("links without special rights")
 def test_a_link_has_the_log_of_its_model(tmp_path):
     path, link = tmp_path / "m.greville", tmp_path / "l.greville"
     with Served(path) as served:

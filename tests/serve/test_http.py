@@ -81,6 +81,7 @@ def test_classes_have_probabilities(serve, tmp_path):
     assert (found["says_std"], found["says_proba"]) == (False, True)
 
 
+@pytest.mark.posix("SIGKILL")
 def test_targets_that_come_later(server):
     asked = [{**inputs(row), "id": k} for k, row in enumerate(rows(5, seed=4))]
     status, answers = server.post("/predict", asked)

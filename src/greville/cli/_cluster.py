@@ -19,7 +19,7 @@ import typer
 
 from ._errors import UserError
 from ._progress import rows_progress
-from ._signals import EXIT_STOPPED, Stop, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, Stop, stopping_on
 from ._terminal import say
 
 # How long a scheduler may take to answer, in seconds.
@@ -108,7 +108,7 @@ def _ended_by_signal() -> Iterator[Stop]:
     from ..tables import Stopped
 
     try:
-        with stopping_on(signal.SIGTERM) as stop:
+        with stopping_on(*TERMINATION) as stop:
             yield stop
     except Stopped:
         say("Stopped before the end.")

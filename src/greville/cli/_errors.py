@@ -8,12 +8,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import typer
 
+from ._output import discard_output, is_closed_pipe
 from ._terminal import printable_lines, say
 
 P = ParamSpec("P")
@@ -49,9 +50,11 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
                 if not debugging:
                     warnings.simplefilter("ignore")  # they are for programmers
                 return command(*args, **kwargs)
-        except (typer.Exit, typer.Abort, KeyboardInterrupt, BrokenPipeError):
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
+            if is_closed_pipe(error):
+                raise
             if debugging:
                 sys.stderr.write(printable_lines(traceback.format_exc()))
             message = _user_message(error)
@@ -109,8 +112,11 @@ def _as_option(argument: str, value: Any) -> str:
 
 def fail(message: str, code: int) -> None:
     """Say what was wrong, and end the command."""
-    with suppress(BrokenPipeError):
+    try:
         say(message)
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
     raise typer.Exit(code)
 
 
@@ -120,6 +126,8 @@ def ignoring_closed_output() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
+        discard_output()
         raise typer.Exit(0) from None

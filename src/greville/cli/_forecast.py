@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +19,7 @@ from ._options import (
     number_or_auto,
     units,
 )
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import in_picture, say, say_skipped, show_json
 
 _FORECAST_COLUMNS = (
@@ -124,7 +123,7 @@ def forecast(
         "interval": interval,
         "random_state": seed,
     }
-    with stopping_on(signal.SIGTERM) as stop:
+    with stopping_on(*TERMINATION) as stop:
         try:
             with stop.at_once():
                 _run(sources, reading, wanted, maker, output, plot, as_json, quiet)

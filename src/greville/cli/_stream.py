@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ import typer
 
 from ._errors import UserError, ignoring_closed_output, reported
 from ._files import check_writable, load_table_model
+from ._input import standard_input
 from ._options import (
     DelimiterOption,
     ModelOptions,
@@ -30,11 +29,10 @@ from ._options import (
     on_device,
     one_delimiter,
 )
-from ._signals import Stop, stopping_on
+from ._signals import TERMINATION, Stop, stopping_on
 from ._terminal import counted, printable_lines, say, say_examples, say_findings
 
-# Bytes read at once, and lines answered at once.
-_BYTES_AT_ONCE, _LINES_AT_ONCE = 1 << 18, 4096
+_LINES_AT_ONCE = 4096
 
 
 @reported
@@ -175,7 +173,7 @@ def _answer(
 
     code = 0
     with (
-        stopping_on(signal.SIGTERM, signal.SIGINT) as stop,
+        stopping_on(*TERMINATION, signal.SIGINT) as stop,
         ignoring_closed_output(),
         _watching(watch, state) as look,
     ):
@@ -213,17 +211,13 @@ def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], i
     from ..tables.lines import LineSplitter
 
     ready: list[bytes | None] = []
-    splitter, source = LineSplitter(), 0
-    try:
-        os.fstat(source)
-    except OSError as error:
-        raise UserError("standard input: it is closed; pipe lines into it.") from error
+    splitter, source = LineSplitter(), standard_input()
     while True:
-        data = _read(source, stop)
+        data = source.read(stop)
         if stop.asked:
             return
         ready += splitter.add(data) if data else splitter.end()
-        more = data and select.select([source], [], [], 0)[0]
+        more = data and source.has_more()
         while len(ready) >= at_once or (ready and not more):
             some, ready = ready[:at_once], ready[at_once:]
             rows, first = lines.rows(some)
@@ -233,17 +227,6 @@ def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], i
                 return
         if not data:
             return
-
-
-def _read(source: int, stop: Stop) -> bytes:
-    """What has come, when something has; nothing at the end, or when asked to stop."""
-    from ..tables import Stopped
-
-    try:
-        with stop.at_once():
-            return os.read(source, _BYTES_AT_ONCE)
-    except Stopped:
-        return b""
 
 
 def _write(lines: Any, answers: list[dict[str, Any]]) -> None:

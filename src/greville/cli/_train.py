@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -32,7 +31,7 @@ from ._options import (
     on_device,
 )
 from ._progress import rows_bar
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import counted, say
 from ._train_report import report
 
@@ -255,7 +254,7 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
     from ..tables import Stopped, in_chunks, read
 
     start = time.perf_counter()
-    with stopping_on(signal.SIGTERM) as stop, rows_bar(quiet, "training", run.sources) as advance:
+    with stopping_on(*TERMINATION) as stop, rows_bar(quiet, "training", run.sources) as advance:
         try:
             _prepare(run, lambda: stop.asked)
             batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from .container import Array
 from .errors import ModelFileError, Refused
+
+# Seconds for which a file that others have open is tried again, on Windows.
+_PATIENCE = 2.0
 
 
 def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
@@ -43,12 +48,29 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
         os.close(fd)
         yield new
         _sync(new, usual if mode is None else mode)
-        os.replace(new, target)
+        _swap(new, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(new)
         raise
     _sync_folder(folder)
+
+
+def _swap(new: str, target: str) -> None:
+    """Put a file in the place of another.
+
+    Windows refuses that while a program has the other one open, be it only to read it or to look
+    for viruses. Most have it open for a moment, so it is tried for two seconds.
+    """
+    deadline = time.monotonic() + (_PATIENCE if sys.platform == "win32" else 0)
+    while True:
+        try:
+            os.replace(new, target)
+            return
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(0.02)
 
 
 def _mode_of(target: str) -> int | None:
