@@ -84,8 +84,12 @@ class Board:
         """No longer show rows as waiting whose targets have come, seen or not."""
         if ids:
             name, shown = self._engine.id, {_short(id) for id in ids}
-            kept = [e for e in self._last if e[4] is not None or _short(e[2].get(name)) not in shown]
-            self._last = deque(kept, maxlen=_LAST)
+            entries = [
+                entry
+                for entry in self._last
+                if entry[4] is not None or _short(entry[2].get(name)) not in shown
+            ]
+            self._last = deque(entries, maxlen=_LAST)
 
     def tick(self) -> None:
         """Once a second."""

@@ -52,8 +52,8 @@ CREATE TABLE requests (
 CREATE INDEX requests_by_time ON requests (at);
 """
 
-# Entries with rows that were unlearned and are still there. They have an index, since they are looked
-# for every minute; a log from before it gets it at the start.
+# Entries with rows that were unlearned and are still there. They have an index, since they are
+# looked for every minute; a log from before it gets it at the start.
 _TO_ERASE = "action = 'unlearn' AND row IS NOT NULL"
 _INDEX_TO_ERASE = f"CREATE INDEX IF NOT EXISTS to_erase ON entries (position) WHERE {_TO_ERASE}"
 
