@@ -40,10 +40,10 @@ def read_body(content: bytes, content_type: str, limits: Limits) -> Body:
         raise RequestError(400, "The body is empty; send a JSON object, or a list of them.")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == NDJSON:
-        lines = [line for line in content.split(b"\n") if line.strip()]
+        lines = [(k, line) for k, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         _check_count(len(lines), limits)
-        names = [f"line {k:,}" for k in range(1, len(lines) + 1)]
-        parsed = [_parsed(line, name) for line, name in zip(lines, names, strict=True)]
+        names = [f"line {k:,}" for k, _ in lines]
+        parsed = [_parsed(line, name) for (_, line), name in zip(lines, names, strict=True)]
         form = "lines"
     else:
         found = _parsed(content, "the body")
