@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ..backend import Array, Backend, threads_for_rows
 from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
+from ..progress import Tell, later
 from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
 from ..threads import new_lock
 from .calibration import (
@@ -139,28 +140,32 @@ class FittedELM(NamedTuple):
         """The same on another backend."""
         return self._replace(solver=self.solver.on(b))
 
-    def rows(self, chunk: Chunk) -> Rows:
-        """What the solver learns, made a block at a time."""
+    def rows(self, chunk: Chunk, tell: Tell | None = None) -> Rows:
+        """What the solver learns, made a block at a time; `tell` is told of each."""
         X, y, weight = chunk
         encoded, b = self.targets.encode(y), self.solver.shape.backend
         if place_of(b) is not None:
 
             def make_on_device(start: int, stop: int) -> tuple[Array, Array]:
+                if tell is not None:
+                    tell(start)
                 return self.hidden.activations_on(b, X[start:stop]), encoded(slice(start, stop))
 
             check = LateCheck(b, self.solver.dtype, ("X", "y"), weight)
             return Rows(chunk.n, make_on_device, weight, check)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
+            if tell is not None:
+                tell(start)
             return self.hidden.activations(X[start:stop], weight), encoded(slice(start, stop))
 
         return Rows(chunk.n, make, weight)
 
     # Learning
 
-    def learn_all(self, chunk: Chunk) -> FittedELM:
+    def learn_all(self, chunk: Chunk, tell: Tell | None = None) -> FittedELM:
         """After the rows of a `fit`."""
-        learned = self._replace(solver=self.solver.learn_all(self.rows(chunk)))
+        learned = self._replace(solver=self.solver.learn_all(self.rows(chunk, tell)))
         return (
             learned.calibrated_by(chunk.at(rows_of_fit(chunk.n)))
             if learned.can_leave_out
@@ -190,7 +195,13 @@ class FittedELM(NamedTuple):
         losses = log_losses(scores, self.targets.places(chunk.y), weight)
         return self._replace(calibration=Calibration(losses))
 
-    def learn(self, chunk: Chunk, measure: Measure, unknown: Unknown = None) -> FittedELM:
+    def learn(
+        self,
+        chunk: Chunk,
+        measure: Measure,
+        unknown: Unknown = None,
+        tell: Tell | None = None,
+    ) -> FittedELM:
         """After more rows of a stream.
 
         Parameters
@@ -201,19 +212,21 @@ class FittedELM(NamedTuple):
         fitted, start = self, 0
         for window in self._windows(chunk.n, every=False):
             if window.start > start:
-                fitted = fitted._learned(chunk.part(slice(start, window.start)), measure)
+                part = chunk.part(slice(start, window.start))
+                fitted = fitted._learned(part, measure, later(tell, start))
             hidden = None if unknown is None else unknown[window]
             fitted = fitted.record(chunk.part(window), measure, unknown=hidden)[0]
             start = window.stop
         if start == 0:
-            return fitted._learned(chunk, measure)
-        return (
-            fitted if start == chunk.n else fitted._learned(chunk.part(slice(start, None)), measure)
-        )
+            return fitted._learned(chunk, measure, tell)
+        if start == chunk.n:
+            return fitted
+        return fitted._learned(chunk.part(slice(start, None)), measure, later(tell, start))
 
-    def _learned(self, chunk: Chunk, measure: Measure) -> FittedELM:
-        fitted, chunk = self._extend_warmup(chunk, measure)
-        return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
+    def _learned(self, chunk: Chunk, measure: Measure, tell: Tell | None = None) -> FittedELM:
+        fitted, again = self._extend_warmup(chunk, measure)
+        rows = fitted.rows(again, later(tell, chunk.n - again.n))
+        return fitted._replace(solver=fitted.solver.learn(rows))
 
     def _windows(self, n: int, *, every: bool) -> list[slice]:
         """Which of the next n rows say how sharp probabilities are."""
@@ -250,7 +263,13 @@ class FittedELM(NamedTuple):
         return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
 
     def record(
-        self, chunk: Chunk, measure: Measure, *, spread: bool = False, unknown: Unknown = None
+        self,
+        chunk: Chunk,
+        measure: Measure,
+        *,
+        spread: bool = False,
+        unknown: Unknown = None,
+        tell: Tell | None = None,
     ) -> tuple[FittedELM, list[Array]]:
         """After more rows; with the prediction of each before it was learned, and its spread.
 
@@ -259,7 +278,8 @@ class FittedELM(NamedTuple):
         fitted, parts = self, []
         for piece in self._pieces(chunk.n):
             part, units = chunk.part(piece), fitted.targets.scaling
-            solver, predicted, *spreads = fitted.solver.record(fitted.rows(part), spread=spread)
+            rows = fitted.rows(part, later(tell, piece.start))
+            solver, predicted, *spreads = fitted.solver.record(rows, spread=spread)
             predicted = units.undo(fitted.solver.shape.backend.to_numpy(predicted))
             found = [predicted, *map(units.undo_spread, spreads)]
             if fitted.calibration is not None:
@@ -407,7 +427,9 @@ class FittedELM(NamedTuple):
         """A solver that has learned what this has."""
         return clone(self.template).restore(self.solver)
 
-    def predict(self, X: Any, *, spread: bool = False) -> list[Array]:
+    def predict(
+        self, X: Any, *, spread: bool = False, tell: Tell | None = None
+    ) -> list[Array]:
         """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations.
 
         The outputs are where the model is, the others NumPy's.
@@ -419,6 +441,8 @@ class FittedELM(NamedTuple):
         length = block_length(b, W.shape[0], solver.dtype)
         for start in range(0, X.shape[0], length):
             block = X[start : start + length]
+            if tell is not None:
+                tell(start)
             if on_device:
                 H = self.hidden.activations_on(b, block)
             else:

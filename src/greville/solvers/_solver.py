@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
@@ -66,6 +67,10 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(online=False)
+
+    # H is what scikit-learn calls X: never metadata, for which it would take another name.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"H": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"H": UNUSED}
 
     # Parameters of all solvers, and of some
     device: Any = None
@@ -442,6 +447,8 @@ class OnlineSolver(Solver):
     """A solver that also learns from rows as they come."""
 
     capabilities: ClassVar[Capabilities] = Capabilities()
+
+    __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"H": UNUSED}
 
     def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. How rows are cut into calls changes nothing but rounding.
