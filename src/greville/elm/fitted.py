@@ -427,9 +427,7 @@ class FittedELM(NamedTuple):
         """A solver that has learned what this has."""
         return clone(self.template).restore(self.solver)
 
-    def predict(
-        self, X: Any, *, spread: bool = False, tell: Tell | None = None
-    ) -> list[Array]:
+    def predict(self, X: Any, *, spread: bool = False, tell: Tell | None = None) -> list[Array]:
         """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations.
 
         The outputs are where the model is, the others NumPy's.
