@@ -91,10 +91,14 @@ def test_short_work_says_nothing(clock, capsys):
 
 
 def test_an_interruption_is_said_after_lines(clock, capsys):
-    with pytest.raises(KeyboardInterrupt), progress.told(True, "learned", 10) as tell:
-        clock(3)
-        tell(4)
-        raise KeyboardInterrupt
+    def interrupted():
+        with progress.told(True, "learned", 10) as tell:
+            clock(3)
+            tell(4)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "greville: KeyboardInterrupt after 4 of 10 rows; the model is unchanged"
 

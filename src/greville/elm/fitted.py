@@ -24,6 +24,7 @@ from .calibration import (
 )
 from .chunk import Chunk
 from .hidden import HiddenMap
+from .tally import Tally
 from .targets import Targets
 from .units import Scaling
 from .warmup import Warmup
@@ -44,7 +45,7 @@ Unknown = Array | None
 
 def _to_fields(fitted: FittedELM) -> Fields:
     fields = fitted._asdict()
-    del fields["template"]
+    del fields["template"], fields["tally"]
     return {**fields, "solver": fitted.solver_object()}
 
 
@@ -107,6 +108,8 @@ class FittedELM(NamedTuple):
         None once the units are final.
     calibration : Calibration or None
         How sharp probabilities are; None where targets are numbers.
+    tally : Tally or None
+        Errors of rows that were not learned yet, where any are known; not stored.
     """
 
     hidden: HiddenMap
@@ -115,6 +118,7 @@ class FittedELM(NamedTuple):
     template: Any
     warmup: Warmup[Chunk] | None = None
     calibration: Calibration | None = None
+    tally: Tally | None = None
 
     @classmethod
     def start(
@@ -192,8 +196,10 @@ class FittedELM(NamedTuple):
             scores = self.solver.leave_out(self.rows(chunk))
         except ValueError:  # too few rows to do without one
             return self
-        losses = log_losses(scores, self.targets.places(chunk.y), weight)
-        return self._replace(calibration=Calibration(losses))
+        places = self.targets.places(chunk.y)
+        tally = Tally.of_labels(scores, places, weight, self.solver.n_seen, left_out=True)
+        losses = log_losses(scores, places, weight)
+        return self._replace(calibration=Calibration(losses), tally=tally)
 
     def learn(
         self,
@@ -252,10 +258,10 @@ class FittedELM(NamedTuple):
         return self._replace(calibration=self.calibration.after(self.solver.n_seen, losses, 1))
 
     def _learned_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
-        hidden, targets, solver, template, warmup, calibration = self
+        hidden, targets, solver, template, warmup, calibration, tally = self
         if warmup is None:
             learned = solver.learn_one(h, target)
-            return FittedELM(hidden, targets, learned, template, None, calibration)
+            return FittedELM(hidden, targets, learned, template, None, calibration, tally)
         one = Chunk(np.asarray(x)[None], targets.one_of_chunk(y))
         fitted, chunk = self._extend_warmup(one, measure)
         if chunk is one:
@@ -292,6 +298,16 @@ class FittedELM(NamedTuple):
                 solver = fitted.solver.learn(fitted.rows(again))
             fitted = fitted._replace(solver=solver)
         return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def tallied(self, chunk: Chunk, predicted: Array, unknown: Unknown) -> FittedELM:
+        """With the errors of rows that got these predictions before they were learned."""
+        weight, after = chunk.weight, self.solver.n_seen
+        if self.targets.calibrates:
+            scores = predicted if unknown is None else np.where(unknown, -np.inf, predicted)
+            new = Tally.of_labels(scores, self.targets.places(chunk.y), weight, after)
+        else:
+            new = Tally.of_numbers(predicted, on_host(chunk.y), weight, after)
+        return self._replace(tally=new.added_to(self.tally))
 
     def _pieces(self, n: int) -> list[slice]:
         """The next n rows, cut where the warm-up and windows begin and end."""
@@ -341,7 +357,7 @@ class FittedELM(NamedTuple):
             if not same or layer is not self.hidden.layer:
                 hidden, b = self.hidden.in_units(scaling, layer), self.solver.shape.backend
                 again = self.start(hidden, targets, self.template, fitted.warmup, b)
-                return again._replace(calibration=self.calibration), rows
+                return again._replace(calibration=self.calibration, tally=self.tally), rows
         return fitted, chunk
 
     def with_targets(self, targets: Targets) -> FittedELM:

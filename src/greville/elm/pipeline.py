@@ -23,12 +23,14 @@ from ..devices import (
     received,
 )
 from ..progress import told
+from ..representation import Described
 from ..solvers import Solver
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
 from ._gathering import Gathering
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
+from ._summary import elm_summary
 from .capabilities import solver_chooses, solver_removes
 from .chunk import Chunk
 from .fitted import FittedELM, publish_lock
@@ -41,7 +43,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC):
+class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEstimator, ABC):
     """Parameters, checks, learning and publishing of both estimators.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and
@@ -253,7 +255,7 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
                 fitted, outputs = ready.record(
                     chunk, self._measure_stream, spread=spread, unknown=unknown, tell=tell
                 )
-                self._publish(fitted)
+                self._publish(fitted.tallied(chunk, outputs[0], unknown))
         return chunk, targets, outputs
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
@@ -363,6 +365,25 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             )
 
     # What was learned
+
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing. What is not at hand is left out: the error is
+        that of rows before they were learned (`prequential`), of a classifier the leave-one-out
+        error that `fit` has found, and else that of the rows learned.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import ELMRegressor
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> ELMRegressor(50, random_state=0).fit(X, np.sin(X[:, 0])).summary()["rows"]
+        '200'
+        """
+        with publish_lock:
+            fitted, live = self._fitted, self._live
+        return {} if fitted is None else elm_summary(self, fitted, live)
 
     @available_if(solver_chooses)
     def path(self) -> Any:

@@ -31,6 +31,7 @@ from ..devices import (
     received,
     received_on_host,
 )
+from ..representation import Described
 from ..threads import new_lock
 from ..validation import (
     FLOATS,
@@ -58,7 +59,7 @@ _MANY_ROWS = 4096
 _NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
 
-class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
+class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, BaseEstimator, ABC):
     """A linear model of hidden activations.
 
     A subclass has parameters, and `algorithm` says how they are used. What was learned is one
@@ -193,6 +194,25 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
         """The number of rows seen so far."""
         live = self._live
         return self.fitted_.n_seen if live is None else live.n_seen
+
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing. What is not at hand is left out.
+
+        Examples
+        --------
+        >>> from greville import Opium
+        >>> Opium(0.5).fit([[1.0, 0.0], [0.0, 2.0]], [3.0, 4.0]).summary()["epsilon"]
+        '0.5'
+        """
+        with self._lock:
+            fitted, live = self._fitted, self._live
+        if fitted is None:
+            return {}
+        from ._summary import summary_of_solver  # which knows all algorithms
+
+        return summary_of_solver(self, fitted, live)
 
     # For other packages
 
