@@ -90,7 +90,7 @@ class _Table:
         if not self._summary:
             return ""
         rows = "".join(
-            f'<tr class="default"><td class="param">{escape(name)}&nbsp;</td>'
+            f'<tr class="default"><td class="param" style="white-space: nowrap">{escape(name)}</td>'
             f'<td class="value" style="text-align: left">{escape(value)}</td></tr>'
             for name, value in self._summary.items()
         )
