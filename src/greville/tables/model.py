@@ -173,6 +173,12 @@ class TableModel(DictRows):
         return 0 if self._state.learner is None else self._state.learner.n_rows
 
     @property
+    def n_waiting(self) -> int:
+        """Rows that are kept, and learned when the model is used or more have come."""
+        state = self._state
+        return state.warmup.n if state.warmup is not None and state.stale else 0
+
+    @property
     def n_without_target(self) -> int:
         return 0 if self._state.learner is None else self._state.learner.n_without_target
 
