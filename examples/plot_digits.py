@@ -61,7 +61,8 @@ wrong = predicted != y_test
 order = np.argsort(sure)
 for share in (0.0, 0.02, 0.05, 0.1):
     rest = order[round(share * len(order)) :]
-    print(f"{100 * share:3.0f} % to a person: {100 * wrong[rest].mean():.2f} % of the rest are wrong")
+    errors = 100 * wrong[rest].mean()
+    print(f"{100 * share:3.0f} % to a person: {errors:.2f} % of the rest are wrong")
 
 # %%
 # More digits later
@@ -73,7 +74,7 @@ late = slice(300, None)
 before = 1 - model.score(X_test[late], y_test[late])
 model.partial_fit(X_test[:300], y_test[:300])
 after = 1 - model.score(X_test[late], y_test[late])
-print(f"the last {len(y_test[late])} digits: {100 * before:.2f} % wrong before, {100 * after:.2f} % after")
+print(f"the last {len(y_test[late])} digits: {100 * before:.2f} % wrong, then {100 * after:.2f} %")
 
 # %%
 # The picture

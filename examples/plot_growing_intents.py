@@ -69,9 +69,7 @@ print(f"{source}: {len(y)} to learn, {len(y_test)} to test, {X.shape[1]} numbers
 # Every month both are tested on all intents so far.
 
 groups = np.split(intents, 6)
-model = ELMClassifier(
-    RandomLayer(500, activation="relu", weights="normal"), random_state=0
-)
+model = ELMClassifier(RandomLayer(500, activation="relu", weights="normal"), random_state=0)
 sgd = SGDClassifier(loss="log_loss", random_state=0)
 ours, theirs, first_group = [], [], []
 for month, group in enumerate(groups, 1):
@@ -96,9 +94,9 @@ for month, group in enumerate(groups, 1):
 # A model that gets all sentences in one call differs only by the ridge that is chosen on the way.
 # Logistic regression on all sentences is the usual way; it needs all of them, every month.
 
-at_once = ELMClassifier(
-    RandomLayer(500, activation="relu", weights="normal"), random_state=0
-).fit(X, y)
+at_once = ELMClassifier(RandomLayer(500, activation="relu", weights="normal"), random_state=0).fit(
+    X, y
+)
 logistic = LogisticRegression(C=10, max_iter=200).fit(X, y)
 scores = {
     "greville, six months": ours[-1],

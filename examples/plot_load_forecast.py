@@ -87,7 +87,8 @@ print("on the holiday:", ", ".join(f"{k} {v[holiday].mean():.1f} MW" for k, v in
 
 lower, upper = found.lower[counts], found.upper[counts]
 inside = np.mean((lower <= target) & (target <= upper))
-print(f"in the 90 % interval: {100 * inside:.1f} %; its mean width: {(upper - lower).mean():.1f} MW")
+width = np.mean(upper - lower)
+print(f"in the 90 % interval: {100 * inside:.1f} %; its mean width: {width:.1f} MW")
 
 # %%
 # In euros
@@ -130,4 +131,3 @@ for name, (colour, style) in styles.items():
 bottom.set(xlabel="week", ylabel="mean error (MW)", ylim=(0, None))
 bottom.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
 plt.show()
-

@@ -101,11 +101,11 @@ def rolling(error, n=50):
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 styles = {
-    "last value": dict(color="0.65", lw=1),
-    "trained once": dict(color="#D55E00", lw=2, ls=":"),
-    "learns, keeps all": dict(color="#E69F00", lw=2, ls="--"),
-    "learns, forgets": dict(color="#56B4E9", lw=2),
-    "new at the alarm": dict(color="#0072B2", lw=2.5),
+    "last value": {"color": "0.65", "lw": 1},
+    "trained once": {"color": "#D55E00", "lw": 2, "ls": ":"},
+    "learns, keeps all": {"color": "#E69F00", "lw": 2, "ls": "--"},
+    "learns, forgets": {"color": "#56B4E9", "lw": 2},
+    "new at the alarm": {"color": "#0072B2", "lw": 2.5},
 }
 for name, style in styles.items():
     start = 1000 if name == "trained once" else 0  # what it has learned is no test

@@ -96,9 +96,9 @@ def smooth(sizes, k=60):
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 styles = {
-    "all rides so far": dict(color="#E69F00", ls="--"),
-    "forgetting, 300 rides": dict(color="#D55E00", ls=":"),
-    "window of 300 rides": dict(color="#0072B2"),
+    "all rides so far": {"color": "#E69F00", "ls": "--"},
+    "forgetting, 300 rides": {"color": "#D55E00", "ls": ":"},
+    "window of 300 rides": {"color": "#0072B2"},
 }
 for name, style in styles.items():
     curve = smooth(error[name])

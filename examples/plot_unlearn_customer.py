@@ -40,9 +40,10 @@ print(f"{n} orders; customer 0 has {gone.sum()} of them")
 # %%
 # One layer and one set of units for both
 # ---------------------------------------
-# The hidden layer and the units (means and ranges of the columns) are fixed before the first row is
-# learned, and ``unlearn`` does not change them. If nothing of the customer may stay, not even a part
-# in a mean, they must not come from the customer's rows. So ``prepare`` gets 500 orders of others.
+# The hidden layer and the units (means and ranges of the columns) are fixed before the first row
+# is learned, and ``unlearn`` does not change them. If nothing of the customer may stay, not even a
+# part in a mean, they must not come from the customer's rows. So ``prepare`` gets 500 orders of
+# others.
 
 others = np.flatnonzero(~gone)[:500]
 
