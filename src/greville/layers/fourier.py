@@ -19,8 +19,8 @@ from .protocol import Layer, stored_layer
 class FourierLayer(Layer):
     """Cosines and sines of random frequencies, whose products make a Gaussian kernel.
 
-    For units h, h(x)·h(x') is about n_hidden/2 times exp(-gamma·|x - x'|²): ridge on them is
-    kernel ridge, in time and memory that do not grow with the rows.
+    For units h, h(x)·h(x') is about n_hidden/2 times ``exp(-gamma·|x - x'|²)``: ridge on them
+    is kernel ridge, in time and memory that do not grow with the rows.
 
     Parameters
     ----------

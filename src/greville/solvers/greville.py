@@ -26,8 +26,8 @@ class Greville(AdditiveSolver):
     ----------
     tol : float, optional
         The test of eq. (10): row a_k depends on the rows before it if the part c_k of it outside
-        their span has |c_k| <= tol·|a_k|. Default: 10·n_hidden·eps, what rounding may leave.
-        Raise it where rows carry noise in directions that should not count.
+        their span has ``|c_k| <= tol·|a_k|``. Default: 10·n_hidden·eps, what rounding may
+        leave. Raise it where rows carry noise in directions that should not count.
     device : str, optional
         Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
         model is large enough; see docs/devices.md. Default: where the rows are.
