@@ -104,7 +104,8 @@ def fill_answer(answer: Answer, found: Answers, i: int, value: Any) -> None:
     if found.std is not None:
         answer["std"] = _as_json(float(found.std[i]))
     if found.proba is not None:
-        answer["proba"] = dict(zip(found.classes, found.proba[i].tolist(), strict=True))
+        each = zip(found.classes, found.proba[i].tolist(), strict=True)
+        answer["proba"] = {label: p for label, p in each if p > 0}  # 0: it came in a later row
 
 
 def _as_json(value: Any) -> Any:
