@@ -16,7 +16,7 @@ INSTALL := $(VENV)/$(PIP)
 # The tests whose results depend on the order in which BLAS adds up.
 NUMERICS := tests/backend tests/linalg tests/layers tests/solvers tests/elm tests/forecasting tests/test_reliability.py
 
-.PHONY: demo test test-python test-lowest fuzz check format bench reproduction dist clean
+.PHONY: demo test test-python test-lowest fuzz check format bench reproduction docs dist clean
 
 demo: $(VENV)/demo
 	$(BIN)/greville paper sine ecg
@@ -83,13 +83,20 @@ reproduction: $(VENV)/demo
 	rm docs/reproduction/report.html
 	$(BIN)/python -m greville.paper.markdown docs/reproduction > docs/reproduction.md
 
+# The site, in build/site; what is wrong with it is an error. About two minutes, most of them for the examples.
+docs: $(VENV)/docs
+	@echo "Building the site in build/site ..."
+	@rm -rf build/site
+	$(BIN)/python -m sphinx -W --keep-going -n --quiet -j auto -d build/doctrees docs build/site
+	$(BIN)/python -m tests.site build/site
+
 # The source distribution and the wheel, in dist/, and what must hold of them: tests/distribution.py.
 # SDIST_TESTS=all: the source distribution's whole suite, not a quick part of it.
 dist: $(VENV)/dist
 	$(BIN)/python -m tests.distribution --constraint $(CONSTRAINTS) $(if $(SDIST_TESTS),--tests '$(SDIST_TESTS)')
 
 clean:
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist docs/gallery docs/api/generated docs/api/examples
 
 # The build tools are installed first and isolation is off, so that they are pinned like the rest.
 $(VENV)/base: $(CONSTRAINTS)
@@ -111,6 +118,10 @@ $(VENV)/test: $(VENV)/base pyproject.toml
 $(VENV)/dev: $(VENV)/base pyproject.toml
 	@$(INSTALL) --no-build-isolation --editable '.[dev]'
 	@touch $@ $(VENV)/test $(VENV)/demo
+
+$(VENV)/docs: $(VENV)/base pyproject.toml
+	@$(INSTALL) --no-build-isolation --editable '.[docs]'
+	@touch $@ $(VENV)/demo
 
 $(VENV)/dist: $(VENV)/test
 	@$(INSTALL) build twine

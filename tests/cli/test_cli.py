@@ -15,6 +15,7 @@ pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 from greville import __version__, paper
+from greville.cli._app import app
 
 from .. import children
 from ..children import GREVILLE, LIMIT
@@ -43,6 +44,15 @@ def test_help_and_version():
     for option in ("--runs", "--seed", "--out", "--data", "--quick", "--quiet"):
         assert option in helped
     assert run("--version").stdout == f"greville {__version__}\n"
+
+
+def test_help_fits_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    summaries = run("--help").stdout
+    assert "..." not in summaries.partition("Commands:")[2]  # none is cut
+    for command in app.registered_commands:
+        lines = run(command.callback.__name__, "--help").stdout.splitlines()
+        assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(
@@ -159,11 +169,11 @@ def test_a_failed_worker_costs_one_experiment(tmp_path, monkeypatch):
     assert "ecg" in facts["skipped"]
 
 
-# `python -m greville`, once Python itself is ready: an interrupt before that is not ours to handle.
+# The command from its first line on; before it, Python drops interrupts inside callbacks.
 READY = """
+import greville.cli
 print("ready", flush=True)
-import runpy
-runpy.run_module("greville", run_name="__main__", alter_sys=True)
+greville.cli.main()
 """
 
 

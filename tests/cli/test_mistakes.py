@@ -128,7 +128,7 @@ def test_no_permission(here, monkeypatch):
     (here / "locked").mkdir(mode=0o500)
     if os.geteuid() == 0:  # who may write everywhere
         monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("locked"))
-    assert "look at its permissions" in refused(
+    assert "check its permissions" in refused(
         "train", "houses.csv", "-t", "price", "-o", "locked/model.greville"
     )
 
@@ -137,7 +137,7 @@ def test_our_own_mistakes_end_with_1(here, monkeypatch):
     write(houses(50))
     monkeypatch.setattr(TableModel, "learn", lambda *_: 1 / 0)
     said = run("train", "houses.csv", "-t", "price", "-q", code=1)[1]
-    assert "a mistake in greville, not in your data: ZeroDivisionError" in said
+    assert "a bug in greville, not in your data: ZeroDivisionError" in said
 
 
 def test_a_binary_first_line_of_a_stream():

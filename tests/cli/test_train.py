@@ -138,7 +138,7 @@ def test_settings_that_a_model_has_already(here):
     run("train", "houses.csv", "-t", "price", "-q")
     for option in (["--hidden", "7"], ["--solver", "light"], ["--ignore", "area"]):
         message = refused("train", "houses.csv", "--resume", "model.greville", *option, "-q")
-        assert "has settings of its own" in message
+        assert "has its own setting" in message
 
 
 def test_merge_and_unlearn(here):

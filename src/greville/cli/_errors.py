@@ -25,9 +25,9 @@ EXIT_BUG, EXIT_USER_ERROR = 1, 2
 _ADVICE = {
     errno.ENOSPC: "the disk is full; make room and try again",
     errno.EDQUOT: "the disk quota is used up; make room and try again",
-    errno.EFBIG: "files may not become as large here",
-    errno.EACCES: "it may not be read or written; look at its permissions",
-    errno.EPERM: "it may not be read or written; look at its permissions",
+    errno.EFBIG: "the file system does not allow files of this size",
+    errno.EACCES: "no permission to read or write it; check its permissions",
+    errno.EPERM: "no permission to read or write it; check its permissions",
     errno.EROFS: "it is on a disk that cannot be written",
     errno.ENOENT: "there is no such file or folder",
     errno.EISDIR: "it is a folder, not a file",
@@ -61,8 +61,9 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
             if message is not None:
                 fail(message, EXIT_USER_ERROR)
             fail(
-                f"This is a mistake in greville, not in your data: {type(error).__name__}: {error}."
-                " Please report it; GREVILLE_DEBUG=1 shows where it happened.",
+                f"This is a bug in greville, not in your data: {type(error).__name__}: {error}. "
+                "Please report it on the project's issue tracker, with the output of greville "
+                "--version, the command, and what it prints with GREVILLE_DEBUG=1.",
                 EXIT_BUG,
             )
             raise AssertionError from error

@@ -45,23 +45,28 @@ def stream(
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="A field that names a row: its target may come in a later line."),
+        typer.Option(help="The field that identifies a row whose target may come in a later line."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the state in this file; go on from it if it is there.")
+        Path | None,
+        typer.Option(help="Keep the state in this file, and continue from it if it exists."),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Lines between two checkpoints.")] = 1000,
+    every: Annotated[
+        int, typer.Option(min=1, help="The number of lines between two checkpoints.")
+    ] = 1000,
     replay: Annotated[
         bool,
         typer.Option(
-            "--replay", help="The input starts again at its first line: pass over known ones."
+            "--replay",
+            help="The input starts at its first line again: skip the lines that are known.",
         ),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show rate, error and drift alarms on the terminal.")
     ] = False,
     task: Annotated[
-        Task, typer.Option(help="auto: numbers are regression, all else is classification.")
+        Task,
+        typer.Option(help="auto: regression if the target is a number, otherwise classification."),
     ] = Task.auto,
     options: ModelOptions,
     delimiter: DelimiterOption = None,
@@ -69,32 +74,35 @@ def stream(
     proba: ProbaOption = False,
     follow: Annotated[
         bool,
-        typer.Option(help="Mix predictions of numbers with what the last targets say."),
+        typer.Option(help="Mix predictions of numbers with the last targets."),
     ] = True,
     on_error: Annotated[
         OnError,
         typer.Option(
             "--on-error",
-            help="Answer a line that cannot be used with an error and go on (skip), or stop there.",
+            help="At a line that cannot be used: answer with an error and go on (skip), or stop.",
         ),
     ] = OnError.skip,
     quiet: QuietOption = False,
 ) -> None:
-    """Answer every line of standard input at once, and learn from it when its target is there.
+    """Predict each line of standard input as it comes, then learn it.
 
-    Lines are JSON objects, or CSV after a line of names; answers are the same. A line without the
-    target is only predicted; with --id its target may come later, in a line with the same id. A
-    line that cannot be used is answered with an error; a blank one is counted, and not answered. A
-    row is learned exactly once, also if the process is killed: start it again with the same
-    --checkpoint, and send the lines after the one it names (or all, with --replay).
+    Lines are JSON objects, or CSV after a line of names; answers have the same format. A line
+    without the target is only predicted. With --id its target may come later, in a line with the
+    same id. A line that cannot be used is answered with an error. A blank line is counted, but not
+    answered.
+
+    With --checkpoint every row is learned exactly once, even if the process is killed. Start the
+    same command again: it says at which line it continues. Send the lines from there, or all of
+    them with --replay.
 
     Examples:
 
         cat events.jsonl | greville stream --target y > answers.jsonl
 
-        tail -f sensor.jsonl | greville stream --target t --checkpoint t.greville --watch
+        tail -f sensor.jsonl | greville stream --target t --watch
 
-        greville stream --target y --id order --model trained.greville < orders.jsonl
+        greville stream --target y --model trained.greville < orders.jsonl
 
         greville stream --target y --std --on-error stop < events.jsonl
     """
@@ -119,7 +127,7 @@ def stream(
 def _task(task: Task, std: bool, proba: bool) -> str:
     """The task of a new model: numbers are never labels, unless that is said."""
     if std and proba:
-        raise UserError("--std and --proba: one is for numbers, the other for classes; pass one.")
+        raise UserError("--std and --proba: --std is for numbers, --proba for classes; pass one.")
     if std and task != Task.classification:
         return Task.regression
     if proba and task != Task.regression:

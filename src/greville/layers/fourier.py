@@ -19,8 +19,8 @@ from .protocol import Layer, stored_layer
 class FourierLayer(Layer):
     """Cosines and sines of random frequencies, whose products make a Gaussian kernel.
 
-    For units h, h(x)·h(x') is about n_hidden/2 times exp(-gamma·|x - x'|²): ridge on them is
-    kernel ridge, in time and memory that do not grow with the rows.
+    For units h, h(x)·h(x') is about n_hidden/2 times ``exp(-gamma·|x - x'|²)``: ridge on them
+    is kernel ridge, in time and memory that do not grow with the rows.
 
     Parameters
     ----------
@@ -97,6 +97,9 @@ class FourierLayer(Layer):
     @property
     def _n_columns(self) -> int:
         return (self.n_hidden_ + 1) // 2  # a cosine and a sine of each
+
+    def _kind_of_units(self) -> str:
+        return f"cosines and sines, gamma {self.gamma_:.4g}"
 
     def _drawn(self, n_features: int, n: int) -> Array:
         random = self._random()

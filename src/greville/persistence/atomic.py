@@ -1,4 +1,4 @@
-"""Atomic writes: a file is replaced whole or not at all."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _mode_of(target: str) -> int | None:
     if stat.S_ISDIR(found):
         raise Refused("it is a folder; add the name of a file")
     if not stat.S_ISREG(found):
-        raise Refused("something is there that is not a plain file; choose another name")
+        raise Refused("it exists and is not a plain file; choose another name")
     return stat.S_IMODE(found)
 
 

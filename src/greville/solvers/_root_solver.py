@@ -135,7 +135,7 @@ class RootSolver(OnlineSolver):
 
     @property
     def loss_(self) -> Array | float:
-        """What the weights minimise, at its minimum: |Y - HW|² + |epsilon·W|², for each output.
+        """What the weights minimise, at its minimum: ``|Y - HW|² + |epsilon·W|²`` of each output.
 
         With an intercept, of rows and targets around their means.
         """

@@ -144,7 +144,7 @@ def check_new_address(name: str) -> None:
     except Exception as error:
         raise _unreachable(name, error) from error
     if there:
-        raise TableError(f"{name}: it is there already; name a folder that does not exist.")
+        raise TableError(f"{name}: it exists already; name a folder that does not exist.")
 
 
 def remove_address(name: str) -> None:
