@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..devices import received_on_host
 from ..validation import Seed, naming
 from ._answers import Answers
+from ._dicts import checked_row
+from .answering import infinite_value
 from .batch import TableError, batches_of, listed
 from .findings import Finding
 from .frames import as_table, column_of, is_frame, table_of_array
@@ -129,7 +131,9 @@ class TableEstimator(BaseEstimator):
         Parameters
         ----------
         row : dict
-            Values by the names of their columns. What is left out, or is None, is missing.
+            Values by the names of their columns. What is left out, or is None, is missing. If
+            this is the first row of all, its names are those of the columns; names that come
+            later are passed over. (With `greville.adapters.river` they are learned too.)
         y : number or label
 
         Returns
@@ -139,7 +143,7 @@ class TableEstimator(BaseEstimator):
         columns: dict[str, Any] = {}
         started = self.__sklearn_is_fitted__()
         if not started:
-            columns = _columns(list(row))
+            columns = _columns(list(checked_row(row)))
         (target,), labels = self._targets([y], 1, reset=not started)
         model = self.model_ if started else self._new_model(list(row))
         model.learn_one({**self._named(row), model.target: np.asarray(target).item()})
@@ -214,6 +218,9 @@ class TableEstimator(BaseEstimator):
 
     def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a row that is learned from."""
+        reason = infinite_value(checked_row(row))
+        if reason is not None:
+            raise TableError(f"row: {reason}, and None or nan for gaps.")
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return dict(row)
