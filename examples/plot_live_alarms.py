@@ -64,8 +64,8 @@ class Pump:
 #
 # The monitor compares errors with earlier ones, so they should be alike in quiet times. The noise
 # of the pump is a percentage: it is twice as large by day as at night. So the model predicts the
-# logarithm of the power, and errors are percentages. Without that, each busy day looks like a
-# fault.
+# logarithm of the power, and errors are percentages. With kilowatts, the larger noise of the
+# day would raise false alarms.
 
 pump, model, monitor = Pump(), ELMRegressor(100, random_state=0), DriftMonitor(rate=1e-5)
 help_comes = None
