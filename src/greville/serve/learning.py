@@ -31,9 +31,9 @@ _WHERE = re.compile(r"standard input, row ([\d,]+)( to standard input, row [\d,]
 _STEPS_OF_SORTED = 100
 
 _SORTED = (
-    "The last {:,} targets are in ascending or descending order. If rows are sorted by their target "
-    "and not by time, predictions that follow the last target are wrong: shuffle them, or start "
-    "the server with --no-mix."
+    "The last {:,} targets are in ascending or descending order. If rows are sorted by their "
+    "target and not by time, predictions that follow the last target are wrong: shuffle them, or "
+    "start the server with --no-mix."
 )
 
 Row = dict[str, Any]
@@ -256,7 +256,7 @@ class Learning:
             self.log.drop_kept(id)
         position = self.log.append("learn", ids, whole, now, given)
         n = len(whole)
-        answer = {"learned": n, "repeated": len(rows) - n, "position": position}
+        answer: dict[str, Any] = {"learned": n, "repeated": len(rows) - n, "position": position}
         is_sorted = self._order.add([row[self.target] for row in whole])
         if is_sorted and self.stream.follows and self.stream.model.task != "classification":
             answer["warning"] = _SORTED.format(self._order.n)
