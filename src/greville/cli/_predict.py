@@ -300,7 +300,7 @@ _MEASURES = {
     "within_90_percent_interval": "targets within the 90 % interval",
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
-    "most_frequent_class": "always the most frequent class",
+    "most_frequent_class": "predicting the most frequent class",
     "log_loss": "log loss",
     "brier": "Brier score",
     "roc_auc": "ROC AUC",

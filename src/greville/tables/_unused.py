@@ -63,7 +63,7 @@ def doubts(name: str, values: Values, written: Written) -> Finding | None:
         return None
     if written.kind in ("text", "code") and _is_constant(values):
         value = repr(values.text[0].as_py()[:60])
-        message = f"{name!r} tells nothing so far: it is {value} in every row."
+        message = f"{name!r} has no information so far: it is {value} in every row."
         return Finding("constant", message, name)
     if written.kind != "number":
         return None
@@ -73,7 +73,7 @@ def doubts(name: str, values: Values, written: Written) -> Finding | None:
     if (np.diff(numbers) == 1).mean() > 0.99:
         return Finding(
             "row numbers",
-            f"{name!r} counts the rows and is used as a number; if it is no measurement, pass "
+            f"{name!r} counts the rows and is used as a number; if it is not a measurement, pass "
             f"--ignore {name}.",
             name,
             warning=True,
@@ -81,7 +81,7 @@ def doubts(name: str, values: Values, written: Written) -> Finding | None:
     if numbers.min() >= 1e4 and np.floor(np.log10(numbers.min() * 10)) > np.log10(numbers.max()):
         return Finding(
             "id",
-            f"{name!r} is used as a number; if its values, all different and of as many digits, "
+            f"{name!r} is used as a number; if its values (all different, and of equal length) "
             f"are ids, pass --ignore {name}.",
             name,
         )

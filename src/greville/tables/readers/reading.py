@@ -226,7 +226,7 @@ def _unreadable(source: Source, error: Exception) -> TableError:
         advice = "; pass its encoding, for instance {encoding}."
         return TableError(f"{source.name}: it is not in UTF-8", advice, encoding="latin-1")
     return TableError(
-        f"{source.name}: it cannot be read ({text}); is it whole, and what its name says?"
+        f"{source.name}: it cannot be read ({text}); is it complete, and in the format of its name?"
     )
 
 
