@@ -1,4 +1,4 @@
-"""Columns that say nothing about other rows: an index, ids, and what is the same in all."""
+"""Columns without information about other rows: an index, ids, and constants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_index(name: str, values: Values) -> bool:
 
 
 def why_unused(name: str, values: Values, written: Written) -> tuple[str, str] | None:
-    """The kind of finding and what is to be said of a column to leave out; None for the others."""
+    """The kind of finding and the reason to leave out a column; None for the others."""
     n = len(values)
     if n < _LEAST_ROWS or values.plain.type == VECTOR:
         return None

@@ -27,7 +27,7 @@ def fit_columns(
     features: Sequence[str] = (),
     asked: Asked | None = None,
 ) -> tuple[list[Column], list[Finding]]:
-    """What each column is, and what is to be said of them.
+    """What each column is, and findings about them.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def _with_new_names(batch: Batch, names: list[str] | None) -> tuple[list[str], B
 
 
 def new_columns(source: str, present: Sequence[str], names: Sequence[str]) -> Finding | None:
-    """What is to be said of columns that a source has, and the first one has not."""
+    """Findings about columns that a source has, but the first source has not."""
     new = [name for name in present if name not in names]
     if not new:
         return None
