@@ -25,7 +25,7 @@ class Answering:
     Parameters
     ----------
     model : TableModel
-        Its own, which nobody else learns with.
+        A copy of its own, which does not learn.
     follower : Follower, optional
         Mixes predictions of numbers with what the last targets say.
     """
@@ -63,7 +63,7 @@ class Answering:
         if len(rows) == 1 and not std and not proba and infinite_value(rows[0]) is None:
             try:
                 value = self.model.predict_one(rows[0])
-            except TableError:  # what is wrong is said below
+            except TableError:  # the error is reported below
                 pass
             else:
                 value = value if self._follower is None else self._followed(value)
