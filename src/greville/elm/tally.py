@@ -24,7 +24,7 @@ class Tally(NamedTuple):
         How many labels were wrong.
     squares : ndarray of shape (n_outputs,), or None for labels
         The sums of squared errors.
-    count : float
+    total_weight : float
         How many rows that is, by their weights.
     n : int
         How many rows that is.
@@ -35,7 +35,7 @@ class Tally(NamedTuple):
     left_out: bool
     wrong: float | None
     squares: Array | None
-    count: float
+    total_weight: float
     n: int
     after: int
 
@@ -50,19 +50,22 @@ class Tally(NamedTuple):
         left_out: bool = False,
     ) -> Tally:
         """Of rows with these scores, and the places of their classes among them."""
-        weight = np.ones(len(places)) if weight is None else weight
-        wrong = float(weight @ (scores.argmax(axis=1) != places))
-        return cls(left_out, wrong, None, float(weight.sum()), len(places), after)
+        wrong, n = scores.argmax(axis=1) != places, len(places)
+        if weight is None:
+            return cls(left_out, float(wrong.sum()), None, float(n), n, after)
+        return cls(left_out, float(weight @ wrong), None, float(weight.sum()), n, after)
 
     @classmethod
     def of_numbers(
         cls, predicted: Array, targets: Array, weight: Array | None, after: int
     ) -> Tally:
         """Of rows with these predictions and targets, of shape (n, n_outputs)."""
-        weight = np.ones(len(targets)) if weight is None else weight
-        errors = targets - np.asarray(predicted, np.float64)
-        squares = weight @ errors**2
-        return cls(False, None, squares, float(weight.sum()), len(targets), after)
+        with np.errstate(all="ignore"):  # what is not finite is not told
+            errors, n = targets - np.asarray(predicted, np.float64), len(targets)
+            squares = errors * errors
+            if weight is None:
+                return cls(False, None, squares.sum(axis=0), float(n), n, after)
+            return cls(False, None, weight @ squares, float(weight.sum()), n, after)
 
     def added_to(self, before: Tally | None) -> Tally:
         """These rows, and those before them that were predicted likewise."""
@@ -72,11 +75,12 @@ class Tally(NamedTuple):
         if self.wrong is not None and before.wrong is not None:
             wrong = self.wrong + before.wrong
         elif self.squares is not None and before.squares is not None:
-            squares = self.squares + before.squares
+            with np.errstate(over="ignore"):
+                squares = self.squares + before.squares
         else:
             return self
-        count, n = self.count + before.count, self.n + before.n
-        return Tally(False, wrong, squares, count, n, self.after)
+        total_weight, n = self.total_weight + before.total_weight, self.n + before.n
+        return Tally(False, wrong, squares, total_weight, n, self.after)
 
     def in_words(self, n_seen: int) -> str | None:
         """The error of a model that has learned so many rows; None where it is that of another.
@@ -84,11 +88,14 @@ class Tally(NamedTuple):
         A leave-one-out error is that of the model as it was then. Errors of rows before they were
         learned stay what they are.
         """
-        if not self.count > 0 or (self.left_out and self.after != n_seen):
+        if not self.total_weight > 0 or (self.left_out and self.after != n_seen):
             return None
-        rows = f"{self.n:,} rows"
-        how = f"leave-one-out, {rows}" if self.left_out else f"{rows} before they were learned"
+        rows = "1 row" if self.n == 1 else f"{self.n:,} rows"
+        before = "before it was learned" if self.n == 1 else "before they were learned"
+        how = f"leave-one-out, {rows}" if self.left_out else f"{rows} {before}"
         if self.squares is not None:
-            return f"RMSE {numbers(np.sqrt(self.squares / self.count))} ({how})"
+            if not np.isfinite(self.squares).all():
+                return None
+            return f"RMSE {numbers(np.sqrt(self.squares / self.total_weight))} ({how})"
         assert self.wrong is not None
-        return f"{100 * self.wrong / self.count:.3g} % wrong ({how})"
+        return f"{100 * self.wrong / self.total_weight:.3g} % wrong ({how})"
