@@ -52,6 +52,8 @@ def _numbers(score: Any, summary: dict[str, Any], left: Any, right: Any) -> None
     for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
         if high >= 10_000:
             axis.set_major_formatter("{x:,.0f}")
+    for axes in (left, right):
+        axes.locator_params(axis="x", nbins=5)  # long numbers would touch each other
     left.set_title(f"predictions (RMSE {summary['rmse']:.4g}{r2})", loc="left", fontsize=10)
     errors = predicted - y
     reach = np.percentile(np.abs(errors), 99.5) * 1.1 or 1.0

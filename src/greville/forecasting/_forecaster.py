@@ -195,8 +195,8 @@ class Forecaster:
         -------
         errors : list of dict
             For each step its ``step``, the number ``n`` of targets, and ``mean_absolute``, the
-            mean absolute errors of "greville", "persistence" and "linear". The samples that count
-            are those of `Forecast.summary`.
+            mean absolute errors of "greville", "persistence", "linear" and "seasonal". The samples
+            that count are those of `Forecast.summary`.
         """
         return self._errors.as_list()
 
