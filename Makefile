@@ -1,15 +1,22 @@
 # Each target works in a fresh clone, on a machine with Python 3.11 or newer and make.
+# On Windows: in Git Bash, with GNU make. Environments have other folders there.
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+SCRIPTS := Scripts
+else
 PYTHON ?= python3
+SCRIPTS := bin
+endif
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
-BIN := $(VENV)/bin
-PIP := bin/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+BIN := $(VENV)/$(SCRIPTS)
+PIP := $(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 INSTALL := $(VENV)/$(PIP)
 
 # The tests whose results depend on the order in which BLAS adds up.
 NUMERICS := tests/backend tests/linalg tests/layers tests/solvers tests/elm tests/forecasting tests/test_reliability.py
 
-.PHONY: demo test test-python test-lowest fuzz check format bench reproduction docs clean
+.PHONY: demo test test-python test-lowest fuzz check format bench reproduction docs dist clean
 
 demo: $(VENV)/demo
 	$(BIN)/greville paper sine ecg
@@ -53,8 +60,10 @@ test-lowest:
 	@mkdir -p .venv-lowest
 	@awk -F== '/^#/ {next} FNR == NR {lowest[$$1]} FNR == NR || !($$1 in lowest)' $^ > $@
 
+# PLW1514: an encoding with every text file, since that of Windows is another. It is a preview of ruff's.
 check: $(VENV)/dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select PLW1514 src
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -65,7 +74,7 @@ format: $(VENV)/dev
 	$(BIN)/ruff format .
 
 bench: .venv-bench/ready
-	.venv-bench/bin/python -m benchmarks $(CASES)
+	.venv-bench/$(SCRIPTS)/python -m benchmarks $(CASES)
 
 # docs/reproduction.md and what it shows; needs MNIST, and about five minutes.
 reproduction: $(VENV)/demo
@@ -80,6 +89,11 @@ docs: $(VENV)/docs
 	@rm -rf build/site
 	$(BIN)/python -m sphinx -W --keep-going -n --quiet -j auto -d build/doctrees docs build/site
 	$(BIN)/python -m tests.site build/site
+
+# The source distribution and the wheel, in dist/, and what must hold of them: tests/distribution.py.
+# SDIST_TESTS=all: the source distribution's whole suite, not a quick part of it.
+dist: $(VENV)/dist
+	$(BIN)/python -m tests.distribution --constraint $(CONSTRAINTS) $(if $(SDIST_TESTS),--tests '$(SDIST_TESTS)')
 
 clean:
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist docs/gallery docs/api/generated docs/api/examples
@@ -108,6 +122,10 @@ $(VENV)/dev: $(VENV)/base pyproject.toml
 $(VENV)/docs: $(VENV)/base pyproject.toml
 	@$(INSTALL) --no-build-isolation --editable '.[docs]'
 	@touch $@ $(VENV)/demo
+
+$(VENV)/dist: $(VENV)/test
+	@$(INSTALL) build twine
+	@touch $@
 
 # The libraries to compare with have an environment of their own.
 .venv-bench/ready: constraints.txt pyproject.toml

@@ -58,8 +58,10 @@ def markdown(
         f"sgemm {machine.gemm['float32'] / 1e9:.0f} thousand million operations a second, "
         f"memory {machine.bandwidth / 1e9:.1f} GB/s on one core.",
         "",
-        "Ratios are our time divided by theirs, round by round: the median, and the middle half. "
-        "Answers more than a thousandth apart (error rates: a quarter of a percent) are marked.",
+        "**Our time divided by theirs: below 1 means that greville is faster.** The table has "
+        "the median over rounds, and in brackets the middle half. Answers that differ by more than "
+        "a thousandth (error rates: a quarter of a percentage point) are marked. M is the number "
+        "of hidden units, n the number of rows.",
     ]
     for case in dict.fromkeys(comparison.case for comparison in comparisons):
         lines += ["", f"## {case}", "", "| job | library | time | ours / theirs | memory | |",

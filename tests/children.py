@@ -11,6 +11,8 @@ import threading
 import time
 from contextlib import contextmanager
 
+import pytest
+
 LIMIT = 120  # seconds; for what hangs, not for what is slow
 
 GREVILLE = [sys.executable, "-m", "greville"]
@@ -64,7 +66,12 @@ def started(command, *, limit=LIMIT, **options):
 
 
 def fork(work):
-    """A child that does the work, without the seconds that imports take; its process id."""
+    """A child that does the work, without the seconds that imports take; its process id.
+
+    A test that needs one is skipped where there are none.
+    """
+    if not hasattr(os, "fork"):
+        pytest.skip("Windows has no fork")
     child = os.fork()
     if child:
         return child

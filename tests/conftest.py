@@ -17,6 +17,15 @@ def pytest_configure(config):
     config.add_cleanup(lambda: kernels.__exit__(None, None, None))
 
 
+def pytest_collection_modifyitems(items):
+    """Tests of what only POSIX systems have are skipped elsewhere; their mark says what it is."""
+    if os.name == "posix":
+        return
+    for item in items:
+        for mark in item.iter_markers("posix"):
+            item.add_marker(pytest.mark.skip(reason=f"this system lacks {mark.args[0]}"))
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(1960)

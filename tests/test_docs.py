@@ -98,6 +98,7 @@ def run_line(line, outputs):
         given.close()
 
 
+@pytest.mark.posix("a POSIX shell")
 @pytest.mark.parametrize("page", [ROOT / "docs/cli.md", ROOT / "README.md"], ids=lambda p: p.name)
 def test_commands_in_the_docs_run(page, tmp_path, monkeypatch):
     """All of them, one after the other, in a folder that has what a clone has."""

@@ -1,4 +1,4 @@
-"""Random hidden layers whose output weights are exact after every sample."""
+"""Networks with one random, fixed layer that learn online and are exact after every row."""
 
 from __future__ import annotations
 

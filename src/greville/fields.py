@@ -1,4 +1,4 @@
-"""How a class says what it has learned, so that it can be saved: fields, and what each may hold.
+"""Declarations of the fields of a class that are saved in files, and their types.
 
 A class declares its fields beside its definition, with the decorator `stored`; a dataclass does so
 in the annotations of its fields::
@@ -215,6 +215,10 @@ random_state = Kind(
 
 # Declarations: the fields of a class
 
+# What scikit-learn keeps of `set_output` and `set_fit_request`. It says how an object is used in a
+# program, and is no part of what was learned.
+NEVER_STORED = ("_metadata_request", "_sklearn_output_config")
+
 
 def _no_action(_: Any) -> None:
     """For classes that need no check, no trial or no compaction."""
@@ -262,7 +266,8 @@ class Declaration:
         kinds, values = self.kinds, vars(thing)
         names = {k: f"attribute {k}" if k in kinds else k for k in values}
         names |= {kind.attribute or name: name for name, kind in kinds.items()}
-        return {names[k]: v for k, v in values.items() if k not in self.derived}
+        left_out = (*self.derived, *NEVER_STORED)
+        return {names[k]: v for k, v in values.items() if k not in left_out}
 
     def make(self, cls: type, fields: Fields) -> Any:
         """An object of its fields, which are of the kinds declared."""

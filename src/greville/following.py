@@ -1,4 +1,4 @@
-"""Targets that come in order: a model's predictions, mixed with those that the last targets make.
+"""Targets that come in order: predictions of the model mixed with those from the last targets.
 
 A model sees the inputs of a row alone. Where targets come in order, the last of them may say more:
 a meter reads about what it read a minute ago. A `Follower` has the predictions of a model and the

@@ -155,8 +155,9 @@ def _with_our_advice(error: ValueError, argument: str, estimator: Any) -> ValueE
     table = "TableClassifier" if is_classifier(estimator) else "TableRegressor"
     name = type(estimator).__name__
     return ValueError(
-        f"{problem} Gaps are no numbers: pass the table to greville.{table}, which learns with "
-        f"them, or fill them first, as in make_pipeline(SimpleImputer(), {name}()) of scikit-learn."
+        f"{problem} Missing values are not numbers: pass the table to greville.{table}, which "
+        f"accepts them, or fill them first, as in make_pipeline(SimpleImputer(), {name}()) of "
+        "scikit-learn."
     )
 
 
@@ -204,7 +205,7 @@ def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
         if array.ndim != 1:
             raise ValueError(
                 f"expected one row as a 1-d array, got shape {array.shape}; for several rows "
-                "there are partial_fit and predict."
+                "use partial_fit and predict."
             )
         if n is not None and len(array) != n:
             raise ValueError(
@@ -289,9 +290,7 @@ def check_magnitude(
     """
     limit, low, high = _largest_number(values.dtype), values.min(), values.max()
     if np.isnan(low) or np.isnan(high):
-        raise ValueError(
-            f"{name}: contains NaN; find out where it comes from, and pass finite numbers."
-        )
+        raise ValueError(f"{name}: contains NaN; pass finite numbers.")
     weighted = "" if weight is None or weight.max() <= 1 else " with these sample weights"
     if weighted:
         limit /= float(np.sqrt(float(weight.max())))  # type: ignore[union-attr]
@@ -382,7 +381,7 @@ def _memory() -> float:
     with suppress(AttributeError, OSError, ValueError):
         limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError), open(name) as file:
+        with suppress(OSError, ValueError), open(name, encoding="ascii") as file:
             limits.append(float(file.read()))  # "max" is no number
     return min(limits)
 

@@ -1,7 +1,6 @@
 """Commands in processes of their own, and what they refuse."""
 
 import os
-import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +9,7 @@ from greville.cli._app import app
 
 from .. import children
 from ..children import GREVILLE
+from ..posix import resource
 from ..runner import refused
 
 # Colours, the title of the window, a bell, markup and emoji of rich, and writing to the left

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -16,9 +15,11 @@ pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 from greville import __version__, paper
+from greville.cli._app import app
 
 from .. import children
 from ..children import GREVILLE, LIMIT
+from ..posix import pty
 from ..runner import invoke
 
 
@@ -43,6 +44,15 @@ def test_help_and_version():
     for option in ("--runs", "--seed", "--out", "--data", "--quick", "--quiet"):
         assert option in helped
     assert run("--version").stdout == f"greville {__version__}\n"
+
+
+def test_help_fits_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    summaries = run("--help").stdout
+    assert "..." not in summaries.partition("Commands:")[2]  # none is cut
+    for command in app.registered_commands:
+        lines = run(command.callback.__name__, "--help").stdout.splitlines()
+        assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(
@@ -76,6 +86,7 @@ def test_quiet(tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_progress_on_a_terminal(tmp_path):
     master, slave = pty.openpty()
     command = [*GREVILLE, "paper", "exactness", "--out", str(tmp_path)]
@@ -158,14 +169,15 @@ def test_a_failed_worker_costs_one_experiment(tmp_path, monkeypatch):
     assert "ecg" in facts["skipped"]
 
 
-# `python -m greville`, once Python itself is ready: an interrupt before that is not ours to handle.
+# The command from its first line on; before it, Python drops interrupts inside callbacks.
 READY = """
+import greville.cli
 print("ready", flush=True)
-import runpy
-runpy.run_module("greville", run_name="__main__", alter_sys=True)
+greville.cli.main()
 """
 
 
+@pytest.mark.posix("SIGINT to another process")
 @pytest.mark.parametrize("wait", [0, 0.05, 0.3, 1.0])
 def test_an_early_interrupt(tmp_path, wait):
     command = [sys.executable, "-c", READY, "paper", "sine", "--out", str(tmp_path / "out")]
@@ -204,6 +216,7 @@ cli.main()
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
 
 
+@pytest.mark.posix("SIGINT to a group of processes")
 def test_an_interrupt_leaves_nothing(tmp_path):
     out = tmp_path / "out"
     command = [*GREVILLE, "paper", "sine", "--out", str(out)]

@@ -61,6 +61,7 @@ def test_output_into_a_closed_pipe_is_no_error(command, tmp_path):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.posix("SIGINT to another process")
 def test_a_stream_leaves_signals_that_are_ignored(tmp_path):
     """As a shell ignores them for what it starts in the background."""
     code = (
@@ -80,6 +81,7 @@ def test_a_stream_leaves_signals_that_are_ignored(tmp_path):
         assert process.wait(children.LIMIT) == 0
 
 
+@pytest.mark.posix("named pipes")
 def test_training_that_waits_for_a_pipe_can_be_stopped(tmp_path):
     """A named pipe without a writer, and one that stays open."""
     for held in (False, True):

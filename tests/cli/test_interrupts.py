@@ -40,6 +40,7 @@ def killed_after(child, seconds):
     return children.exit_code(child, limit=seconds) == -signal.SIGKILL
 
 
+@pytest.mark.posix("fork")
 def test_a_stream_survives_50_kills(here):
     rows = as_rows(houses(6_000))
     Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -74,6 +75,7 @@ def test_a_stream_survives_50_kills(here):
     assert set(map(int, answered)) == set(range(1, 6_001))
 
 
+@pytest.mark.posix("fork")
 def test_training_survives_kills(here, monkeypatch):
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
@@ -113,6 +115,7 @@ def test_stopped_when_all_was_learned(here, monkeypatch):
     assert documents[0] == documents[1]
 
 
+@pytest.mark.posix("SIGTERM to another process")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_while_a_pipe_is_open(here, number):
     with children.started(

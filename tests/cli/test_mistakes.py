@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import resource
 import signal
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from greville.tables import TableModel
 from .. import children
 from ..children import GREVILLE
 from ..houses import csv_bytes, houses, number_rows, table_of, write
+from ..posix import resource
 from ..runner import refused, run
 from ._outside import outside, refused_stream, refused_train
 
@@ -98,6 +98,7 @@ def test_rows_that_are_skipped_are_counted(here):
     assert "298 rows with a prediction: see o.csv." in said
 
 
+@pytest.mark.posix("limits of resources")
 def test_a_full_disk(here):
     """Nothing half-written, and the old model is still there."""
     write(houses(300))
@@ -121,12 +122,13 @@ def test_a_full_disk(here):
         assert set(os.listdir()) == files
 
 
+@pytest.mark.posix("access rights")
 def test_no_permission(here, monkeypatch):
     write(houses(50))
     (here / "locked").mkdir(mode=0o500)
     if os.geteuid() == 0:  # who may write everywhere
         monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("locked"))
-    assert "look at its permissions" in refused(
+    assert "check its permissions" in refused(
         "train", "houses.csv", "-t", "price", "-o", "locked/model.greville"
     )
 
@@ -135,7 +137,7 @@ def test_our_own_mistakes_end_with_1(here, monkeypatch):
     write(houses(50))
     monkeypatch.setattr(TableModel, "learn", lambda *_: 1 / 0)
     said = run("train", "houses.csv", "-t", "price", "-q", code=1)[1]
-    assert "a mistake in greville, not in your data: ZeroDivisionError" in said
+    assert "a bug in greville, not in your data: ZeroDivisionError" in said
 
 
 def test_a_binary_first_line_of_a_stream():

@@ -109,6 +109,7 @@ def test_a_stream_takes_the_fields_that_training_takes():
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 4)
 
 
+@pytest.mark.posix("SIGTERM and SIGINT to another process")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_asked_to_stop(here, number, code):
     with children.started(
@@ -136,6 +137,7 @@ def test_watching(here):
 # Two at once
 
 
+@pytest.mark.posix("SIGKILL")
 def test_two_streams_cannot_have_one_checkpoint():
     command = [*GREVILLE, "stream", "--target", "y", "--checkpoint", "c.greville"]
     with children.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
@@ -153,6 +155,7 @@ def test_two_streams_cannot_have_one_checkpoint():
     assert not Path(".c.greville.lock").exists()
 
 
+@pytest.mark.posix("named pipes")
 def test_nor_can_training_and_unlearning(tmp_path):
     Path("a.csv").write_text(number_rows(300))
     run("train", "a.csv", "--target", "y", "-o", "m.greville")

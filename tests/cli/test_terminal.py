@@ -59,6 +59,7 @@ def test_nothing_from_a_file_reaches_the_terminal_as_it_is(tmp_path):
         assert re.search(r"\[bold\]b\[/?bold\]:smile:", re.sub(r"[\s│┃]", "", shown)), command
 
 
+@pytest.mark.posix("a pseudo-terminal")
 def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
     pty = pytest.importorskip("pty")
     Path("e.csv").write_text(f"a,s,y\n1,{EVIL},2\n2,b,3\n3,c,5\n")

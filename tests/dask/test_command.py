@@ -134,7 +134,7 @@ def test_classes_and_addresses(there):
     run("predict", "model.greville", f"file://{folder}/a.parquet", "--proba", "-o", out, *there)
     assert parquet.read_table(f"{folder}/out").num_rows == 2000
     said = refused("predict", "model.greville", "data/b.parquet", "-o", out, *there)
-    assert said.endswith("it is there already; name a folder that does not exist.")
+    assert said.endswith("it exists already; name a folder that does not exist.")
     clash = houses(500).append_column("prediction", pa.array([0.0] * 500))
     write(clash, str(folder / "c.parquet"))
     none = f"file://{folder}/none"
@@ -160,7 +160,7 @@ def test_what_is_refused(there, cluster):
     assert said.startswith("--output is missing")
     Path("out").mkdir()
     said = refused("predict", "model.greville", "t.csv", "-o", "out", *there)
-    assert said == "out: it is there already; name a folder that does not exist."
+    assert said == "out: it exists already; name a folder that does not exist."
     said = refused("predict", "model.greville", "t.csv", "-o", "out.csv", *there)
     assert said == "out.csv: workers write a folder of Parquet files; name a folder."
     said = refused("score", "model.greville", "t.csv", "--prequential", *there)
@@ -217,6 +217,7 @@ def _workers_of(pid):
     ]
 
 
+@pytest.mark.posix("signals to a group of processes")
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cluster_that_was_started_ends_with_the_command(number):

@@ -212,7 +212,7 @@ def test_scores_of_what_cannot_be_compared(client):
         ((chunked(X), chunked(gap)), r"partition 1 of 5: y: contains NaN"),
         ((chunked(X), chunked(y), chunked(gap)), "sample_weight"),
         ((chunked(X), chunked(y), chunked(-np.ones(N))), "sample_weight"),
-        ((chunked(X), chunked(y), chunked(np.zeros(N))), "no row that counts"),
+        ((chunked(X), chunked(y), chunked(np.zeros(N))), "no row has a positive weight"),
         ((chunked(X), chunked(np.column_stack([y, y]))), "y: it has 2 outputs"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -221,9 +221,9 @@ def test_scores_of_what_cannot_be_compared(client):
     classifier.fit(chunked(X), chunked(labels))
     local = classifier.to_local()
     assert classifier.score(chunked(X), chunked(labels[:, None])) == local.score(X, labels)
-    with pytest.raises(ValueError, match="of another kind"):
+    with pytest.raises(ValueError, match="of another type"):
         classifier.score(chunked(X), chunked(np.ones(N, int)))
-    with pytest.raises(ValueError, match="no row that counts"):
+    with pytest.raises(ValueError, match="no row has a positive weight"):
         classifier.score(chunked(X), chunked(labels), chunked(np.zeros(N)))
 
 

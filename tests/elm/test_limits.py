@@ -1,16 +1,17 @@
 """What memory cannot hold, and numbers that are too large, are refused."""
 
-import resource
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from greville import ELMClassifier, ELMRegressor, FourierLayer, RandomLayer
 
+from ..posix import resource
+
 EMPTY = sparse.csr_matrix((3, 10**9))
 
 
+@pytest.mark.posix("limits of resources")
 @pytest.mark.host
 @pytest.mark.parametrize(
     ("call", "named"),

@@ -204,7 +204,7 @@ def test_what_cannot_be_registered():
     class Opium:
         pass
 
-    with pytest.raises(TypeError, match="Opium: it does not say what is stored"):
+    with pytest.raises(TypeError, match="Opium: its stored fields are not declared"):
         persistence.register(Opium)
     with pytest.raises(ValueError, match="another class of this name can be saved; rename it"):
         persistence.register(stored(parameters={})(Opium))

@@ -1,7 +1,6 @@
 """Files that must not be trusted: refused, or a model that works."""
 
 import copy
-import resource
 import signal
 import time
 import tracemalloc
@@ -27,6 +26,7 @@ from greville.monitor import DriftMonitor
 from greville.persistence import ModelFileError, registry
 from greville.tables import Stream, TableModel, Troubles
 
+from ..posix import resource
 from .models import (
     DEEP,
     forge,
@@ -268,6 +268,7 @@ def mutate(folder, how_many=1000):
     print(loaded, slow)
 
 
+@pytest.mark.posix("limits of resources")
 def test_no_file_does_harm(tmp_path):
     loaded, slow = in_a_process(mutate, tmp_path).split()
     assert int(loaded) < 500

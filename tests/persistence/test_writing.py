@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import signal
 import stat
 import time
@@ -15,9 +14,11 @@ import greville
 from greville import Opium
 from greville.persistence import ModelFileError
 
+from ..posix import resource
 from .models import in_a_process
 
 
+@pytest.mark.posix("access rights")
 def test_rights_stay_and_links_stay_links(tmp_path):
     path, link = tmp_path / "model", tmp_path / "link"
     before = os.umask(0o027)
@@ -56,6 +57,7 @@ def test_an_error_leaves_the_old_file(tmp_path, monkeypatch, function, number):
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.posix("limits of resources")
 def test_a_full_disk_and_an_interrupt_leave_the_old_file(rng, tmp_path, monkeypatch):
     path = tmp_path / "model"
     greville.save(Opium(1), path)
@@ -79,6 +81,7 @@ def test_a_full_disk_and_an_interrupt_leave_the_old_file(rng, tmp_path, monkeypa
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.posix("named pipes")
 def test_places_where_no_file_can_be(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
@@ -121,5 +124,6 @@ def killed_while_saving(folder):
     print("done")
 
 
+@pytest.mark.posix("fork")
 def test_a_kill_leaves_a_whole_file(tmp_path):
     assert in_a_process(killed_while_saving, tmp_path) == "done\n"

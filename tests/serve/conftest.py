@@ -96,6 +96,8 @@ class Server:
 @pytest.fixture(scope="session")
 def launcher():
     """Starts ``greville serve``; the process id."""
+    if not hasattr(os, "fork"):
+        pytest.skip("the servers of these tests are forked; tests/test_platforms.py starts another")
     command = [sys.executable, "-m", "tests.serve._launcher"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

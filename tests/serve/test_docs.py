@@ -129,6 +129,7 @@ class Reader:
         return done.stdout
 
 
+@pytest.mark.posix("a POSIX shell")
 @needs_curl
 def test_the_page_shows_what_happens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import greville
+from greville.serve import Limits
+from greville.serve.bodies import read_body
+from greville.serve.errors import RequestError
 from greville.tables import Stream, TableModel, Troubles
 
 from .test_engine import rows
@@ -52,6 +55,11 @@ def test_predictions_are_those_of_a_stream(server):
     assert server.headers["Content-Type"] == "application/x-ndjson"
 
 
+def test_lines_are_counted_as_they_stand():
+    with pytest.raises(RequestError, match="^Line 4 is not JSON"):
+        read_body(b'\n{"a": 1}\r\n\n{"a":\n', "application/x-ndjson", Limits())
+
+
 def test_std_and_interval(server):
     status, answer = server.post("/predict?std", inputs(rows(1)[0]))
     low, high = answer["interval"]
@@ -81,6 +89,7 @@ def test_classes_have_probabilities(serve, tmp_path):
     assert (found["says_std"], found["says_proba"]) == (False, True)
 
 
+@pytest.mark.posix("SIGKILL")
 def test_targets_that_come_later(server):
     asked = [{**inputs(row), "id": k} for k, row in enumerate(rows(5, seed=4))]
     status, answers = server.post("/predict", asked)
@@ -257,6 +266,19 @@ def test_events(server):
     assert found["outcome"][0]["target"] == rows(3, 5)[-3]["y"]
     assert found["refused"][0]["field"] == "y"
     assert found["tick"][-1]["point"]["row"] >= 300
+
+
+def test_rows_whose_targets_came_do_not_wait(server):
+    """Of many outcomes in a second some are not shown."""
+    for k in range(16):
+        assert server.post("/predict", {"id": k, "a": 0.1 * k})[0] == 200
+        assert server.post("/learn", {"id": k, "y": 0.2})[0] == 200
+    assert server.post("/predict", {"id": "waits", "a": 0.1})[0] == 200
+    watching = events(server, {"state"})
+    next(watching)
+    (state,) = next(watching)["state"]
+    waiting = [e["id"] for e in state["last"] if e["target"] is None and e["id"] is not None]
+    assert waiting == ["waits"]
 
 
 def test_drift_raises_an_alarm(serve, tmp_path):

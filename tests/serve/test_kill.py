@@ -12,6 +12,7 @@ import time
 from contextlib import closing
 
 import numpy as np
+import pytest
 
 import greville
 from greville.serve import log_path
@@ -79,6 +80,7 @@ class Client(threading.Thread):
         return False
 
 
+@pytest.mark.posix("SIGKILL")
 def test_fifty_kills(serve, tmp_path):
     path, port = tmp_path / "m.greville", free_port()
     server = serve(path, *OPTIONS, "--ignore", "name", port=port)

@@ -4,6 +4,8 @@
 import signal
 import socket
 
+import pytest
+
 from .browsing import browser, expect, scripted, visit  # noqa: F401
 
 CITIES = ("Bonn", "Oslo", "Rome")
@@ -24,6 +26,7 @@ def free_port():
         return found.getsockname()[1]
 
 
+@pytest.mark.posix("SIGKILL")
 def test_from_the_first_row_to_a_restart(serve, visit, tmp_path):
     server = serve(tmp_path / "houses.greville", "--target", "price", port=free_port())
     page = visit(server.url, expects=["ERR_"])  # while there is no server
@@ -56,6 +59,7 @@ def test_from_the_first_row_to_a_restart(serve, visit, tmp_path):
     expect(page.locator(".tile .value").nth(2)).to_have_text("301")
 
 
+@pytest.mark.posix("access rights")
 def test_classes_and_a_token(serve, visit, tmp_path):
     secret = tmp_path / "token"
     secret.write_text("s3cret-and-long-enough\n")

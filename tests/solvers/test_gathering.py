@@ -139,7 +139,7 @@ def test_gathered_rows_do_not_predict():
     H, Y, _ = problem(10, 5, 1)
     model = started(Opium(), 5, 1)
     part = Opium().restore(model.fitted_.gathering()).partial_fit(H, Y)
-    with pytest.raises(ValueError, match="no model has learned"):
+    with pytest.raises(ValueError, match="not a fitted model"):
         part.predict(H)
 
 

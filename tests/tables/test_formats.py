@@ -230,6 +230,7 @@ def test_names_that_say_something_else(here):
     assert rows_of("t.npz")[0].table.num_rows == 2
 
 
+@pytest.mark.posix("named pipes")
 def test_out_of_a_pipe(here):
     write_sqlite("d.sqlite", t=[{"y": 1}])
     os.mkfifo("pipe.csv")

@@ -327,7 +327,7 @@ def test_train_and_predict_with_semicolons_and_commas(here):
     run("merge", "model.greville", "two.greville", "-o", "both.greville", "-q")
     assert greville.load("both.greville").n_rows == 2 * N
     said = refused("train", "de.csv", "--like", "model.greville", "--decimal", ",", "-q")
-    assert said == "--decimal: model.greville has settings of its own; leave it out."
+    assert said == "--decimal: model.greville has its own setting; leave this option out."
 
 
 def test_options(here):

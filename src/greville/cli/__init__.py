@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
 import threading
 from typing import Any
+
+from ._output import discard_output, is_closed_pipe, make_safe_for_text
 
 EXIT_INTERRUPTED = 130
 
@@ -14,9 +17,17 @@ EXIT_INTERRUPTED = 130
 def _interrupt_again(unraisable: Any) -> None:
     """Python drops an interrupt that comes inside a callback, of which imports have many."""
     if unraisable.exc_type is KeyboardInterrupt:
-        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.01, _interrupt).start()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt() -> None:
+    """As Ctrl-C does. Windows would end the process at once for a `kill`."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def _identify_stdout() -> Any:
@@ -38,16 +49,19 @@ def _is_closed_pipe(before: Any) -> bool:
     closed = _identify_stdout() != before
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
         closed = True
     if closed:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where the rest goes when Python ends
+        discard_output()
     return closed
 
 
 def main() -> None:
     """Run the command line; if a package is missing, say how to install it."""
     unraisable, sys.unraisablehook = sys.unraisablehook, _interrupt_again
+    make_safe_for_text()
     output = _identify_stdout()
     try:
         from ._app import app
@@ -63,6 +77,11 @@ def main() -> None:
             f"The greville command needs {missing.name}; install it with: "
             "pip install 'greville[cli]'"
         )
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
+        discard_output()
+        sys.exit(0)
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)

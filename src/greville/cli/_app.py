@@ -19,6 +19,7 @@ from ._train import train
 app = typer.Typer(
     name="greville",
     no_args_is_help=True,
+    rich_markup_mode=None,  # plain help wraps well at 80 columns
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -39,7 +40,10 @@ def greville(
         ),
     ] = False,
 ) -> None:
-    """Learns from data as it arrives: exact after every sample, in memory that does not grow."""
+    """Learn from tables, series and streams in one pass, in memory that does not grow.
+
+    Start with: greville check FILE --target COLUMN
+    """
 
 
 for command in (check, train, predict, score, forecast, stream, serve, info, merge, unlearn, paper):

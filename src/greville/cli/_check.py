@@ -31,9 +31,10 @@ def check(
     reading: ReadingOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what each column of a table will be, with examples, and what to look at; learn nothing.
+    """Show how each column of a table is read; learn nothing.
 
-    All rows are read, and 4096 of them, taken at random, are looked at.
+    Prints types, examples, missing values and warnings. All rows are read; the types come from 4096
+    of them, chosen at random.
 
     Examples:
 

@@ -19,7 +19,7 @@ import typer
 
 from ._errors import UserError
 from ._progress import rows_progress
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, Stop, stopping_on
 from ._terminal import say
 
 # How long a scheduler may take to answer, in seconds.
@@ -32,11 +32,13 @@ class ClusterOptions:
 
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Work in so many processes of one thread; needs the extra dask."),
+        typer.Option(
+            min=1, help="Use so many processes of one thread each (pip install 'greville[dask]')."
+        ),
     ] = None
     scheduler: Annotated[
         str | None,
-        typer.Option(help="Work on the Dask cluster at this address, such as tcp://host:8786."),
+        typer.Option(help="Use the Dask cluster at this address, such as tcp://host:8786."),
     ] = None
 
     @property
@@ -59,11 +61,21 @@ def cluster(options: ClusterOptions) -> Iterator[Any]:
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if options.scheduler is not None:
-        with _running(options.scheduler) as client, _lost(client), _ended_by_signal():
+        with (
+            _ended_by_signal() as stop,
+            _running(options.scheduler) as client,
+            _lost(client),
+            stop.at_once(),
+        ):
             yield client
     else:
         assert options.workers is not None
-        with _started(options.workers) as client, _lost(client), _ended_by_signal():
+        with (
+            _ended_by_signal() as stop,
+            _started(options.workers) as client,
+            _lost(client),
+            stop.at_once(),
+        ):
             yield client
 
 
@@ -79,24 +91,25 @@ def _lost(client: Any) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise UserError(
-            "Workers died again and again with the same rows; have they enough memory?"
+            "Workers died again and again with the same rows; give them more memory, or use "
+            "fewer units."
         ) from error
     except (CancelledError, CommClosedError) as error:
         where = client.scheduler.address if client.scheduler is not None else "the cluster"
         raise UserError(
-            f"The connection to {where} was lost before the end; see that the scheduler runs, and "
-            "start the command again."
+            f"The connection to {where} was lost; check that the scheduler runs, and start the "
+            "command again."
         ) from error
 
 
 @contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the work at once; files are written whole or not at all."""
+def _ended_by_signal() -> Iterator[Stop]:
+    """SIGTERM ends the work, and a cluster only once it has started: no worker is left behind."""
     from ..tables import Stopped
 
     try:
-        with stopping_on(signal.SIGTERM) as stop, stop.at_once():
-            yield
+        with stopping_on(*TERMINATION) as stop:
+            yield stop
     except Stopped:
         say("Stopped before the end.")
         raise typer.Exit(EXIT_STOPPED) from None
@@ -128,6 +141,9 @@ def _interrupts_left_to_this_process() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # its start, with the first worker, would end the blocking
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -252,12 +268,12 @@ def check_folder(output: Path | str | None) -> str:
         return name.rstrip("/")
     path = Path(name)
     if path.exists():
-        raise UserError(f"{path}: it is there already; name a folder that does not exist.")
+        raise UserError(f"{path}: it exists already; name a folder that does not exist.")
     if format_of(path) is not None:
         raise UserError(f"{path}: workers write a folder of Parquet files; name a folder.")
     folder = path.resolve().parent
     if not folder.is_dir():
-        raise UserError(f"{path}: the folder {folder} is not there; make it first.")
+        raise UserError(f"{path}: the folder {folder} does not exist; create it first.")
     return name
 
 

@@ -8,12 +8,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import typer
 
+from ._output import discard_output, is_closed_pipe
 from ._terminal import printable_lines, say
 
 P = ParamSpec("P")
@@ -24,9 +25,9 @@ EXIT_BUG, EXIT_USER_ERROR = 1, 2
 _ADVICE = {
     errno.ENOSPC: "the disk is full; make room and try again",
     errno.EDQUOT: "the disk quota is used up; make room and try again",
-    errno.EFBIG: "files may not become as large here",
-    errno.EACCES: "it may not be read or written; look at its permissions",
-    errno.EPERM: "it may not be read or written; look at its permissions",
+    errno.EFBIG: "the file system does not allow files of this size",
+    errno.EACCES: "no permission to read or write it; check its permissions",
+    errno.EPERM: "no permission to read or write it; check its permissions",
     errno.EROFS: "it is on a disk that cannot be written",
     errno.ENOENT: "there is no such file or folder",
     errno.EISDIR: "it is a folder, not a file",
@@ -49,17 +50,20 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
                 if not debugging:
                     warnings.simplefilter("ignore")  # they are for programmers
                 return command(*args, **kwargs)
-        except (typer.Exit, typer.Abort, KeyboardInterrupt, BrokenPipeError):
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
+            if is_closed_pipe(error):
+                raise
             if debugging:
                 sys.stderr.write(printable_lines(traceback.format_exc()))
             message = _user_message(error)
             if message is not None:
                 fail(message, EXIT_USER_ERROR)
             fail(
-                f"This is a mistake in greville, not in your data: {type(error).__name__}: {error}."
-                " Please report it; GREVILLE_DEBUG=1 shows where it happened.",
+                f"This is a bug in greville, not in your data: {type(error).__name__}: {error}. "
+                "Please report it on the project's issue tracker, with the output of greville "
+                "--version, the command, and what it prints with GREVILLE_DEBUG=1.",
                 EXIT_BUG,
             )
             raise AssertionError from error
@@ -108,8 +112,11 @@ def _as_option(argument: str, value: Any) -> str:
 
 def fail(message: str, code: int) -> None:
     """Say what was wrong, and end the command."""
-    with suppress(BrokenPipeError):
+    try:
         say(message)
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
     raise typer.Exit(code)
 
 
@@ -119,6 +126,8 @@ def ignoring_closed_output() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
+        discard_output()
         raise typer.Exit(0) from None

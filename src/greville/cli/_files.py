@@ -41,9 +41,9 @@ def check_writable(path: Path) -> None:
         raise UserError(f"{path}: it is not a plain file; name another.")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise UserError(f"{path}: the folder {folder} is not there; make it first.")
+        raise UserError(f"{path}: the folder {folder} does not exist; create it first.")
     if not os.access(folder, os.W_OK):
-        raise UserError(f"{path}: nothing may be written in {folder}; look at its permissions.")
+        raise UserError(f"{path}: no permission to write in {folder}; check its permissions.")
 
 
 def check_apart(output: Path | None, sources: Any) -> None:

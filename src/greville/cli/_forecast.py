@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +19,7 @@ from ._options import (
     number_or_auto,
     units,
 )
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import in_picture, say, say_skipped, show_json
 
 _FORECAST_COLUMNS = (
@@ -33,41 +32,56 @@ _FORECAST_COLUMNS = (
 def forecast(
     data: Annotated[
         list[str],
-        typer.Argument(help="A file (or several, one after the other), or -.", show_default=False),
+        typer.Argument(
+            help="A file, several that follow each other, or - for standard input.",
+            metavar="DATA",
+            show_default=False,
+        ),
     ],
     *,
     column: Annotated[str, typer.Option("--column", "-c", help="The series to forecast.")],
     lags: Annotated[
         str,
-        typer.Option(help="Past values to predict from; auto: the last 10 and those a season ago."),
+        typer.Option(
+            help="How many past values to predict from. auto: the last 10, and those a season ago."
+        ),
     ] = "auto",
     horizon: Annotated[
-        int, typer.Option(min=1, max=1000, help="Steps ahead; each is predicted.")
+        int, typer.Option(min=1, max=1000, help="How many steps ahead to predict.")
     ] = 1,
     alpha: Annotated[
         str, typer.Option(help="How fast old samples are forgotten: auto, 1 (never), 1.003, ...")
     ] = "auto",
     hidden: Annotated[str, typer.Option(help="Hidden units: a number, or auto.")] = "auto",
     inputs: Annotated[
-        list[str] | None, typer.Option(help="Other columns of numbers to predict from.")
+        list[str] | None,
+        typer.Option(help="Other columns of numbers to predict from.", metavar="<names>"),
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(help="The column of the times: for the order, gaps, and times to come."),
+        typer.Option(
+            help="The column of times. It gives the order, the gaps and the times of the future."
+        ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(help="The column (or columns) of the names of several series; none: one."),
+        typer.Option(
+            help="The columns that name the series, where there are several; none: one series.",
+            metavar="<names>",
+        ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(min=0.01, max=0.999, help="The share of targets that intervals hold.")
+        float,
+        typer.Option(
+            min=0.01, max=0.999, help="The share of targets that should lie in the intervals."
+        ),
     ] = 0.9,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where predictions go (FILE-forecast.csv)."),
+        typer.Option("--output", "-o", help="The file of predictions. Default: FILE-forecast.csv."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw a picture, such as load.png, and where it goes.")
+        Path | None, typer.Option(help="Draw a picture into this file, such as load.png.")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=2**31, help="Random seed of the hidden layer.")
@@ -76,20 +90,19 @@ def forecast(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Predict the next samples of a series while learning from it, in one pass.
+    """Predict the next samples of a series, in one pass.
 
-    Every prediction is made before its target is known: what is learned with a horizon of h steps
-    is learned h samples late. The errors are compared with those of repeating the last value or the
-    last season, and of a linear predictor, so that you see whether it is worth it. The last rows of
-    the output are the future: steps 1 to h after the last sample.
+    Every prediction is made before its target is known, and learned when the target comes. The
+    errors are compared with three simple predictors: the last value, the last season, and a linear
+    model. The last rows of the output are the future: steps 1 to --horizon after the last sample.
 
     Examples:
 
         greville forecast load.csv --column load
 
-        greville forecast load.csv --column load --time date --horizon 24 --inputs temperature
+        greville forecast load.csv --column load --time date --horizon 24
 
-        greville forecast prices.csv --column close --by symbol --time date --json
+        greville forecast prices.csv --column close --by symbol --time date
     """
     from ..tables import Stopped, find_sources
     from ._reading_series import Wanted
@@ -110,7 +123,7 @@ def forecast(
         "interval": interval,
         "random_state": seed,
     }
-    with stopping_on(signal.SIGTERM) as stop:
+    with stopping_on(*TERMINATION) as stop:
         try:
             with stop.at_once():
                 _run(sources, reading, wanted, maker, output, plot, as_json, quiet)

@@ -17,7 +17,7 @@ from ._terminal import add_row, console, counted, say, say_findings, say_skipped
 
 @reported
 def info(model: Model, as_json: JsonOption = False) -> None:
-    """Show what a model file holds: what it predicts, from which columns, and how much it has seen.
+    """Show what a model predicts, from which columns and rows.
 
     Examples:
 
@@ -71,15 +71,16 @@ def _shown(value: Any) -> str:
 @reported
 def merge(
     models: Annotated[
-        list[Path], typer.Argument(help="Two or more model files.", show_default=False)
+        list[Path],
+        typer.Argument(help="Two or more model files.", metavar="MODELS", show_default=False),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of the merged model.")],
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make one model of several: as if one had seen all of their rows.
+    """Merge models into one that has learned all of their rows.
 
-    The models must agree on columns and hidden layer: train the others with --like the first.
+    The models must have the same columns and hidden layer: train the others with --like the first.
 
     Examples:
 
@@ -123,13 +124,18 @@ def unlearn(
     data: Data,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Another file than the model's own.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the model here. Default: the model file itself."
+        ),
     ] = None,
     reading: ReadingOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove rows that were learned: as if they had never been there.
+    """Remove rows from a model, as if they had never been learned.
+
+    It cannot check whether they were learned: pass exactly the rows that were.
 
     Examples:
 

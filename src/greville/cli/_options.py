@@ -45,17 +45,25 @@ def _known_format(name: str) -> str:
 
 Data = Annotated[
     list[str],
-    typer.Argument(help="Files, folders, patterns, or - for standard input.", show_default=False),
+    typer.Argument(
+        help="Files, folders, quoted patterns, or - for standard input.",
+        metavar="DATA",
+        show_default=False,
+    ),
 ]
-Model = Annotated[Path, typer.Argument(help="A model file.", show_default=False)]
+Model = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL", show_default=False)]
 TaskOption = Annotated[
-    Task, typer.Option(help="auto: labels are text, true or false, or a few whole numbers.")
+    Task,
+    typer.Option(
+        help="auto: classification if the target is text, true or false, or a few whole numbers."
+    ),
 ]
 TargetOption = Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.")]
 OnErrorOption = Annotated[
     OnError,
     typer.Option(
-        "--on-error", help="Stop at a row that cannot be used, or skip and count such rows."
+        "--on-error",
+        help="At a row that cannot be used: stop, or skip it. Skipped rows are counted.",
     ),
 ]
 StdOption = Annotated[
@@ -66,11 +74,13 @@ DelimiterOption = Annotated[
     str | None,
     typer.Option(
         "--delimiter",
-        help="Between the fields of a CSV: a character, tab, or space; found by itself.",
+        help="The separator of a CSV: one character, tab, or space. Detected by default.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")
+]
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ class ReadingOptions:
         str | None,
         typer.Option(
             "--format",
-            help="The format, where names do not say it.",
+            help="The format of the data. Detected by default.",
             parser=_known_format,
             metavar=f"<{'|'.join(_format_names())}>",
             autocompletion=_format_names,
@@ -93,7 +103,8 @@ class ReadingOptions:
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="The first row has the names of the columns, or else they are called 0, 1, 2, ...",
+            help="Whether the first row has the names of the columns. If not, they are called "
+            "0, 1, 2, ...",
             show_default=False,
         ),
     ] = None
@@ -104,7 +115,7 @@ class ReadingOptions:
         str | None,
         typer.Option(
             "--table",
-            help="Of a file with several tables: a sheet, a table of a database, a file in a zip.",
+            help="Which table, if a file has several: a sheet, a database table, a file in a zip.",
         ),
     ] = None
 
@@ -132,28 +143,36 @@ class ColumnOptions:
     """Which columns are used, and how they are written."""
 
     features: Annotated[
-        list[str] | None, typer.Option(help="Columns to learn from; all others by default.")
+        list[str] | None,
+        typer.Option(help="Columns to learn from. All others by default.", metavar="<names>"),
     ] = None
-    ignore: Annotated[list[str] | None, typer.Option(help="Columns not to use.")] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Columns not to use.", metavar="<names>")
+    ] = None
     categorical: Annotated[
         list[str] | None,
-        typer.Option(help="Numeric columns to treat as categories."),
+        typer.Option(help="Numeric columns to treat as categories.", metavar="<names>"),
     ] = None
     decimal: Annotated[
-        str | None, typer.Option(help="The decimal mark of numbers, where it can be a comma.")
+        str | None, typer.Option(help="The decimal mark: a point or a comma. Detected by default.")
     ] = None
     thousands: Annotated[
-        str | None, typer.Option(help="The mark between thousands: a comma, a point, a space, '.")
+        str | None,
+        typer.Option(
+            help="The mark between thousands: a comma, a point, a space or an apostrophe."
+        ),
     ] = None
     na: Annotated[
         list[str] | None,
-        typer.Option("--na", help="A value that stands for a missing one; may be repeated."),
+        typer.Option(
+            "--na", help="A value that means missing. May be repeated.", metavar="<value>"
+        ),
     ] = None
     date_format: Annotated[
         str | None,
         typer.Option(
             "--date-format",
-            help="How dates are written: %d/%m/%Y, seconds, milliseconds (since 1970), ...",
+            help="How dates are written, such as %d/%m/%Y; or seconds or milliseconds since 1970.",
         ),
     ] = None
 
@@ -176,26 +195,33 @@ class ModelOptions(ColumnOptions):
     """What a new model is."""
 
     hidden: Annotated[
-        str, typer.Option(help="Hidden units: a number, or auto (chosen from the rows).")
+        str,
+        typer.Option(
+            help="The number of hidden units, or auto: chosen from the numbers of inputs and rows."
+        ),
     ] = "auto"
     solver: Annotated[
         str,
         typer.Option(
-            help="How to learn: opium and greville are exact, dynamic and sliding forget old rows, "
-            "light is fast and approximate."
+            help="opium and greville are exact, dynamic and sliding forget old rows, light is fast "
+            "and approximate."
         ),
     ] = "opium"
-    alpha: Annotated[str | None, typer.Option(help="How fast dynamic forgets: 1.003, or auto.")] = (
+    alpha: Annotated[
+        str | None, typer.Option(help="How fast the solver dynamic forgets: 1.003, or auto.")
+    ] = None
+    epsilon: Annotated[
+        str | None, typer.Option(help="The size of the ridge: a number, or auto.")
+    ] = None
+    window: Annotated[int | None, typer.Option(help="How many rows the solver sliding uses.")] = (
         None
     )
-    epsilon: Annotated[str | None, typer.Option(help="The ridge: a number, or auto.")] = None
-    window: Annotated[int | None, typer.Option(help="How many rows count, for sliding.")] = None
     seed: Annotated[
         int, typer.Option(min=0, max=2**31, help="Random seed of the hidden layer.")
     ] = 0
     device: Annotated[
         str | None,
-        typer.Option(help="Where to learn: cuda or another device of torch, or auto."),
+        typer.Option(help="Where to learn: cpu, cuda or another device of PyTorch, or auto."),
     ] = None
 
     def settings(self, task: str) -> dict[str, Any]:
@@ -246,8 +272,8 @@ def one_delimiter(delimiter: str | None) -> str | None:
     usable = delimiter is None or (len(delimiter) == 1 and delimiter.isascii())
     if not usable or delimiter in ('"', "\r", "\n"):
         raise UserError(
-            f"--delimiter {delimiter!r}: pass one character of ASCII, tab or space; no quote, and "
-            "no end of a line."
+            f"--delimiter {delimiter!r}: pass one ASCII character, tab or space, but no quote and "
+            "no line break."
         )
     return delimiter
 
@@ -293,7 +319,7 @@ def check_left_out(settings: dict[str, Any], base: Path) -> None:
     """A model that is there has its own settings: say so instead of passing over others."""
     for name in given_settings(settings):
         option = name.replace("_", "-")
-        raise UserError(f"--{option}: {base} has settings of its own; leave it out.")
+        raise UserError(f"--{option}: {base} has its own setting; leave this option out.")
 
 
 def on_device(model: Any, settings: dict[str, Any]) -> Any:
@@ -309,8 +335,8 @@ def check_std_and_proba(model: Any, std: bool, proba: bool) -> None:
     if std and model.task != "regression":
         raise UserError("--std: the model predicts classes; pass --proba for their probabilities.")
     if std and not model.says_how_sure:
-        raise UserError("--std: the solver light does not know how sure it is; train another.")
-    if proba and model.task != "classification":
         raise UserError(
-            "--proba: the model predicts a number; pass --std to see how far off it may be."
+            "--std: the solver light has no standard errors; train with another --solver."
         )
+    if proba and model.task != "classification":
+        raise UserError("--proba: the model predicts a number; pass --std for its standard error.")

@@ -36,7 +36,11 @@ class Experiment(StrEnum):
 def paper(
     experiments: Annotated[
         list[Experiment] | None,
-        typer.Argument(help="Which ones; all by default.", show_default=False),
+        typer.Argument(
+            help="sine, ecg, exactness, mnist. All by default.",
+            metavar="EXPERIMENTS",
+            show_default=False,
+        ),
     ] = None,
     runs: Annotated[
         int | None,
@@ -47,7 +51,7 @@ def paper(
     seed: Annotated[
         int, typer.Option(min=0, max=2**31, help="The same seed gives the same numbers.")
     ] = 22,
-    out: Annotated[Path, typer.Option(file_okay=False, help="Where the report goes.")] = Path(
+    out: Annotated[Path, typer.Option(file_okay=False, help="The folder for the report.")] = Path(
         "greville-paper"
     ),
     data: Annotated[
@@ -55,22 +59,21 @@ def paper(
         typer.Option(
             exists=True,
             file_okay=False,
-            help="A folder with MNIST's four files, or with a folder mnist that holds them. "
-            "Otherwise GREVILLE_DATA, the cache, and the network are tried.",
+            help="A folder that contains the four MNIST files, or a folder mnist with them. "
+            "Default: GREVILLE_DATA, then the cache, then a download.",
         ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer runs, shorter signals, a smaller network.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no tables.")
+        bool, typer.Option("--quiet", "-q", help="Print no progress and no tables.")
     ] = False,
 ) -> None:
-    """Run the experiments of the paper again and show its numbers and ours side by side.
+    """Repeat the experiments of the paper, and compare the numbers.
 
-    Writes report.html, results.json and the figures. Exit codes: 0 all went well, 1 something
-    failed, 2 wrong usage or no data for one of the experiments (the others are run), 130
-    interrupted.
+    Writes report.html, results.json and the figures. Exit codes: 0 success, 1 failure, 2 wrong
+    usage or no data for one of the experiments (the others are run), 130 interrupted.
 
     Examples:
 

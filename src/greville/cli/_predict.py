@@ -50,7 +50,8 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help=".csv, .tsv, .jsonl, .parquet, .arrow; else CSV to stdout. With workers a folder.",
+            help="A .csv, .tsv, .jsonl, .parquet or .arrow file; with --workers, a folder. "
+            "Default: CSV to standard output.",
             metavar="PATH",
         ),
     ] = None,
@@ -63,9 +64,9 @@ def predict(
     on: ClusterOptions,
     quiet: QuietOption = False,
 ) -> None:
-    """Predict the target for every row, beside all columns that were there.
+    """Predict the target of every row, and keep all columns.
 
-    Rows that cannot be used are kept with an empty prediction if --on-error is skip.
+    With --on-error skip, rows that cannot be used are kept, with an empty prediction.
 
     Examples:
 
@@ -75,7 +76,7 @@ def predict(
 
         cat new.jsonl | greville predict model.greville - --proba -o out.jsonl
 
-        greville predict model.greville 'new/*.parquet' --workers 4 -o predicted/
+        greville predict model.greville 'new/*.parquet' --workers 4 -o out/
     """
     from ..tables import UnlearnedValues, find_sources, read, with_predictions, written
 
@@ -160,16 +161,19 @@ def score(
     prequential: Annotated[
         bool,
         typer.Option(
-            "--prequential", help="Learn every row after it was predicted; the file stays."
+            "--prequential",
+            help="Learn every row after it was predicted. The model file does not change.",
         ),
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw a picture into this file: .png, .svg or .pdf.")
+    ] = None,
     reading: ReadingOptions,
     on: ClusterOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare predictions with what is known.
+    """Compare predictions with known targets.
 
     For numbers: RMSE, MAE, bias, R². For classes: accuracy, log loss, Brier score, ROC AUC of two
     classes, and for each class precision and recall.
@@ -191,7 +195,10 @@ def score(
     check_picture(plot)
     sources = find_sources(data)
     if on.wanted and prequential:
-        raise UserError("--prequential: rows are learned one after the other, not on a cluster.")
+        raise UserError(
+            "--prequential: rows must be learned in order, which a cluster does not do; "
+            "leave --workers and --scheduler out."
+        )
     if on.wanted:
         scored = _score_on_cluster(on, known, sources, how, troubles, quiet)
     else:

@@ -209,7 +209,7 @@ def _check_times(source: str, table: Any, name: str) -> None:
     if 0 < len(wrong) <= _MOST_ODD_TIMES * len(values):
         raise UserError(
             f"{source}: row {wrong[0] + 1:,} of the table has {table.shown(name, int(wrong[0]))} "
-            f"in {name!r}, which is no time as the others are ({counted(len(wrong), 'such row')}); "
+            f"in {name!r}, which is no time like the others ({counted(len(wrong), 'such row')}); "
             "remove it, such as a row of totals."
         )
 

@@ -34,27 +34,30 @@ def serve(
     models: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Model files to go on with; a new one, with --target.", show_default=False
+            help="Model files to serve. With --target, a file that does not exist is created.",
+            metavar="MODELS",
+            show_default=False,
         ),
     ] = None,
     *,
     target: TargetOption = None,
     host: Annotated[
-        str, typer.Option(help="The address to listen on; others than loopback need a token.")
+        str,
+        typer.Option(help="The address to listen on. Addresses other than loopback need a token."),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")
-    ] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port. 0: any free port.")] = 8000,
     token_file: Annotated[
         Path | None,
         typer.Option(
             "--token-file",
-            help=f"A file with the token that clients must send; or set {_TOKEN_VARIABLE}.",
+            help=f"A file with the token that clients must send. Or set {_TOKEN_VARIABLE}.",
         ),
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="The field that names a row: its target may come later.  [default: id]"),
+        typer.Option(
+            help="The field that identifies a row whose target may come later.  [default: id]"
+        ),
     ] = None,
     keep: Annotated[
         str, typer.Option(help="How long a row waits for its target: 90s, 12h, 7d.")
@@ -62,57 +65,63 @@ def serve(
     keep_log: Annotated[
         str | None,
         typer.Option(
-            "--keep-log", help="Delete what is older from the log, once a snapshot has it."
+            "--keep-log",
+            help="Delete older entries of the log, once they are in a snapshot: 12h, 7d.",
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Rows between two snapshots.")] = 10_000,
+    every: Annotated[
+        int, typer.Option(min=1, help="The number of rows between two snapshots.")
+    ] = 10_000,
     new_log: Annotated[
         bool,
-        typer.Option("--new-log", help="Go on without the log that a model file was served with."),
+        typer.Option("--new-log", help="Start a new log for a model file whose log is missing."),
     ] = False,
     sync: Annotated[
         bool,
         typer.Option(help="Wait for the disk before a row is acknowledged."),
     ] = True,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Answer, and learn nothing.")
+        bool, typer.Option("--read-only", help="Predict only; learn nothing.")
     ] = False,
     follow: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--follow", help="With --read-only: a model file to load again when it changes."
-        ),
+        typer.Option("--follow", help="With --read-only: a model file to reload when it changes."),
     ] = None,
     mix: Annotated[
         bool,
-        typer.Option(help="Mix predictions of numbers with what the last targets say."),
+        typer.Option(help="Mix predictions of numbers with the last targets."),
     ] = True,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            "--allow-origin", help="A site whose pages may use the server: https://example.com."
+            "--allow-origin",
+            help="A site whose pages may call the server, such as https://example.com.",
         ),
     ] = None,
     max_body: Annotated[
-        str, typer.Option("--max-body", help="The largest body of a request: 512KB, 4MB.")
+        str, typer.Option("--max-body", help="The largest body of a request, such as 512KB.")
     ] = "4MB",
-    max_rows: Annotated[int, typer.Option(min=1, help="Rows in a request.")] = 10_000,
-    max_columns: Annotated[int, typer.Option(min=1, help="Fields in a row.")] = 1_000,
+    max_rows: Annotated[int, typer.Option(min=1, help="The most rows in a request.")] = 10_000,
+    max_columns: Annotated[int, typer.Option(min=1, help="The most fields in a row.")] = 1_000,
     max_waiting: Annotated[
-        int, typer.Option(min=1, help="Rows that may wait for their targets.")
+        int, typer.Option(min=1, help="The most rows that may wait for their targets.")
     ] = 100_000,
-    max_connections: Annotated[int, typer.Option(min=1, help="Connections at once.")] = 256,
+    max_connections: Annotated[
+        int, typer.Option(min=1, help="The most connections at once.")
+    ] = 256,
     timeout: Annotated[str, typer.Option(help="How long a request may take to arrive.")] = "30s",
     task: Annotated[
-        Task, typer.Option(help="auto: numbers are regression, all else is classification.")
+        Task,
+        typer.Option(help="auto: regression if the target is a number, otherwise classification."),
     ] = Task.auto,
     options: ModelOptions,
     quiet: QuietOption = False,
 ) -> None:
-    """Answer and learn over HTTP, and show on a page how well that goes.
+    """Predict and learn over HTTP, with a page that shows the errors.
 
-    What was acknowledged is on the disk: the log lies beside the model file, and after a crash the
-    model is the same, to the bit. The page is at /, the description of all paths at /docs.
+    A row that was acknowledged is on the disk, in a log beside the model file. After a crash,
+    restart it: the model is bit-identical to an uninterrupted run. The page is at /, the
+    documentation of all requests at /docs.
 
     Examples:
 
@@ -190,7 +199,7 @@ def _files(
 ) -> dict[str, Path]:
     """The files to serve, by the names of their models."""
     if follow and not read_only:
-        raise UserError("--follow: a model that learns is not loaded again; add --read-only.")
+        raise UserError("--follow: only a read-only server reloads model files; add --read-only.")
     paths = [*(models or ()), *(follow or ())]
     if not paths:
         raise UserError("serve: name a model file, such as model.greville.")
@@ -260,7 +269,7 @@ def _replay_state(left: int) -> str:
 def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
     if not quiet:
         what = ", ".join(str(engine.path) for engine in engines.values())
-        say(f"Serving {what} at {url} (Ctrl-C stops it; the page is at /, the paths at /docs).")
+        say(f"Serving {what} at {url} (Ctrl-C stops it; the page is at /, all requests at /docs).")
 
 
 def _say_end(engines: dict[str, Any]) -> None:

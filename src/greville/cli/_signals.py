@@ -9,6 +9,11 @@ from typing import Any
 
 EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 
+# What asks a command to end. Windows has no SIGTERM for other processes, but Ctrl-Break.
+TERMINATION = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGBREAK") if hasattr(signal, name)
+)
+
 
 class Stop:
     """Whether a signal has asked to stop: between two steps, or at once where that does no harm."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ import typer
 
 from ._errors import UserError, ignoring_closed_output, reported
 from ._files import check_writable, load_table_model
+from ._input import standard_input
 from ._options import (
     DelimiterOption,
     ModelOptions,
@@ -30,11 +29,10 @@ from ._options import (
     on_device,
     one_delimiter,
 )
-from ._signals import Stop, stopping_on
+from ._signals import TERMINATION, Stop, stopping_on
 from ._terminal import counted, printable_lines, say, say_examples, say_findings
 
-# Bytes read at once, and lines answered at once.
-_BYTES_AT_ONCE, _LINES_AT_ONCE = 1 << 18, 4096
+_LINES_AT_ONCE = 4096
 
 
 @reported
@@ -47,23 +45,28 @@ def stream(
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="A field that names a row: its target may come in a later line."),
+        typer.Option(help="The field that identifies a row whose target may come in a later line."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the state in this file; go on from it if it is there.")
+        Path | None,
+        typer.Option(help="Keep the state in this file, and continue from it if it exists."),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Lines between two checkpoints.")] = 1000,
+    every: Annotated[
+        int, typer.Option(min=1, help="The number of lines between two checkpoints.")
+    ] = 1000,
     replay: Annotated[
         bool,
         typer.Option(
-            "--replay", help="The input starts again at its first line: pass over known ones."
+            "--replay",
+            help="The input starts at its first line again: skip the lines that are known.",
         ),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show rate, error and drift alarms on the terminal.")
     ] = False,
     task: Annotated[
-        Task, typer.Option(help="auto: numbers are regression, all else is classification.")
+        Task,
+        typer.Option(help="auto: regression if the target is a number, otherwise classification."),
     ] = Task.auto,
     options: ModelOptions,
     delimiter: DelimiterOption = None,
@@ -71,32 +74,35 @@ def stream(
     proba: ProbaOption = False,
     follow: Annotated[
         bool,
-        typer.Option(help="Mix predictions of numbers with what the last targets say."),
+        typer.Option(help="Mix predictions of numbers with the last targets."),
     ] = True,
     on_error: Annotated[
         OnError,
         typer.Option(
             "--on-error",
-            help="Answer a line that cannot be used with an error and go on (skip), or stop there.",
+            help="At a line that cannot be used: answer with an error and go on (skip), or stop.",
         ),
     ] = OnError.skip,
     quiet: QuietOption = False,
 ) -> None:
-    """Answer every line of standard input at once, and learn from it when its target is there.
+    """Predict each line of standard input as it comes, then learn it.
 
-    Lines are JSON objects, or CSV after a line of names; answers are the same. A line without the
-    target is only predicted; with --id its target may come later, in a line with the same id. A
-    line that cannot be used is answered with an error; a blank one is counted, and not answered. A
-    row is learned exactly once, also if the process is killed: start it again with the same
-    --checkpoint, and send the lines after the one it names (or all, with --replay).
+    Lines are JSON objects, or CSV after a line of names; answers have the same format. A line
+    without the target is only predicted. With --id its target may come later, in a line with the
+    same id. A line that cannot be used is answered with an error. A blank line is counted, but not
+    answered.
+
+    With --checkpoint every row is learned exactly once, even if the process is killed. Start the
+    same command again: it says at which line it continues. Send the lines from there, or all of
+    them with --replay.
 
     Examples:
 
         cat events.jsonl | greville stream --target y > answers.jsonl
 
-        tail -f sensor.jsonl | greville stream --target t --checkpoint t.greville --watch
+        tail -f sensor.jsonl | greville stream --target t --watch
 
-        greville stream --target y --id order --model trained.greville < orders.jsonl
+        greville stream --target y --model trained.greville < orders.jsonl
 
         greville stream --target y --std --on-error stop < events.jsonl
     """
@@ -121,7 +127,7 @@ def stream(
 def _task(task: Task, std: bool, proba: bool) -> str:
     """The task of a new model: numbers are never labels, unless that is said."""
     if std and proba:
-        raise UserError("--std and --proba: one is for numbers, the other for classes; pass one.")
+        raise UserError("--std and --proba: --std is for numbers, --proba for classes; pass one.")
     if std and task != Task.classification:
         return Task.regression
     if proba and task != Task.regression:
@@ -167,7 +173,7 @@ def _answer(
 
     code = 0
     with (
-        stopping_on(signal.SIGTERM, signal.SIGINT) as stop,
+        stopping_on(*TERMINATION, signal.SIGINT) as stop,
         ignoring_closed_output(),
         _watching(watch, state) as look,
     ):
@@ -205,17 +211,13 @@ def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], i
     from ..tables.lines import LineSplitter
 
     ready: list[bytes | None] = []
-    splitter, source = LineSplitter(), 0
-    try:
-        os.fstat(source)
-    except OSError as error:
-        raise UserError("standard input: it is closed; pipe lines into it.") from error
+    splitter, source = LineSplitter(), standard_input()
     while True:
-        data = _read(source, stop)
+        data = source.read(stop)
         if stop.asked:
             return
         ready += splitter.add(data) if data else splitter.end()
-        more = data and select.select([source], [], [], 0)[0]
+        more = data and source.has_more()
         while len(ready) >= at_once or (ready and not more):
             some, ready = ready[:at_once], ready[at_once:]
             rows, first = lines.rows(some)
@@ -225,17 +227,6 @@ def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], i
                 return
         if not data:
             return
-
-
-def _read(source: int, stop: Stop) -> bytes:
-    """What has come, when something has; nothing at the end, or when asked to stop."""
-    from ..tables import Stopped
-
-    try:
-        with stop.at_once():
-            return os.read(source, _BYTES_AT_ONCE)
-    except Stopped:
-        return b""
 
 
 def _write(lines: Any, answers: list[dict[str, Any]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -32,7 +31,7 @@ from ._options import (
     on_device,
 )
 from ._progress import rows_bar
-from ._signals import EXIT_STOPPED, stopping_on
+from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import counted, say
 from ._train_report import report
 
@@ -49,46 +48,52 @@ def train(
     target: TargetOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The model file (model.greville, or the resumed one)."),
+        typer.Option(
+            "--output", "-o", help="The model file. Default: model.greville, or that of --resume."
+        ),
     ] = None,
     task: TaskOption = Task.auto,
     options: ModelOptions,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this model and its columns, as in one run.")
+        Path | None, typer.Option(help="Continue with this model, as in one run over all data.")
     ] = None,
     like: Annotated[
         Path | None,
-        typer.Option(help="Take columns, units and layer from this model: so both can be merged."),
+        typer.Option(
+            help="Use the columns and hidden layer of this model, so that both can be merged."
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Save the state here while it runs; the same command then goes on."),
+        typer.Option(help="Save the state here. After a crash, run the same command to continue."),
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Rows between two checkpoints, at least.")
+        int, typer.Option(min=1, help="The least number of rows between two checkpoints.")
     ] = 1_000_000,
     test: Annotated[
         float,
-        typer.Option(help="The share of rows to hold out, and to see at the end how good it is."),
+        typer.Option(help="The share of rows to hold out and score at the end, such as 0.2."),
     ] = 0.0,
     reading: ReadingOptions,
     on: ClusterOptions,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Learn a column of a table from the others, in memory that does not grow with the table.
+    """Learn to predict a column of a table from the others.
 
-    Reads CSV, TSV, JSON lines, Parquet, Arrow, .npy, .npz, Excel and SQLite; text also compressed
-    (.gz, .zst, .bz2, .xz, .zip). What a file is, its first bytes say. Numbers,
-    true or false, text, dates and missing values are all used; what each column is, is learned from
-    4096 rows of all the files, or the first of a pipe, and then kept. Rows without a target are
-    left out.
+    Reads CSV, TSV, JSON lines, Parquet, Arrow, .npy, .npz, Excel and SQLite; text may be compressed
+    (.gz, .zst, .bz2, .xz, .zip). The format is detected. Files are read in batches, in memory that
+    does not grow with them.
+
+    Numbers, booleans, text, dates and missing values are all used. Column types are decided from
+    4096 rows of all files (of a pipe, its first rows) and then fixed. Rows without a target are
+    skipped.
 
     Examples:
 
         greville train houses.csv --target price
 
-        greville train 'logs/*.parquet' --target label -o labels.greville --hidden 500
+        greville train 'logs/*.parquet' --target label --hidden 500
 
         greville train more.csv --resume model.greville
 
@@ -117,7 +122,7 @@ def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) 
     """Learn all rows on a cluster; the model is that of one machine."""
     if run.checkpoint is not None:
         raise UserError(
-            "--checkpoint: workers that die are replaced, and what they have learned is learned "
+            "--checkpoint: on a cluster, workers that die are replaced and their rows are learned "
             "again; leave it out."
         )
     with cluster(on) as client:
@@ -249,7 +254,7 @@ def _learn(run: _Run, every: int, quiet: bool) -> float:
     from ..tables import Stopped, in_chunks, read
 
     start = time.perf_counter()
-    with stopping_on(signal.SIGTERM) as stop, rows_bar(quiet, "training", run.sources) as advance:
+    with stopping_on(*TERMINATION) as stop, rows_bar(quiet, "training", run.sources) as advance:
         try:
             _prepare(run, lambda: stop.asked)
             batches = read(run.sources, run.how, run.troubles, run.model.needed, lambda: stop.asked)
@@ -299,7 +304,7 @@ def _check_paths(output: Path, checkpoint: Path | None) -> None:
         check_writable(checkpoint)
         if os.path.realpath(checkpoint) == os.path.realpath(output):
             raise UserError(
-                "--checkpoint and --output: name two files; the first goes when all is done."
+                "--checkpoint and --output: name two files; the checkpoint is deleted at the end."
             )
 
 
@@ -382,6 +387,6 @@ def _check_learned(model: Any) -> None:
         raise UserError(f"no row has a value of {model.target!r}; there is nothing to learn from.")
     if model.classes and len(model.classes) < 2:
         raise UserError(
-            f"the target {model.target!r} is {model.classes[0]!r} in every row; there is nothing "
-            "to tell apart. Is it the right column? For numbers pass --task regression."
+            f"the target {model.target!r} is {model.classes[0]!r} in every row; there are no "
+            "classes to tell apart. Is it the right column? For numbers pass --task regression."
         )

@@ -1,4 +1,4 @@
-"""Models of Dask arrays and data frames: the same model as on one machine, from many."""
+"""Models that learn from Dask arrays and data frames: the same model as on one machine."""
 
 from __future__ import annotations
 

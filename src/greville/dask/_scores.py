@@ -56,14 +56,16 @@ def count_right(predicted: Any, y: Any, weight: Any) -> Array:
     true = true[:, 0] if true.ndim == 2 and true.shape[1] == 1 else true
     w = _weights(true, found, weight)
     if len(true) and (found.dtype.kind in "OUST") != (true.dtype.kind in "OUST"):
-        raise ValueError("y: the labels are of another kind than those that were learned.")
+        raise ValueError(
+            "y: its labels are of another type than the learned ones; pass labels of one type."
+        )
     return np.array([w @ (found == true), w.sum()])
 
 
 def check_counts(count: float) -> None:
     """Raise a ValueError if no row counts."""
     if not count > 0:
-        raise ValueError("X: there is no row that counts; there is nothing to compare.")
+        raise ValueError("X: no row has a positive weight; there is nothing to compare.")
 
 
 def _weights(true: Array, found: Array, weight: Any) -> Array:

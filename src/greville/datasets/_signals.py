@@ -55,7 +55,9 @@ def sine_switch(
     if change is not None:
         check_number("change", change, low=0, whole=True)
     if len(frequencies) != 2:
-        raise ValueError(f"frequencies={frequencies!r}: pass two, before and after the change.")
+        raise ValueError(
+            f"frequencies={frequencies!r}: pass two numbers, one before and one after the change."
+        )
     history = _longest_lag(lags)
     k = np.arange(-history, n_samples)
     f = np.where(k < (n_samples // 2 if change is None else change), *frequencies)

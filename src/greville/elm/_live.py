@@ -129,6 +129,11 @@ class LiveELM:
         return self._live.n_seen
 
     @property
+    def work(self) -> Array:
+        """The array of the kernels."""
+        return self._live.work.array
+
+    @property
     def rest(self) -> int:
         """Rows to be learned otherwise before this may go on."""
         return self._live.rest

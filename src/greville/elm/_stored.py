@@ -37,7 +37,7 @@ def stored_estimator(targets: type[Targets]) -> Callable[[type[T]], type[T]]:
         },
         fitted={"n_features_in_": count, "fitted_": known(FittedELM).kept_in("_fitted")},
         optional={"feature_names_in_": words},
-        derived=(*CACHES, "device"),
+        derived=(*CACHES, "device", "verbose"),
         whole=True,
         check=check,
         compact=lambda estimator: estimator._compact(),

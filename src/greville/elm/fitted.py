@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ..backend import Array, Backend, threads_for_rows
 from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
+from ..progress import Tell, later
 from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
 from ..threads import new_lock
 from .calibration import (
@@ -23,6 +24,7 @@ from .calibration import (
 )
 from .chunk import Chunk
 from .hidden import HiddenMap
+from .tally import Tally
 from .targets import Targets
 from .units import Scaling
 from .warmup import Warmup
@@ -43,7 +45,7 @@ Unknown = Array | None
 
 def _to_fields(fitted: FittedELM) -> Fields:
     fields = fitted._asdict()
-    del fields["template"]
+    del fields["template"], fields["tally"]
     return {**fields, "solver": fitted.solver_object()}
 
 
@@ -106,6 +108,8 @@ class FittedELM(NamedTuple):
         None once the units are final.
     calibration : Calibration or None
         How sharp probabilities are; None where targets are numbers.
+    tally : Tally or None
+        Errors of rows that were not learned yet, where any are known; not stored.
 
     Examples
     --------
@@ -123,6 +127,7 @@ class FittedELM(NamedTuple):
     template: Any
     warmup: Warmup[Chunk] | None = None
     calibration: Calibration | None = None
+    tally: Tally | None = None
 
     @classmethod
     def start(
@@ -148,28 +153,32 @@ class FittedELM(NamedTuple):
         """The same on another backend."""
         return self._replace(solver=self.solver.on(b))
 
-    def rows(self, chunk: Chunk) -> Rows:
-        """What the solver learns, made a block at a time."""
+    def rows(self, chunk: Chunk, tell: Tell | None = None) -> Rows:
+        """What the solver learns, made a block at a time; `tell` is told of each."""
         X, y, weight = chunk
         encoded, b = self.targets.encode(y), self.solver.shape.backend
         if place_of(b) is not None:
 
             def make_on_device(start: int, stop: int) -> tuple[Array, Array]:
+                if tell is not None:
+                    tell(start)
                 return self.hidden.activations_on(b, X[start:stop]), encoded(slice(start, stop))
 
             check = LateCheck(b, self.solver.dtype, ("X", "y"), weight)
             return Rows(chunk.n, make_on_device, weight, check)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
+            if tell is not None:
+                tell(start)
             return self.hidden.activations(X[start:stop], weight), encoded(slice(start, stop))
 
         return Rows(chunk.n, make, weight)
 
     # Learning
 
-    def learn_all(self, chunk: Chunk) -> FittedELM:
+    def learn_all(self, chunk: Chunk, tell: Tell | None = None) -> FittedELM:
         """After the rows of a `fit`."""
-        learned = self._replace(solver=self.solver.learn_all(self.rows(chunk)))
+        learned = self._replace(solver=self.solver.learn_all(self.rows(chunk, tell)))
         return (
             learned.calibrated_by(chunk.at(rows_of_fit(chunk.n)))
             if learned.can_leave_out
@@ -196,10 +205,18 @@ class FittedELM(NamedTuple):
             scores = self.solver.leave_out(self.rows(chunk))
         except ValueError:  # too few rows to do without one
             return self
-        losses = log_losses(scores, self.targets.places(chunk.y), weight)
-        return self._replace(calibration=Calibration(losses))
+        places = self.targets.places(chunk.y)
+        tally = Tally.of_labels(scores, places, weight, self.solver.n_seen, left_out=True)
+        losses = log_losses(scores, places, weight)
+        return self._replace(calibration=Calibration(losses), tally=tally)
 
-    def learn(self, chunk: Chunk, measure: Measure, unknown: Unknown = None) -> FittedELM:
+    def learn(
+        self,
+        chunk: Chunk,
+        measure: Measure,
+        unknown: Unknown = None,
+        tell: Tell | None = None,
+    ) -> FittedELM:
         """After more rows of a stream.
 
         Parameters
@@ -210,19 +227,21 @@ class FittedELM(NamedTuple):
         fitted, start = self, 0
         for window in self._windows(chunk.n, every=False):
             if window.start > start:
-                fitted = fitted._learned(chunk.part(slice(start, window.start)), measure)
+                part = chunk.part(slice(start, window.start))
+                fitted = fitted._learned(part, measure, later(tell, start))
             hidden = None if unknown is None else unknown[window]
             fitted = fitted.record(chunk.part(window), measure, unknown=hidden)[0]
             start = window.stop
         if start == 0:
-            return fitted._learned(chunk, measure)
-        return (
-            fitted if start == chunk.n else fitted._learned(chunk.part(slice(start, None)), measure)
-        )
+            return fitted._learned(chunk, measure, tell)
+        if start == chunk.n:
+            return fitted
+        return fitted._learned(chunk.part(slice(start, None)), measure, later(tell, start))
 
-    def _learned(self, chunk: Chunk, measure: Measure) -> FittedELM:
-        fitted, chunk = self._extend_warmup(chunk, measure)
-        return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
+    def _learned(self, chunk: Chunk, measure: Measure, tell: Tell | None = None) -> FittedELM:
+        fitted, again = self._extend_warmup(chunk, measure)
+        rows = fitted.rows(again, later(tell, chunk.n - again.n))
+        return fitted._replace(solver=fitted.solver.learn(rows))
 
     def _windows(self, n: int, *, every: bool) -> list[slice]:
         """Which of the next n rows say how sharp probabilities are."""
@@ -248,10 +267,10 @@ class FittedELM(NamedTuple):
         return self._replace(calibration=self.calibration.after(self.solver.n_seen, losses, 1))
 
     def _learned_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
-        hidden, targets, solver, template, warmup, calibration = self
+        hidden, targets, solver, template, warmup, calibration, tally = self
         if warmup is None:
             learned = solver.learn_one(h, target)
-            return FittedELM(hidden, targets, learned, template, None, calibration)
+            return FittedELM(hidden, targets, learned, template, None, calibration, tally)
         one = Chunk(np.asarray(x)[None], targets.one_of_chunk(y))
         fitted, chunk = self._extend_warmup(one, measure)
         if chunk is one:
@@ -259,7 +278,13 @@ class FittedELM(NamedTuple):
         return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
 
     def record(
-        self, chunk: Chunk, measure: Measure, *, spread: bool = False, unknown: Unknown = None
+        self,
+        chunk: Chunk,
+        measure: Measure,
+        *,
+        spread: bool = False,
+        unknown: Unknown = None,
+        tell: Tell | None = None,
     ) -> tuple[FittedELM, list[Array]]:
         """After more rows; with the prediction of each before it was learned, and its spread.
 
@@ -268,7 +293,8 @@ class FittedELM(NamedTuple):
         fitted, parts = self, []
         for piece in self._pieces(chunk.n):
             part, units = chunk.part(piece), fitted.targets.scaling
-            solver, predicted, *spreads = fitted.solver.record(fitted.rows(part), spread=spread)
+            rows = fitted.rows(part, later(tell, piece.start))
+            solver, predicted, *spreads = fitted.solver.record(rows, spread=spread)
             predicted = units.undo(fitted.solver.shape.backend.to_numpy(predicted))
             found = [predicted, *map(units.undo_spread, spreads)]
             if fitted.calibration is not None:
@@ -281,6 +307,16 @@ class FittedELM(NamedTuple):
                 solver = fitted.solver.learn(fitted.rows(again))
             fitted = fitted._replace(solver=solver)
         return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def tallied(self, chunk: Chunk, predicted: Array, unknown: Unknown) -> FittedELM:
+        """With the errors of rows that got these predictions before they were learned."""
+        weight, after = chunk.weight, self.solver.n_seen
+        if self.targets.calibrates:
+            scores = predicted if unknown is None else np.where(unknown, -np.inf, predicted)
+            new = Tally.of_labels(scores, self.targets.places(chunk.y), weight, after)
+        else:
+            new = Tally.of_numbers(predicted, on_host(chunk.y), weight, after)
+        return self._replace(tally=new.added_to(self.tally))
 
     def _pieces(self, n: int) -> list[slice]:
         """The next n rows, cut where the warm-up and windows begin and end."""
@@ -330,7 +366,7 @@ class FittedELM(NamedTuple):
             if not same or layer is not self.hidden.layer:
                 hidden, b = self.hidden.in_units(scaling, layer), self.solver.shape.backend
                 again = self.start(hidden, targets, self.template, fitted.warmup, b)
-                return again._replace(calibration=self.calibration), rows
+                return again._replace(calibration=self.calibration, tally=self.tally), rows
         return fitted, chunk
 
     def with_targets(self, targets: Targets) -> FittedELM:
@@ -393,7 +429,10 @@ class FittedELM(NamedTuple):
     def leave(self, gathered: FittedELM) -> FittedELM:
         """Without rows that were gathered; a ValueError if they cannot be removed."""
         if self.targets.merged(gathered.targets) is not self.targets:
-            raise ValueError("y: it has labels that were never learned.")
+            raise ValueError(
+                "y: it has labels that were never learned; leave such rows out, or learn them "
+                "first."
+            )
         theirs = gathered.with_targets(self.targets)
         solver = self.solver.leave(theirs.solver)
         return self._without_window()._replace(solver=solver, warmup=None)
@@ -416,7 +455,7 @@ class FittedELM(NamedTuple):
         """A solver that has learned what this has."""
         return clone(self.template).restore(self.solver)
 
-    def predict(self, X: Any, *, spread: bool = False) -> list[Array]:
+    def predict(self, X: Any, *, spread: bool = False, tell: Tell | None = None) -> list[Array]:
         """The outputs for checked rows, of shape (n, n_outputs), and their standard deviations.
 
         The outputs are where the model is, the others NumPy's.
@@ -428,6 +467,8 @@ class FittedELM(NamedTuple):
         length = block_length(b, W.shape[0], solver.dtype)
         for start in range(0, X.shape[0], length):
             block = X[start : start + length]
+            if tell is not None:
+                tell(start)
             if on_device:
                 H = self.hidden.activations_on(b, block)
             else:

@@ -22,12 +22,15 @@ from ..devices import (
     origin_of,
     received,
 )
+from ..progress import told
+from ..representation import Described
 from ..solvers import Solver
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
 from ._gathering import Gathering
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
+from ._summary import elm_summary
 from .capabilities import solver_chooses, solver_removes
 from .chunk import Chunk
 from .fitted import FittedELM, publish_lock
@@ -40,7 +43,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC):
+class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEstimator, ABC):
     """Parameters, checks, learning and publishing of both estimators.
 
     What was learned is one immutable value, `fitted_`. A method that learns makes another and
@@ -48,7 +51,10 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
     threads see the model before or after the call. A method that predicts reads `fitted_` once.
     """
 
+    # Parameters that files do not have
     device: Any = None
+    verbose: Any = False
+
     _fitted: FittedELM | None = None
 
     # The last `solver_`, and the template that it is a copy of.
@@ -62,12 +68,14 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         *,
         standardize: bool | Literal["auto"] = "auto",
         device: str | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.hidden = hidden
         self.solver = solver
         self.random_state = random_state
         self.standardize = standardize
         self.device = device
+        self.verbose = verbose
 
     # Rows as they are passed
 
@@ -115,7 +123,10 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         """Rows whose labels, if they have labels, must all be known."""
         chunk, targets = self._checked(X, y, sample_weight, reset=False)
         if targets is not self.fitted_.targets:
-            raise ValueError("y: it has labels that were never learned.")
+            raise ValueError(
+                "y: it has labels that were never learned; leave such rows out, or learn them "
+                "first."
+            )
         return chunk
 
     # Learning
@@ -136,8 +147,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         with self._columns_restored_on_error():
             chunk, targets = self._checked(X, y, sample_weight, reset=True)
             check_something_counts(chunk.weight)
-            fitted, chunk = self._start(chunk, targets, whole=True)
-            self._publish(fitted.learn_all(chunk))
+            with told(self.verbose, "learned", chunk.n) as tell:
+                fitted, chunk = self._start(chunk, targets, whole=True)
+                self._publish(fitted.learn_all(chunk, tell))
         return self
 
     def prepare(self, X: Any, y: Any, *, n_rows: int | None = None) -> Self:
@@ -228,8 +240,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             reset = not self._started
             chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
             unknown = self._unknown(chunk.y, targets, **options)
-            ready = self._ready(chunk, targets)
-            self._publish(ready.learn(chunk, self._measure_stream, unknown))
+            with told(self.verbose, "learned", chunk.n) as tell:
+                ready = self._ready(chunk, targets)
+                self._publish(ready.learn(chunk, self._measure_stream, unknown, tell))
 
     def _record(
         self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
@@ -241,10 +254,11 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             ready = self._ready(chunk, targets)
             self._check_spread(ready, spread)
             unknown = self._unknown(chunk.y, targets, **options)
-            fitted, outputs = ready.record(
-                chunk, self._measure_stream, spread=spread, unknown=unknown
-            )
-            self._publish(fitted)
+            with told(self.verbose, "predicted and learned", chunk.n) as tell:
+                fitted, outputs = ready.record(
+                    chunk, self._measure_stream, spread=spread, unknown=unknown, tell=tell
+                )
+                self._publish(fitted.tallied(chunk, outputs[0], unknown))
         return chunk, targets, outputs
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
@@ -338,7 +352,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
         check_is_fitted(self)
         fitted = self.fitted_
         self._check_spread(fitted, spread)
-        outputs = fitted.predict(self._checked_rows(X, reset=False), spread=spread)
+        X = self._checked_rows(X, reset=False)
+        with told(self.verbose, "predicted", X.shape[0]) as tell:
+            outputs = fitted.predict(X, spread=spread, tell=tell)
         self._keep_flushed(fitted)
         stay = [on_device and is_on_device(A) for A in outputs]
         return fitted.targets, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]
@@ -352,6 +368,25 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, BaseEstimator, ABC)
             )
 
     # What was learned
+
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing. What is not at hand is left out: the error is
+        that of rows before they were learned (`prequential`), of a classifier the leave-one-out
+        error that `fit` has found, and else that of the rows learned.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import ELMRegressor
+        >>> X = np.linspace(-3, 3, 200)[:, None]
+        >>> ELMRegressor(50, random_state=0).fit(X, np.sin(X[:, 0])).summary()["rows"]
+        '200'
+        """
+        with publish_lock:
+            fitted, live = self._fitted, self._live
+        return {} if fitted is None else elm_summary(self, fitted, live)
 
     @available_if(solver_chooses)
     def path(self) -> Any:

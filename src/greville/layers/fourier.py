@@ -98,6 +98,9 @@ class FourierLayer(Layer):
     def _n_columns(self) -> int:
         return (self.n_hidden_ + 1) // 2  # a cosine and a sine of each
 
+    def _kind_of_units(self) -> str:
+        return f"cosines and sines, gamma {self.gamma_:.4g}"
+
     def _drawn(self, n_features: int, n: int) -> Array:
         random = self._random()
         width = np.sqrt(2 * self.gamma_)

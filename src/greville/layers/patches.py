@@ -172,6 +172,10 @@ class PatchLayer(Layer):
     def _weights_shape(self) -> tuple[int, int]:
         return self._plan.patch_numbers, int(self.n_filters)
 
+    def _kind_of_units(self) -> str:
+        rows, columns, channels = self.grid_
+        return f"{channels // 2:,} filters, averaged over {rows} x {columns} cells"
+
     def activations(self, X: Any, shift: Array | None = None) -> Array:
         X = _dense(X)
         X = X if shift is None else X - shift.astype(X.dtype)

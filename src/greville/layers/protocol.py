@@ -30,6 +30,7 @@ from ..fields import (
     stored,
     words,
 )
+from ..representation import Described, memory_of, named_list, size_in_words
 from ..threads import one_thread
 from ..validation import (
     FLOATS,
@@ -55,7 +56,7 @@ _FEW_ROWS = 16
 _MAX_LAYER_NUMBERS = 1 << 23
 
 
-class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEstimator, ABC):
     """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`.
 
     A subclass provides `_set_weights` and, where it has parameters of its own, extends
@@ -247,6 +248,33 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, AB
 
     def _activated(self, H: Array) -> Array:
         return activate(self.activation, H)
+
+    def summary(self) -> dict[str, str]:
+        """What was set by `fit`, in words: the table that notebooks show. Empty before `fit`.
+
+        Examples
+        --------
+        >>> from greville import RandomLayer
+        >>> RandomLayer(20).fit([[1.0, 2.0]]).summary()["units"]
+        '20 (tanh)'
+        """
+        if not hasattr(self, "n_hidden_"):
+            return {}
+        return {
+            "columns": named_list(getattr(self, "feature_names_in_", ()), self.n_features_in_),
+            "units": self.units_in_words(),
+            "memory": size_in_words(memory_of(vars(self))),
+        }
+
+    def units_in_words(self) -> str:
+        """How many units a fitted layer has, and of which kind."""
+        kind = self._kind_of_units()
+        return f"{self.n_hidden_:,} ({kind})" if kind else f"{self.n_hidden_:,}"
+
+    def _kind_of_units(self) -> str:
+        if isinstance(self.activation, str):
+            return self.activation
+        return str(getattr(self.activation, "__name__", ""))
 
     def _matrix(self) -> Matrix | None:
         """What `_activated` does to the products, if it has a name."""

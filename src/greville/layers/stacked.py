@@ -127,6 +127,10 @@ class StackedLayer(Layer):
     def activations_one(self, x: Array) -> Array:
         return self.second_.activations_one(self.first_.activations_one(x))
 
+    def _kind_of_units(self) -> str:
+        parts = [f"{type(part).__name__} {part.units_in_words()}" for part in self.parts]
+        return ", then ".join(parts)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         second = getattr(self.second, "__sklearn_tags__", None)

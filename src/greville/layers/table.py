@@ -175,6 +175,11 @@ class TableLayer(Layer):
             return None
         return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_, _SIZE)
 
+    def _kind_of_units(self) -> str:
+        n_inputs = self.n_hidden_ - self.n_tanh_ - self.n_relu_
+        kinds = {"tanh": self.n_tanh_, "relu": self.n_relu_, "inputs themselves": n_inputs}
+        return ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
+
     def _kinds(self) -> tuple[tuple[str, slice], ...]:
         bend = self.n_tanh_ + self.n_relu_
         return ("tanh", slice(0, self.n_tanh_)), ("relu", slice(self.n_tanh_, bend))

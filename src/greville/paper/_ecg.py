@@ -101,6 +101,16 @@ class ECGResult(Result):
     name = "ecg"
     title = "An electrocardiogram (Figure 2)"
 
+    def summary(self) -> str:
+        errors = ", ".join(
+            f"{name} {1000 * self.numbers['rms'][which]['after it']:.1f}"
+            for which, name in (ALGORITHMS | {"persistence": "persistence"}).items()
+        )
+        return (
+            f"Electrocardiogram, RMS error in microvolts after the first second: {errors}. The "
+            "paper gives a figure, but no numbers."
+        )
+
     def blocks(self) -> list[Block]:
         errors = self.numbers["rms"]
         names = ALGORITHMS | {
@@ -111,12 +121,12 @@ class ECGResult(Result):
         }
         return [
             Text(
-                "The ten most recent samples predict the next; ε = 0.01; the same random weights "
-                "and other settings as for the sine. The paper does not say which recording it "
-                "used, and gives a figure but no numbers. Ours is the first minute of record 208 "
-                "of the MIT-BIH Arrhythmia Database (Moody & Mark 2001, PhysioNet, Open Data "
-                "Commons Attribution License), 360 samples a second, in millivolts, with beats of "
-                "two kinds."
+                "The ten most recent samples predict the next one. ε = 0.01; the random weights "
+                "and the other settings are those of the sine. The paper does not say which "
+                "recording it used, and gives a figure but no numbers. Ours is the first minute of "
+                "record 208 of the MIT-BIH Arrhythmia Database (Moody & Mark 2001, PhysioNet, Open "
+                "Data Commons Attribution License). It has 360 samples a second, in millivolts, "
+                "and beats of two kinds."
             ),
             Table(
                 f"Root mean square error in microvolts, mean of {count_runs(self.numbers['runs'])}",
@@ -125,7 +135,7 @@ class ECGResult(Result):
                     [name, *(f"{1000 * errors[which][part]:.1f}" for part in PARTS)]
                     for which, name in names.items()
                 ],
-                note="The last two rows are for comparison: no learning at all, and no "
+                note="The last two rows are for comparison: one learns nothing, the other has no "
                 "hidden units.",
             ),
             Text(self._verdict()),
@@ -144,13 +154,13 @@ class ECGResult(Result):
         if "dynamic" in better:
             return verdict + "It does so here, too."
         verdict += (
-            "On this recording it does not with the paper's α and no floor, nor with the default "
-            "floor: it remembers 330 samples, for 100 weights."
+            "On this recording it does not, neither without a floor, as in the paper, nor with the "
+            "default floor: it remembers only 330 samples, for 100 weights."
         )
         if "dynamic_floored" in better:
             verdict += (
-                f" With a floor of {FLOOR:g}, the best of 0.01, 0.03, 0.1, 0.3 and 1 on this "
-                "recording, it does: the floor is a regularisation that is not forgotten."
+                f" With a floor of {FLOOR:g} it does (the best of 0.01, 0.03, 0.1, 0.3 and 1 on "
+                "this recording): the floor is a regularisation that is not forgotten."
             )
         return verdict
 

@@ -126,17 +126,28 @@ class ExactnessResult(Result):
     name = "exactness"
     title = "The same weights as the pseudoinverse (section 2)"
 
+    def summary(self) -> str:
+        largest = max(
+            self.numbers["difference"][name][method]
+            for name in SETS
+            for method in ("greville", "opium_by_one", "opium_in_chunks", "opium_at_once")
+        )
+        return (
+            "Exactness: the weights of OPIUM and of Greville's method differ from those of a "
+            f"singular value decomposition by at most {scientific(largest)}, relatively."
+        )
+
     def blocks(self) -> list[Block]:
         n = self.numbers
         return [
             Text(
                 "Section 2 says that Greville's method and OPIUM give the weights that a singular "
-                f"value decomposition gives. The table has the relative differences of {WIDTH} "
-                f"weights from `numpy.linalg.pinv` after {ROWS} rows; for OPIUM, of the same rows "
-                "stacked below the εI of eq. (23), ε = 0.001; for Greville's method, the "
-                f"worst over the first {int(1.2 * WIDTH)} rows and every tenth from there on. "
-                "Rounding alone can change the weights by the condition number times 1e-16. OPIUM "
-                "light is not expected to be equal."
+                f"value decomposition gives. The table compares {WIDTH} weights with those of "
+                f"`numpy.linalg.pinv` after {ROWS} rows. For OPIUM the rows are stacked below the "
+                "εI of eq. (23), with ε = 0.001. For Greville's method the number is the worst "
+                f"after any of the first {int(1.2 * WIDTH)} rows and after every tenth row from "
+                "there on. Rounding alone can change the weights by the condition number times "
+                "1e-16. OPIUM light is an approximation and is not expected to be equal."
             ),
             Table(
                 "Relative difference of the weights from numpy.linalg.pinv",

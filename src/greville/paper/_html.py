@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from ._words import WORDS
 from .result import Block, Picture, Result, Table, Text
 
 CITATION = (
@@ -26,8 +27,11 @@ def page(
         f'<p class="notice"><strong>{escape(name)} was not run.</strong> {escape(why)}</p>'
         for name, why in facts["skipped"].items()
     ]
-    contents = [(result.name, result.title) for result in results] + [
-        ("environment", "How this was made")
+    contents = [
+        ("summary", "Summary"),
+        ("words", "Words and symbols"),
+        *((result.name, result.title) for result in results),
+        ("environment", "How this was made"),
     ]
     links = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title in contents)
     sections = [
@@ -36,6 +40,10 @@ def page(
         + "\n</section>"
         for result in results
     ]
+    summary = "".join(f"<li>{_inline(result.summary())}</li>" for result in results)
+    words = "".join(
+        f"<dt>{escape(word)}</dt><dd>{_inline(meaning)}</dd>" for word, meaning in WORDS.items()
+    )
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -44,10 +52,12 @@ def page(
             '<link rel="icon" href="data:,">',
             f"<style>\n{style}</style>\n</head>\n<body>\n<header>",
             "<h1>The paper, reproduced</h1>",
-            f'<p class="lead">{CITATION}: its numbers, and those of greville. '
+            f'<p class="lead">{CITATION}: its numbers next to those of greville. '
             "A ratio is our number divided by that of the paper.</p>",
             f"<nav><ul>{links}</ul></nav>\n</header>\n<main>",
             *skipped,
+            f'<section id="summary">\n<h2>Summary</h2>\n<ul>{summary}</ul>\n</section>',
+            f'<section id="words">\n<h2>Words and symbols</h2>\n<dl>{words}</dl>\n</section>',
             *sections,
             _environment(facts),
             "</main>\n</body>\n</html>\n",
@@ -113,7 +123,7 @@ def _environment(facts: dict[str, Any]) -> str:
     command = f"<pre><code>{escape(facts['command'])}</code></pre>" if facts["command"] else ""
     return (
         f'<section id="environment">\n<h2>How this was made</h2>\n{command}\n'
-        "<p>The same seed gives the same numbers on the same machine, times and memory apart. All "
-        "of them, to the last digit, are in <code>results.json</code> beside this page; the "
-        f"figures are there as PNG and SVG.</p>\n{_table(made)}\n</section>"
+        "<p>The same seed gives the same numbers on the same machine; times and memory vary. All "
+        "numbers, with all digits, are in <code>results.json</code> beside this page. The figures "
+        f"are there as PNG and SVG.</p>\n{_table(made)}\n</section>"
     )

@@ -50,6 +50,15 @@ class MNISTResult(Result):
     name = "mnist"
     title = "Handwritten digits (section 5)"
 
+    def summary(self) -> str:
+        n = self.numbers
+        paper = {
+            key: f" (paper: {run['error']:g} %)" if n["units"] == MNIST_UNITS else ""
+            for key, run in MNIST_PAPER.items()
+        }
+        errors = "; ".join(f"{RUNS[key]} {n[key]['error']:.2f} %{paper[key]}" for key in RUNS)
+        return f"MNIST, test error with {n['units']:,} units: {errors}."
+
     def blocks(self) -> list[Block]:
         return [*self._results(), *self._subset(), *self._gains(), *self._memory(), *self._theta()]
 
@@ -93,8 +102,8 @@ class MNISTResult(Result):
         factor = n["opium_60000"]["seconds"] / n["light_60000"]["seconds"]
         rows.append(["time of OPIUM over OPIUM light", "175", f"{factor:.1f}", ratio(factor, 175)])
         chosen = (
-            "The default seed, 22, was chosen: of the seeds 0 to 25 it is the only one whose "
-            "four errors are all within 0.4 of the paper's."
+            "The default seed, 22, was chosen: it is the only one of the seeds 0 to 25 whose four "
+            "errors are all within 0.4 percentage points of the paper's."
         )
         note = chosen if n["seed"] == SEED else ""
         return [
@@ -107,10 +116,10 @@ class MNISTResult(Result):
         light = n["light_spread"]
         blocks: list[Block] = [
             Text(
-                "The numbers of the paper are those of one run each, and the error of OPIUM light "
-                "is random: it follows its last digits. So other seeds, from 0 on, are run. The "
-                "paper draws its 10,000 digits at random; the first 10,000 of the file end with "
-                "the same digits for every seed."
+                "The paper reports one run of each. But the error of OPIUM light varies from run "
+                "to run, because it depends most on the last digits that were learned. So OPIUM "
+                "light was run with other seeds, from 0 on. The paper draws its 10,000 digits at "
+                "random; the first 10,000 of the file end with the same digits for every seed."
             ),
             Table(
                 "OPIUM light with other seeds: per cent of errors, mean (range)",
@@ -133,9 +142,9 @@ class MNISTResult(Result):
         if n["units"] == MNIST_UNITS and worse:
             blocks.append(
                 Text(
-                    "That OPIUM does worse than OPIUM light with 10,000 digits is not for lack of "
-                    "data: with hardly more digits than units least squares is at its worst, "
-                    "and ε = 0.001 is too small to help."
+                    "Why is OPIUM worse than OPIUM light with 10,000 digits? Least squares is at "
+                    "its worst when there are hardly more digits than units, and ε = 0.001 is too "
+                    "small a ridge to help."
                 )
             )
         return blocks
@@ -160,10 +169,10 @@ class MNISTResult(Result):
                     [ALGORITHMS[which], *(_megabytes(n[f"{which}_{count}"]) for count in COUNTS)]
                     for which in ("opium", "light")
                 ],
-                note="The paper says that the memory does not depend on the number. One "
+                note="The paper says that the memory does not depend on the number of digits. One "
                 f"matrix of units × units takes {n['units'] ** 2 * 4 / 2**20:.0f} MB, one block "
-                "of activations 32 MB; a second pass over few digits, to refine the weights, "
-                "holds two blocks more.",
+                "of activations 32 MB. With few digits a second pass refines the weights, which "
+                "takes two more blocks.",
             )
         ]
 

@@ -77,7 +77,8 @@ def write_report(
                 advance(1)
         (staging / "report.html").write_text(page(results, facts, images), encoding="utf-8")
         facts["files"] = sorted([*(path.name for path in staging.iterdir()), "results.json"])
-        (staging / "results.json").write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
+        text = json.dumps(facts, indent=1, allow_nan=False) + "\n"
+        (staging / "results.json").write_text(text, encoding="utf-8", newline="\n")
         made = sorted(staging.iterdir(), key=lambda path: path.name == "report.html")  # last
         for path in made:
             if (directory / path.name).is_dir():
@@ -97,7 +98,7 @@ def _files_of_an_earlier_report(directory: Path) -> set[str]:
     if not path.exists():
         return set()
     try:
-        facts = json.loads(path.read_text())
+        facts = json.loads(path.read_text(encoding="utf-8"))
         names = set(facts["files"])
     except (ValueError, TypeError, KeyError):
         raise FileExistsError(f"{path} is not from a report; choose another folder") from None
@@ -131,7 +132,7 @@ def read_results(path: str | os.PathLike[str]) -> tuple[list[Result], dict[str, 
     from ._mnist_result import MNISTResult
     from ._sine import SineResult
 
-    facts = json.loads(Path(path).read_text())
+    facts = json.loads(Path(path).read_text(encoding="utf-8"))
     results: list[Result] = []
     for kind in (SineResult, ECGResult, MNISTResult, ExactnessResult):
         with suppress(KeyError):

@@ -120,7 +120,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
             env=environment,
         )
 
@@ -158,7 +158,7 @@ def _function_named(function: str) -> Callable[..., Any]:
 def work() -> None:
     """Run jobs until stdin is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1, encoding="utf-8")
     sys.stdout = sys.stderr  # prints must not mix with the answers
 
     def answer(kind: str, value: Any) -> None:

@@ -128,12 +128,12 @@ def error_over_time(series: dict[str, Any], dark: bool) -> Figure:
 @_styled
 def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int, dark: bool) -> Figure:
     names = list(dict.fromkeys(reading for reading, _ in records))
-    figure = Figure(figsize=(_WIDTH, 3.4), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, 3.7), layout="constrained")
     all_axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     lines = {
         "printed": (COLOURS[dark]["bad"], "-", "as printed"),
-        "floored": (COLOURS[dark]["dynamic"], "-", "DynamicOpium, the default"),
-        "root": (COLOURS[dark]["opium"], "--", "floor=None: a root, no floor"),
+        "floored": (COLOURS[dark]["dynamic"], "-", "DynamicOpium, the default: with a floor"),
+        "root": (COLOURS[dark]["opium"], "--", "floor=None: Cholesky factor, no floor"),
     }
     for axes, name in zip(all_axes, names, strict=True):
         runs = [record for (reading, _), record in records.items() if reading == name]
@@ -148,7 +148,8 @@ def long_runs(records: dict[Any, Any], readings: dict[str, Any], window: int, da
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     all_axes[0].set_ylabel(f"error (RMS of {window} samples)")
-    all_axes[0].legend(loc="best", fontsize=8)
+    handles, labels = all_axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(lines), fontsize=8)
     return figure
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ._report import read_results
+from ._words import WORDS
 from .result import Block, Picture, Result, Table, Text
 
 KEYS = """
@@ -51,22 +52,33 @@ def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> s
     environment = facts["environment"]
     parts = [
         "# The paper, reproduced",
-        "Every figure, table and number of section 5 of van Schaik & Tapson, *Online and Adaptive "
-        "Pseudoinverse Solutions for ELM Weights*, and the claims of sections 2 and 3: how each "
-        "was obtained, what the paper leaves open, and our numbers next to those of the paper. A "
-        "ratio is our number divided by that of the paper.",
-        f"This page is made from [{folder}/results.json]({folder}/results.json) by `make "
+        "The experiments of van Schaik & Tapson, *Online and Adaptive Pseudoinverse Solutions for "
+        "ELM Weights*, repeated: every figure, table and number of section 5, and the claims of "
+        "sections 2 and 3. Our numbers stand next to those of the paper. A ratio is our number "
+        "divided by that of the paper.",
+        "## Summary",
+        "\n".join(f"- {result.summary()}" for result in results),
+        "## Words and symbols",
+        "\n".join(
+            ["| word | meaning |", "|---|---|"]
+            + [f"| {word} | {meaning.replace('|', '&#124;')} |" for word, meaning in WORDS.items()]
+        ),
+    ]
+    for result in results:
+        parts.append(f"## {result.title}")
+        parts += [_block(block, folder) for block in result.blocks()]
+    parts += [
+        "## How this page was made",
+        f"This page was made from [{folder}/results.json]({folder}/results.json) by `make "
         "reproduction`, which first runs",
         f"    {facts['command']}",
         f"with `GREVILLE_DATA` set to a folder that contains MNIST. Made on {environment['cpu']}, "
         f"{environment['cores']} cores, with Python {environment['python']}, NumPy "
         f"{environment['numpy']}, SciPy {environment['scipy']} and {environment['blas']}. The same "
-        "seed gives the same numbers on the same machine, times and memory apart.",
+        "seed gives the same numbers on the same machine; times and memory vary.",
+        "## The contents of results.json",
+        KEYS,
     ]
-    for result in results:
-        parts.append(f"## {result.title}")
-        parts += [_block(block, folder) for block in result.blocks()]
-    parts += ["## The contents of results.json", KEYS]
     return "\n\n".join(parts) + "\n"
 
 

@@ -17,7 +17,7 @@ class PeakMemory:
 
     def __init__(self) -> None:
         with suppress(OSError):  # resets the peak on Linux
-            Path("/proc/self/clear_refs").write_text("5")
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         self.before = _memory("VmRSS") or _peak()
 
     @property
@@ -35,7 +35,8 @@ def _memory(what: str) -> float | None:
     status = Path("/proc/self/status")
     if not status.exists():
         return None
-    line = next(line for line in status.read_text().splitlines() if line.startswith(what))
+    lines = status.read_text(encoding="utf-8").splitlines()
+    line = next(line for line in lines if line.startswith(what))
     return int(line.split()[1]) / 1024
 
 
@@ -81,7 +82,7 @@ def environment() -> dict[str, Any]:
 def _cpu() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():
-        for line in info.read_text().splitlines():
+        for line in info.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or "unknown"

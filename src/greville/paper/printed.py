@@ -1,6 +1,6 @@
 """The recursion of the paper, line by line as it is printed, to compare with.
 
-It updates θ itself, and loses digits with every sample; the solvers update a triangular root.
+It updates θ itself, and loses digits with every sample; the solvers update a Cholesky factor.
 """
 
 from __future__ import annotations

@@ -79,6 +79,10 @@ class Result(ABC):
     series: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @abstractmethod
+    def summary(self) -> str:
+        """The main numbers in a sentence or two, for the top of the report."""
+
+    @abstractmethod
     def blocks(self) -> list[Block]:
         """Text, tables and pictures for the report, from `numbers` alone."""
 

@@ -1,4 +1,4 @@
-"""Models in files: what was learned, and nothing that could run.
+"""Models in files, which contain what was learned and no code.
 
 `save` and `load` are the way in and out. A class says beside its definition which of its fields
 are stored (`greville.fields`), and is found through the `registry`.

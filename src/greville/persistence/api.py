@@ -44,9 +44,9 @@ _WRITTEN, _LOADED = "cannot be written", "cannot be loaded"
 def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     """Write a model, with all that it has learned, into a file.
 
-    The model first learns rows that are pending inside it, which changes it only to rounding. From
-    then on it and a loaded one go on alike, to the last bit, also in the middle of a stream. A file
-    that is there is replaced whole or not at all.
+    The model first learns the rows that are pending inside it, which changes it only by rounding.
+    From then on the model and its loaded copy stay bit-identical, also in the middle of a stream.
+    An existing file is replaced completely or not at all.
 
     Parameters
     ----------
@@ -122,9 +122,8 @@ def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Array]
 def load(path: Path, device: Any = None) -> Any:
     """Read a model that `save` has written.
 
-    Nothing in the file is run, wherever it comes from. It is checked: a file that is damaged, or
-    that does not hold a model that works, is refused. Wherever a model was learned, it is loaded
-    into the memory of the processor.
+    Nothing in the file is executed. A file that is damaged, or that does not hold a working model,
+    is refused. The model is loaded onto the CPU, wherever it was learned.
 
     Parameters
     ----------
@@ -223,7 +222,7 @@ class ModelFile:
         with _naming(self.path, _LOADED), _quiet():
             model = decoder.decode(written)
             if not registry.declaration_for(model).whole or decoder.left:
-                raise Refused("it holds something else than a model")
+                raise Refused("it does not hold a model")
         self._encoded = None  # its memory is the model's now
         return model
 
@@ -277,11 +276,11 @@ def _described(
     content = model.get("object") if type(model) is dict else None
     name = content.get("class") if type(content) is dict else None
     if type(name) is not str:
-        raise Refused("it holds something else than a model")
+        raise Refused("it does not hold a model")
     with _quiet():
         extra = Decoder({}, registry.from_fields).decode(document["extra"])
     if extra is not None and not (type(extra) is dict and tree.holds(extra)):
-        raise Refused("what it holds beside the model is not a tree")
+        raise Refused("its extra data are not a tree of JSON values")
     header = {
         "format": number,
         "version": version,

@@ -1,15 +1,20 @@
-"""Atomic writes: a file is replaced whole or not at all."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from .container import Array
 from .errors import ModelFileError, Refused
+
+# Seconds for which a file that others have open is tried again, on Windows.
+_PATIENCE = 2.0
 
 
 def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
@@ -55,12 +60,29 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
         os.close(fd)
         yield new
         _sync(new, usual if mode is None else mode)
-        os.replace(new, target)
+        _swap(new, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(new)
         raise
     _sync_folder(folder)
+
+
+def _swap(new: str, target: str) -> None:
+    """Put a file in the place of another.
+
+    Windows refuses that while a program has the other one open, be it only to read it or to look
+    for viruses. Most have it open for a moment, so it is tried for two seconds.
+    """
+    deadline = time.monotonic() + (_PATIENCE if sys.platform == "win32" else 0)
+    while True:
+        try:
+            os.replace(new, target)
+            return
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(0.02)
 
 
 def _mode_of(target: str) -> int | None:
@@ -72,7 +94,7 @@ def _mode_of(target: str) -> int | None:
     if stat.S_ISDIR(found):
         raise Refused("it is a folder; add the name of a file")
     if not stat.S_ISREG(found):
-        raise Refused("something is there that is not a plain file; choose another name")
+        raise Refused("it exists and is not a plain file; choose another name")
     return stat.S_IMODE(found)
 
 

@@ -95,7 +95,7 @@ def _header(file: BinaryIO, size: int) -> Opened:
             raise Refused(DAMAGED)
         stop = place.stop
     if stop != size - 8 - length:
-        raise Refused("it is cut off or has grown: its length is not what it says")
+        raise Refused("it is damaged: its length is not the one in its header")
     return Opened(file, size, metadata, tuple(places))
 
 
@@ -121,7 +121,7 @@ def _read_tensor(file: BinaryIO, place: Place) -> Array:
     if tensor.size:
         view = _bytes(tensor)
         if file.readinto(view) != len(view):  # type: ignore[attr-defined]
-            raise Refused("it is cut off")
+            raise Refused("it is incomplete")
         if place.dtype.kind == "b" and tensor.view(np.uint8).max() > 1:
             raise Refused(DAMAGED)
     return tensor

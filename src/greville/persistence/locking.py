@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -43,8 +44,16 @@ def locked(path: str | os.PathLike[str] | None) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
-            os.unlink(beside)
+        _release(descriptor, beside)
+
+
+def _release(descriptor: int, beside: str) -> None:
+    """Remove the lock file while it is locked; Windows removes no file that is open."""
+    if sys.platform == "win32":
+        os.close(descriptor)
+    with suppress(OSError):  # on Windows: another process has it by now
+        os.unlink(beside)
+    if sys.platform != "win32":
         os.close(descriptor)
 
 
@@ -56,6 +65,8 @@ def _acquire(beside: str) -> int | None:
             if not _lock(descriptor):
                 os.close(descriptor)
                 return None
+            if sys.platform == "win32":  # where nobody can remove an open file
+                return descriptor
             # The process that had the lock before may have removed this file meanwhile.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(beside), os.fstat(descriptor)):

@@ -60,7 +60,7 @@ def register(cls: C) -> C:
     """
     if declaration_of(cls) is None:
         raise TypeError(
-            f"{cls.__name__}: it does not say what is stored of it; declare its fields with "
+            f"{cls.__name__}: its stored fields are not declared; declare its fields with "
             "greville.fields.stored."
         )
     other = _REGISTERED.get(cls.__name__, cls)

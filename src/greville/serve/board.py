@@ -1,4 +1,4 @@
-"""What is to be seen of a served model: counts, rates, the last rows, and events as they happen."""
+"""What the page shows of a served model: counts, rates, the last rows, and events."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ class Board:
         """Rows were learned."""
         self.learned += news.learned
         now, n = time.time(), self._engine.record.n
+        self._drop_predictions(news.ids)
         for k, outcome in enumerate(news.outcomes, n - len(news.outcomes) + 1):
             entry = now, max(k, 1), _kept(outcome.row), _as_answer(outcome), outcome.target
             self._last.append(entry)
@@ -78,6 +79,17 @@ class Board:
                 self._send("outcome", self._entry(*entry))
         for row, at in news.alarms:
             self._send("alarm", {"row": row, "at": at})
+
+    def _drop_predictions(self, ids: set[Any]) -> None:
+        """No longer show rows as waiting whose targets have come, seen or not."""
+        if ids:
+            name, shown = self._engine.id, {_short(id) for id in ids}
+            entries = [
+                entry
+                for entry in self._last
+                if entry[4] is not None or _short(entry[2].get(name)) not in shown
+            ]
+            self._last = deque(entries, maxlen=_LAST)
 
     def tick(self) -> None:
         """Once a second."""

@@ -40,10 +40,10 @@ def read_body(content: bytes, content_type: str, limits: Limits) -> Body:
         raise RequestError(400, "The body is empty; send a JSON object, or a list of them.")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == NDJSON:
-        lines = [line for line in content.split(b"\n") if line.strip()]
+        lines = [(k, line) for k, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         _check_count(len(lines), limits)
-        names = [f"line {k:,}" for k in range(1, len(lines) + 1)]
-        parsed = [_parsed(line, name) for line, name in zip(lines, names, strict=True)]
+        names = [f"line {k:,}" for k, _ in lines]
+        parsed = [_parsed(line, name) for (_, line), name in zip(lines, names, strict=True)]
         form = "lines"
     else:
         found = _parsed(content, "the body")
@@ -103,7 +103,9 @@ _decode = json.JSONDecoder(parse_constant=_not_a_number, object_pairs_hook=_obje
 
 def _check_row(row: Any, name: str, limits: Limits) -> None:
     if not isinstance(row, dict):
-        raise RequestError(400, f"{_capital(name)} is not a JSON object with a field for a column.")
+        raise RequestError(
+            400, f"{_capital(name)} is not a JSON object with a field for each column."
+        )
     if not row:
         raise RequestError(422, f"{_capital(name)} has no field; send one for each column.")
     if len(row) > limits.columns:
@@ -112,7 +114,10 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
         )
     for field, value in row.items():
         if not field.isascii() and not is_text(field):
-            raise RequestError(422, f"{_capital(name)}: a field's name has half of a character.")
+            raise RequestError(
+                422,
+                f"{_capital(name)}: a field's name has an unpaired surrogate; send valid Unicode.",
+            )
         kind = type(value)
         if kind is float or kind is int:
             if not -_LARGEST <= value <= _LARGEST:

@@ -1,4 +1,4 @@
-"""One served model: a thread that learns in the order of a log, and what answers meanwhile."""
+"""One served model: a thread that learns in the order of a log, and a snapshot that answers."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def snapshot_extra(uid: str, position: int, record: ErrorRecord) -> dict[str, An
 
 def _mistake(error: Exception | None) -> RequestError:
     if error is not None:
-        logger.error("A request could not be done.", exc_info=error)
+        logger.error("A request failed.", exc_info=error)
     return RequestError(
-        500, "This is a mistake in greville, not in your request; the server's log has it."
+        500, "This is a bug in greville, not in your request; the server's log has the details."
     )

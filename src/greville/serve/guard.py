@@ -1,4 +1,4 @@
-"""What every request passes on its way to the application, and every answer on its way back."""
+"""Checks before each request reaches the application: token, host, origin, size and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What headers of requests say, and whether it can be believed."""
+"""Checks of request headers."""
 
 from __future__ import annotations
 

@@ -74,11 +74,12 @@ class Done:
 
 @dataclass
 class News:
-    """How many rows were learned together, the last of them, and alarms of drift."""
+    """How many rows were learned together, the last of them, all their ids, and alarms of drift."""
 
     learned: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
     alarms: list[tuple[int, float]] = field(default_factory=list)
+    ids: set[Any] = field(default_factory=set)
 
 
 class Learning:
@@ -153,7 +154,8 @@ class Learning:
         errors = [each.error(is_number) for each in outcomes]
         before = self.record.n
         self.record.add([error for error in errors if error is not None])
-        news = News(len(outcomes), list(shown))
+        news = News(len(outcomes), list(shown), ids={each.row.get(self.id) for each in outcomes})
+        news.ids.discard(None)
         monitor = self.stream.monitor
         if monitor is not None:
             # The monitor counts the errors it has seen; the last of them are those of these rows.

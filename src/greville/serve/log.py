@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import sqlite3
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +51,11 @@ CREATE TABLE requests (
 ) WITHOUT ROWID;
 CREATE INDEX requests_by_time ON requests (at);
 """
+
+# Entries with rows that were unlearned and are still there. They have an index, since they are
+# looked for every minute; a log from before it gets it at the start.
+_TO_ERASE = "action = 'unlearn' AND row IS NOT NULL"
+_INDEX_TO_ERASE = f"CREATE INDEX IF NOT EXISTS to_erase ON entries (position) WHERE {_TO_ERASE}"
 
 Row = dict[str, Any]
 
@@ -130,6 +136,7 @@ class Log:
         elif kind != _APPLICATION or self._pragma("user_version") != _FORMAT:
             raise LogError(f"{self.path}: it was not written by this version of greville serve.")
         db.execute("PRAGMA journal_mode = WAL")
+        db.execute(_INDEX_TO_ERASE)
         db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
         db.execute("PRAGMA secure_delete = ON")  # what is erased is not left on the disk
         db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
@@ -245,22 +252,36 @@ class Log:
         Rows without an id are found if they were written alike when they were learned.
         """
         found = self._db.execute(
-            "SELECT position, id, row FROM entries "
-            "WHERE action = 'unlearn' AND row IS NOT NULL AND position <= ?",
+            f"SELECT position, id, row FROM entries WHERE {_TO_ERASE} AND position <= ? "
+            "ORDER BY position",
             (until,),
         ).fetchall()
+        alike = self._learned_alike(until) if any(id is None for _, id, _ in found) else {}
         for position, id, row in found:
-            which = "id = ? AND position <= ?"
             if id is None:
-                which = (
-                    "position = (SELECT min(position) FROM entries WHERE row = ? AND position < ? "
-                    "AND action = 'learn')"
+                places = alike.get(row)
+                earlier = [places.popleft()] if places and places[0] < position else []
+                which, values = "position = ?", earlier
+            else:
+                which, values = "id = ? AND position <= ?", [id, position]
+            if values:
+                self._db.execute(
+                    f"UPDATE entries SET row = NULL, prediction = NULL WHERE {which}", values
                 )
-            self._db.execute(
-                f"UPDATE entries SET row = NULL, prediction = NULL WHERE {which}",
-                (row if id is None else id, position),
-            )
             self._db.execute("UPDATE entries SET row = NULL WHERE position = ?", (position,))
+
+    def _learned_alike(self, until: int) -> dict[str, deque[int]]:
+        """Where rows were learned that are written like those to erase; the log is read once."""
+        found = self._db.execute(
+            "SELECT row, position FROM entries WHERE action = 'learn' AND position <= ? AND row IN "
+            f"(SELECT row FROM entries WHERE {_TO_ERASE} AND position <= ? AND id IS NULL) "
+            "ORDER BY position",
+            (until, until),
+        )
+        places: dict[str, deque[int]] = {}
+        for row, position in found:
+            places.setdefault(row, deque()).append(position)
+        return places
 
     # Rows that wait for their targets
 

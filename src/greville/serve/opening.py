@@ -120,7 +120,7 @@ def _stream_and_log(path: Path, wanted: Wanted) -> tuple[Stream, dict[str, Any] 
     else:
         if wanted.target == (wanted.id or "id"):
             raise ServeError(
-                f"target={wanted.target!r}: this field names rows; choose another name for ids."
+                f"target={wanted.target!r}: this field identifies rows; name another one for ids."
             )
         model = TableModel(wanted.target, **wanted.settings)
         stream, found = Stream(model, wanted.id or "id", follow=wanted.follow), None
@@ -206,7 +206,7 @@ def stream_of(file: ModelFile, id: str | None, follow: bool = True) -> Stream:
         )
     known = stream.model
     if stream.id == known.target:
-        raise ServeError(f"{file.path}: it predicts {stream.id!r}, which cannot name rows too.")
+        raise ServeError(f"{file.path}: it predicts {stream.id!r}, which cannot identify rows too.")
     if known.has_schema and stream.id in known.schema.names:
         raise ServeError(
             f"{file.path}: it learns from a column {stream.id!r}; choose another name for the "

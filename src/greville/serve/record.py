@@ -1,4 +1,4 @@
-"""How far off a served model was: now, since the start, and on the way."""
+"""The error of a served model: now, since the start, and over time."""
 
 from __future__ import annotations
 

@@ -84,7 +84,10 @@ def is_loopback(host: str) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """Stops at SIGTERM and SIGINT, unless the shell has had them ignored; a second one hurries."""
+    """Stops at SIGTERM and SIGINT, unless the shell has had them ignored; a second one hurries.
+
+    So does SIGBREAK, which is Ctrl-Break, on Windows.
+    """
 
     def __init__(
         self, config: uvicorn.Config, service: Service, started: Callable[[str], None]
@@ -122,7 +125,8 @@ def _stopped_by_signals(server: _Server) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = (signal.SIGTERM, signal.SIGINT)
+    names = ("SIGTERM", "SIGBREAK", "SIGINT")  # SIGBREAK on Windows alone
+    heard = [getattr(signal, name) for name in names if hasattr(signal, name)]
     numbers = [each for each in heard if signal.getsignal(each) is not signal.SIG_IGN]
     before = {number: signal.signal(number, server.handle_exit) for number in numbers}
     try:

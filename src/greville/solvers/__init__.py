@@ -7,6 +7,7 @@ from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
 from ._rows import LateCheck
 from ._solver import OnlineSolver, Solver
 from ._stored import stored_solver, takes_memory_to_read
+from ._summary import error_in_words, place_summary, solver_summary, training_error
 from .batch import Batch
 from .dynamic import DynamicOpium
 from .fitted import Fitted
@@ -38,8 +39,12 @@ __all__ = [
     "SlidingOpium",
     "Solver",
     "block_length",
+    "error_in_words",
+    "place_summary",
     "protocol",
     "registry",
+    "solver_summary",
     "stored_solver",
     "takes_memory_to_read",
+    "training_error",
 ]

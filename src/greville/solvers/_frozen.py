@@ -17,7 +17,9 @@ class Frozen(Algorithm):
         return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
 
     def learn(self, shape: Shape, state: Any, rows: Rows, seen: int) -> Any:
-        raise ValueError("this model has only its weights, and cannot learn.")
+        raise ValueError(
+            "this model has only its weights and cannot learn; use the model that it was made from."
+        )
 
     def weights(self, state: Any) -> Array:
         return state

@@ -140,7 +140,9 @@ class Gathering(Algorithm):
         return state.with_units(n_hidden, old)
 
     def weights(self, state: Any) -> Array:
-        raise ValueError("these are sums over rows, which no model has learned yet; `join` does.")
+        raise ValueError(
+            "these are sums over rows, not a fitted model; call `join` on a model to learn them."
+        )
 
 
 def joined_sums(known: Any, gathered: Gathered, *, choosing: bool) -> Any:

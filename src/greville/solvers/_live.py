@@ -180,6 +180,12 @@ class Live:
             return self._n_seen
 
     @property
+    def start_value(self) -> Fitted:
+        """The value from which it went on, without the rows that were learned since."""
+        with self._lock:
+            return self._start
+
+    @property
     def _start(self) -> Fitted:
         """The value that the work was filled with."""
         return self._starts[self.work.times_filled]

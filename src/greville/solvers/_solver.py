@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
@@ -30,6 +31,7 @@ from ..devices import (
     received,
     received_on_host,
 )
+from ..representation import Described
 from ..threads import new_lock
 from ..validation import (
     FLOATS,
@@ -57,7 +59,7 @@ _MANY_ROWS = 4096
 _NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
 
-class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, ABC):
+class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, BaseEstimator, ABC):
     """A linear model of hidden activations.
 
     A subclass has parameters, and `algorithm` says how they are used. What was learned is one
@@ -73,6 +75,10 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(online=False)
+
+    # H is what scikit-learn calls X: never metadata, for which it would take another name.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"H": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"H": UNUSED}
 
     # Parameters of all solvers, and of some
     device: Any = None
@@ -195,6 +201,25 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
         """The number of rows seen so far."""
         live = self._live
         return self.fitted_.n_seen if live is None else live.n_seen
+
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing. What is not at hand is left out.
+
+        Examples
+        --------
+        >>> from greville import Opium
+        >>> Opium(0.5).fit([[1.0, 0.0], [0.0, 2.0]], [3.0, 4.0]).summary()["epsilon"]
+        '0.5'
+        """
+        with self._lock:
+            fitted, live = self._fitted, self._live
+        if fitted is None:
+            return {}
+        from ._summary import summary_of_solver  # which knows all algorithms
+
+        return summary_of_solver(self, fitted, live)
 
     # For other packages
 
@@ -360,7 +385,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, BaseEstimator, 
 
     # Checks
 
-    def _is_usual(self, h: Any) -> bool:
+    def _passes_fast_check(self, h: Any) -> bool:
         """Whether it is a row that needs no check."""
         usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
         return usual and bool(self._dot(h, h) < self._limit)
@@ -458,6 +483,8 @@ class OnlineSolver(Solver):
 
     capabilities: ClassVar[Capabilities] = Capabilities()
 
+    __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"H": UNUSED}
+
     def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. How rows are cut into calls changes nothing but rounding.
 
@@ -551,7 +578,7 @@ class OnlineSolver(Solver):
             self.leave_live()
             return self._learn_as_chunk(h, y)
         algorithm = self.algorithm()
-        if not self._is_usual(h):
+        if not self._passes_fast_check(h):
             h = self._checked_one(h)
         y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
         with self._lock:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import backend
 from ..fields import (
+    NEVER_STORED,
     Fields,
     Kind,
     array,
@@ -48,6 +49,7 @@ _NOT_STORED = (
     "_flat",
     "device",
     "precision",
+    *NEVER_STORED,
 )
 
 

@@ -1,4 +1,4 @@
-"""The pseudoinverse by singular value decomposition: what the others are compared with."""
+"""The pseudoinverse by singular value decomposition: the reference for the others."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Batch(Solver):
     epsilon : float, default=0.0
         The paper's ε, eq. (23).
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------

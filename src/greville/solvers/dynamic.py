@@ -31,38 +31,38 @@ from .protocol import Algorithm, Capabilities
 class DynamicOpium(ChoosingSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
 
-    A row k rows ago counts (2 - alpha)^k: exponentially weighted recursive least squares with
-    forgetting factor 2 - alpha, started from θ_0⁻¹ = epsilon²·I / alpha.
+    A row that came k rows ago has the weight (2 - alpha)^k: exponentially weighted recursive least
+    squares with the forgetting factor 2 - alpha, started from θ_0⁻¹ = epsilon²·I / alpha.
 
-    The paper's rule also forgets what keeps θ finite: in directions that no row excites, θ grows
-    until nothing is left of the solution. The `floor` prevents it: as often as the old rows have
-    lost half their weight, half of floor²·I is added to θ⁻¹ again, around the weights as they are.
-    So θ⁻¹ stays above a part of floor² in every direction, the weights stay bounded, and where the
-    data say something the floor is not in the way.
+    The paper's rule also forgets the ridge: in directions that no row excites, θ grows without
+    bound, and the solution is lost. The `floor` prevents this. Each time the old rows have lost
+    half of their weight, half of floor²·I is added to θ⁻¹ again, around the present weights. So
+    θ⁻¹ stays above a part of floor² in every direction, and the weights stay bounded. Where the
+    data determine the weights, the floor has little effect.
 
     Parameters
     ----------
     alpha : float or "auto", default=1.003
         The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`. "auto" keeps
         three memories at once, for α = 1, 1.003 and 1.03 (with more than 667 units the first two),
-        and predicts with those that have erred least on about the last twelve rows; a row takes up
-        to four times as long.
+        and weights them by their errors on about the last twelve rows; a row takes up to four
+        times as long.
     epsilon : float or "auto", default=1e-3
-        The paper's ε, eq. (23). "auto" chooses the ridge with the largest evidence for the rows as
-        they count then, instead of a floor: in the beginning when `Opium` does, and at least once
-        in four half-lives (or M/2 rows, up to ten half-lives). Until the next choice it fades
-        like the rows. The estimators have "auto".
+        The paper's ε, eq. (23). "auto" chooses the ridge with the largest evidence for the rows
+        with their present weights, instead of a floor: at first when `Opium` does, and at least
+        once in four half-lives (or M/2 rows, up to ten half-lives). Until the next choice it
+        fades like the rows. The estimators use "auto".
     floor : float, "auto" or None, default="auto"
         The size of the prior that is not forgotten, in units of the activations. "auto" is
         3e-5 times the root mean square of the activations as they come, in float32 1e-3 times.
-        None is the paper's rule to the letter: a warning says when directions have been forgotten,
-        and a FloatingPointError when numbers would underflow.
+        None is the paper's rule: it warns when directions have been forgotten, and raises a
+        FloatingPointError before numbers underflow.
     intercept : bool, default=False
-        Whether to add a constant to the predictions, which ε does not hold back: rows and targets
-        are taken around means that forget as the rows do. The estimators have one.
+        Whether to add a constant to the predictions, which is not regularised: rows and targets
+        are taken around means that forget as the rows do. The estimators use it.
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------

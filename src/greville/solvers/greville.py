@@ -20,7 +20,7 @@ class Greville(AdditiveSolver):
     and rows that depend on others.
 
     Where the paper keeps θ and Φ, this keeps an orthonormal basis of the rows seen (Φ is the
-    projection on what is outside it) and a triangular root in coordinates of that basis.
+    projection on what is outside it) and a Cholesky factor in coordinates of that basis.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class Greville(AdditiveSolver):
         their span has ``|c_k| <= tol·|a_k|``. Default: 10·n_hidden·eps, what rounding may
         leave. Raise it where rows carry noise in directions that should not count.
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""OPIUM light: θ is taken for a multiple of the identity and never computed."""
+"""OPIUM light: θ is replaced by a multiple of the identity and never computed."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class OpiumLight(OnlineSolver):
     gain : float, default=1.0
         The paper's g.
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------

@@ -33,7 +33,8 @@ class Opium(ChoosingSolver, AdditiveSolver):
     """OPIUM, eqs. (11)-(16) and (23)-(26): after every row the exact ridge solution of all rows.
 
     ``W = (H'H + epsilon²·I)⁻¹ H'Y``, recursive least squares. The paper updates θ, the inverse,
-    which loses digits with every row; this updates a triangular root of θ⁻¹, which does not.
+    which loses digits with every row. This updates a Cholesky factor of θ⁻¹, so that rounding
+    errors do not build up.
 
     Parameters
     ----------
@@ -41,13 +42,13 @@ class Opium(ChoosingSolver, AdditiveSolver):
         The paper's ε, eq. (23): before any row, εI is mapped to zero. With 0 there is nothing to
         start from, and this is `Greville`. "auto" chooses the ε with the largest evidence
         (marginal likelihood): at the end of `fit`, `merge` and `unlearn` from all rows, in a
-        stream whenever there are half as many rows again (later a third), so that how rows are
-        cut into calls changes nothing.
+        stream at fixed row counts, about 1.5 times apart (later 1.33), so that the chunk size
+        changes nothing.
     intercept : bool, default=False
-        Whether to add a constant to the predictions, which ε does not hold back.
+        Whether to add a constant to the predictions, which is not regularised.
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
     precision : "tf32", optional
         On NVIDIA GPUs, have float32 products rounded to 11 bits for speed; see docs/devices.md for
         what that costs. Never done without it.

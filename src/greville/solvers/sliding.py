@@ -1,4 +1,4 @@
-"""OPIUM over a window: the last rows count in full, all others not at all."""
+"""OPIUM over a sliding window: exactly the last rows count."""
 
 from __future__ import annotations
 
@@ -285,9 +285,9 @@ def _check_length(solver: SlidingOpium) -> None:
 class SlidingOpium(RootSolver):
     """OPIUM over the last rows: after every row the exact ridge solution of these alone.
 
-    ``W = (H'H + epsilon²·I)⁻¹ H'Y`` for the last `window` rows. New rows are added to a triangular
-    root and old ones removed from it; once per window it is made afresh from the rows, so that
-    rounding errors do not add up.
+    ``W = (H'H + epsilon²·I)⁻¹ H'Y`` for the last `window` rows. New rows are added to a Cholesky
+    factor and old ones removed from it. Once per window it is computed again from the rows, so that
+    rounding errors do not build up.
 
     Parameters
     ----------
@@ -296,8 +296,8 @@ class SlidingOpium(RootSolver):
     epsilon : float, default=1e-3
         The paper's ε, eq. (23).
     device : str, optional
-        Where to learn what comes in NumPy arrays: "cuda", another device of torch, or "auto" for a
-        GPU where it pays; see docs/devices.md. Without it, where the rows are.
+        Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
+        model is large enough; see docs/devices.md. Default: where the rows are.
 
     Attributes
     ----------
@@ -306,14 +306,14 @@ class SlidingOpium(RootSolver):
     psi_ : ndarray of shape (n_outputs, n_hidden), or (n_hidden,)
     loss_ : ndarray of shape (n_outputs,), or float
     n_samples_seen_ : int
-        All rows, also those that do not count any more.
+        All rows, also those that have left the window.
     n_features_in_ : int
 
     Notes
     -----
     About 6M² + (4/3)M³/128 operations a row. Memory is the window, ``window`` x M numbers, and two
     M x M matrices. Where epsilon is smaller than the rounding of the activations, the
-    root is made afresh every time.
+    factor is computed again every time.
 
     Examples
     --------

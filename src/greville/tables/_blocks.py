@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from ..fields import compact
 from ..following import Follower
 from ._answers import Answers
 from ._following import followed, predicted
+from ._rows import batch_of_rows, runs_of_one_kind
 from .answering import Answering
-from .batch import Batch, Troubles, record_batch
+from .batch import Batch, Troubles
 from .model import TableModel
-from .readers.json import array_of
 from .target import REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
@@ -164,17 +161,14 @@ class Blocks:
         text would be made.
         """
         numbers = numbers if len(numbers) else range(1, len(rows) + 1)
-        cuts = [0, *_changes(rows), len(rows)]
-        return [self.batch(rows[a:b], numbers[a:b]) for a, b in pairwise(cuts) if a < b]
+        return [self.batch(rows[run], numbers[run]) for run in runs_of_one_kind(rows)]
 
     def batch(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> Batch:
         """Rows as one batch. What a row does not have is missing."""
         names = self.model.needed
         if names is None:
             names = [n for n in dict.fromkeys(n for row in rows for n in row) if n != self.id]
-        columns = {name: array_of([row.get(name) for row in rows]) for name in names}
-        lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
-        return Batch(record_batch(columns), "standard input", lines, 0.0, sparse=True)
+        return batch_of_rows(rows, names, "standard input", numbers)
 
 
 def is_mixed(rows: Sequence[Row]) -> bool:
@@ -185,29 +179,3 @@ def is_mixed(rows: Sequence[Row]) -> bool:
             if value is not None and types.setdefault(name, type(value)) is not type(value):
                 return True
     return False
-
-
-def _changes(rows: Sequence[Row]) -> list[int]:
-    """Where a column begins to have values of another kind."""
-    found: list[int] = []
-    kinds: dict[str, str] = {}
-    for k, row in enumerate(rows):
-        for name, value in row.items():
-            kind = _kind(value)
-            if kind != _MISSING and kinds.setdefault(name, kind) != kind:
-                found.append(k)
-                kinds = {name: _kind(value) for name, value in row.items()}
-                kinds = {name: kind for name, kind in kinds.items() if kind != _MISSING}
-                break
-    return found
-
-
-# Kinds of values that go together into a column: numbers are of two types.
-_MISSING = "missing"
-_KINDS = {float: "number", str: "text", bool: "flag", type(None): _MISSING, list: "list"}
-
-
-def _kind(value: Any) -> str:
-    if type(value) is int:
-        return "number" if -(1 << 63) <= value < 1 << 63 else "large"
-    return _KINDS.get(type(value), "other")

@@ -22,9 +22,10 @@ class DictRows:
     _settled_learner: Any
 
     def learn_one(self, row: Mapping[str, Any]) -> Self:
-        """Learn one row, in microseconds once the first 4096 rows have come.
+        """Learn one row, in microseconds but for a few of the first 4096.
 
-        Until then what the columns are is learned as in `record`, which takes milliseconds a row.
+        What the columns are is learned afresh from the first 1, 2, 4, ... rows, and when one does
+        not fit.
 
         Parameters
         ----------
@@ -48,6 +49,10 @@ class DictRows:
         learner = self._learner_of_single_rows()
         if learner is not None:
             learner.learn_one(_checked_row(row))
+            return self
+        state = self._state.learned_one(_checked_row(row))
+        if state is not None:
+            self._state = state
             return self
         (answers,) = self.record(one_row_batch(_checked_row(row)), Troubles(skip=True))
         if answers.wrong:
@@ -116,6 +121,6 @@ def _checked_row(row: Any) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
         raise TypeError(
             f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
-            "for several rows there are learn and predict."
+            "for several rows use learn and predict."
         )
     return row

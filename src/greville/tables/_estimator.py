@@ -13,8 +13,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..devices import received_on_host
+from ..representation import Described, named_list
 from ..validation import Seed, naming
 from ._answers import Answers
+from .about import table_summary
 from .batch import TableError, batches_of, listed
 from .findings import Finding
 from .frames import as_table, column_of, is_frame, table_of_array
@@ -22,10 +24,13 @@ from .model import TableModel
 from .unlearned import UnlearnedValues
 
 
-class TableEstimator(BaseEstimator):
+class TableEstimator(Described, BaseEstimator):
     """What both estimators share: parameters, data frames, and a `TableModel` that learns."""
 
+    # Parameters that files do not have
     device: Any = None
+    verbose: Any = False
+
     _task: ClassVar[Literal["regression", "classification"]]
     model_: TableModel
 
@@ -46,6 +51,7 @@ class TableEstimator(BaseEstimator):
         na: Sequence[str] = (),
         date_format: str | None = None,
         device: str | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.hidden = hidden
         self.solver = solver
@@ -61,6 +67,7 @@ class TableEstimator(BaseEstimator):
         self.na = na
         self.date_format = date_format
         self.device = device
+        self.verbose = verbose
 
     def to(self, device: Any) -> Self:
         """Move the model, and learn there from now on.
@@ -103,6 +110,7 @@ class TableEstimator(BaseEstimator):
         table = table.append_column(model.target, column_of(targets))
         if reset:
             model.prepare(table)
+        self._tell_estimator(model)
         model.learn(table)
         if reset:
             model.settle()
@@ -110,6 +118,11 @@ class TableEstimator(BaseEstimator):
         if reset:
             _warn(self.findings_)
         return self
+
+    def _tell_estimator(self, model: TableModel) -> None:
+        """Have what learns say how far it is, if that is wanted."""
+        if model.estimator is not None:
+            model.estimator.verbose = self.verbose
 
     def _publish(self, model: TableModel, columns: dict[str, Any], labels: dict[str, Any]) -> None:
         """Show what was learned, when nothing can fail any more."""
@@ -147,7 +160,8 @@ class TableEstimator(BaseEstimator):
         return self
 
     def _new_model(self, names: Sequence[str]) -> TableModel:
-        settings = {k: v for k, v in self.get_params(deep=False).items() if k != "random_state"}
+        settings = self.get_params(deep=False)
+        del settings["random_state"], settings["verbose"]
         seed: Any = self.random_state
         if seed is None or isinstance(seed, np.random.RandomState):
             seed = int(check_random_state(seed).randint(2**31))
@@ -219,12 +233,28 @@ class TableEstimator(BaseEstimator):
             return dict(row)
         return {name: row[name] for name in names if name in row}
 
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing; see `greville.ELMRegressor.summary`.
+        """
+        if not self.__sklearn_is_fitted__():
+            return {}
+        found = table_summary(self.model_)
+        names = getattr(self, "feature_names_in_", ())
+        found["columns"] = named_list(names, self.n_features_in_) + found["columns"]
+        if "classes" in found:
+            classes: Any = self.classes_  # type: ignore[attr-defined]
+            found["classes"] = named_list(classes.tolist(), len(classes))
+        return found
+
     # Predicting
 
     def _answers(self, X: Any, **wanted: bool) -> list[Answers]:
         check_is_fitted(self)
         table, _ = self._table(X, reset=False)
         answers, unlearned = [], UnlearnedValues()
+        self._tell_estimator(self.model_)
         for batch in batches_of(table):
             found = self.model_.answers(batch, **wanted)
             for row, reason in found.wrong.items():

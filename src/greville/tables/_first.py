@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from ..fields import array, count, each, nothing, row, stored, text
 from ._plain import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType
+from ._rows import Row, batches_of_rows
 from ._values import joined
 from .batch import Batch, check_count, record_batch
+
+# Rows that are not in the columns yet: those before, and the last.
+_Later = tuple["_Later | None", Row]
 
 # A column in a file: its name and type, and one or two arrays.
 Stored = tuple[str, str, NDArray[Any], NDArray[Any] | None]
@@ -41,9 +45,42 @@ class FirstRows:
         n: int = 0,
         origins: Sequence[tuple[str, NDArray[np.int64]]] = (),
     ) -> None:
-        self.columns = columns or {}
+        self._columns = columns or {}
         self.n = n
         self._origins = tuple(origins)  # places, and the numbers of the rows there
+        self._later: _Later | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns by their names."""
+        self._join_later()
+        return self._columns
+
+    def with_row(self, row: Row, wanted: Callable[[str], bool]) -> FirstRows:
+        """And one more row, which becomes part of the columns when they are read.
+
+        Its values must not change later: numbers, text, true or false, and None.
+        """
+        other = FirstRows(self._columns, self.n + 1, self._origins)
+        other._later = self._later, {name: row[name] for name in row if wanted(name)}
+        return other
+
+    def _join_later(self) -> None:
+        """Have all rows in the columns."""
+        rows: list[Row] = []
+        later = self._later
+        while later is not None:
+            later, row = later
+            rows.append(row)
+        if rows:
+            whole = FirstRows(self._columns, self.n - len(rows), self._origins)
+            for batch in batches_of_rows(rows[::-1], "the rows"):
+                whole = whole.with_batch(batch, lambda name: True)
+            self._columns, self._origins, self._later = whole._columns, whole._origins, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._join_later()
+        return dict(vars(self))
 
     def with_batch(self, batch: Batch, wanted: Callable[[str], bool]) -> FirstRows:
         """And more rows. A column that one of them does not have is missing there."""
@@ -79,6 +116,7 @@ class FirstRows:
 
     def where(self, row: int) -> str:
         """The name of a row in a message."""
+        self._join_later()
         for place, numbers in self._origins:
             if row < len(numbers):
                 return f"{place} {numbers[row]:,}"

@@ -380,8 +380,8 @@ class Learner(SingleRows):
 
 def _different_columns() -> TableError:
     return TableError(
-        "the models have learned different things about their columns",
-        "; start the second from first.forgotten(), then they go together.",
+        "the models have different columns, types or categories",
+        "; start the second from first.forgotten(), then they can be merged.",
     )
 
 

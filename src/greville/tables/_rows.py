@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,3 +130,57 @@ def one_row_batch(row: Row) -> Batch:
     """A row as a batch."""
     columns = {name: array_of([value]) for name, value in row.items()}
     return Batch(record_batch(columns), "the row", np.ones(1, np.int64), 1.0, sparse=True)
+
+
+def batch_of_rows(
+    rows: Sequence[Row], names: Sequence[str], source: str, numbers: Sequence[int] = ()
+) -> Batch:
+    """Rows as one batch with these columns. What a row does not have is missing."""
+    columns = {name: array_of([row.get(name) for row in rows]) for name in names}
+    lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
+    return Batch(record_batch(columns), source, lines, 0.0, sparse=True)
+
+
+def batches_of_rows(rows: Sequence[Row], source: str) -> list[Batch]:
+    """Rows as batches, so that each row is read as it would be alone."""
+    parts = [(rows[run], range(1, len(rows) + 1)[run]) for run in runs_of_one_kind(rows)]
+    return [
+        batch_of_rows(part, list(dict.fromkeys(name for row in part for name in row)), source, n)
+        for part, n in parts
+    ]
+
+
+def runs_of_one_kind(rows: Sequence[Row]) -> Iterator[slice]:
+    """Runs of rows in which no column has values of different kinds.
+
+    Of text and numbers together, a column of text would be made.
+    """
+    for start, stop in pairwise([0, *_changes(rows), len(rows)]):
+        if start < stop:
+            yield slice(start, stop)
+
+
+def _changes(rows: Sequence[Row]) -> list[int]:
+    """Where a column begins to have values of another kind."""
+    found: list[int] = []
+    kinds: dict[str, str] = {}
+    for k, row in enumerate(rows):
+        for name, value in row.items():
+            kind = _kind(value)
+            if kind != _MISSING and kinds.setdefault(name, kind) != kind:
+                found.append(k)
+                kinds = {name: _kind(value) for name, value in row.items()}
+                kinds = {name: kind for name, kind in kinds.items() if kind != _MISSING}
+                break
+    return found
+
+
+# Kinds of values that go together into a column: numbers are of two types.
+_MISSING = "missing"
+_KINDS = {float: "number", str: "text", bool: "flag", type(None): _MISSING, list: "list"}
+
+
+def _kind(value: Any) -> str:
+    if type(value) is int:
+        return "number" if -(1 << 63) <= value < 1 << 63 else "large"
+    return _KINDS.get(type(value), "other")

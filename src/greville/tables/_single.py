@@ -93,6 +93,22 @@ class SingleRows:
         else:
             self._learn_encoded(x, y)
 
+    def learned_known(self, row: Row) -> bool:
+        """Learn a row that can be learned, and all of whose values were learned before.
+
+        False, and nothing is learned, for others.
+        """
+        if self.estimator is None:
+            return False
+        x, wrong = self._encoder.encode_one(row)
+        y, wrong_target = self.target_of(row)
+        if wrong is not None or wrong_target is not None or y is None:
+            return False
+        if not self.categories.were_learned(x[None], [row])[0]:
+            return False
+        self._learn_encoded(x, y)
+        return True
+
     def _learn_encoded(self, x: NDArray[Any], y: Any) -> None:
         """Learn a row all of whose values were learned before; None is no target."""
         if y is None:

@@ -12,6 +12,7 @@ from ..persistence import check_fits
 from ._answers import Answers
 from ._first import FirstRows
 from ._learner import EncodedRows, Learner
+from ._rows import Row
 from ._sample import sampled
 from ._settings import is_used
 from .batch import Batch, TableError, Troubles, listed
@@ -22,6 +23,9 @@ FIRST_ROWS = 4096
 
 # Columns, or hundreds of characters of names, from which it is tried whether a file holds them.
 _MANY_NAMES = 1000
+
+# Types of values that never change.
+_SIMPLE = frozenset({float, int, str, bool, type(None)})
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,22 @@ class State:
         assert self.warmup is not None
         rows = self.warmup.rows.with_batch(batch, lambda name: is_used(self.settings, name))
         return replace(self, warmup=self.warmup.with_rows(rows, rows.n), stale=True)
+
+    def learned_one(self, row: Row) -> State | None:
+        """With one more of the first rows, which the learner learns in place.
+
+        None, and nothing is learned, where more is to be done: where the columns are to be looked
+        at again, or a value is new.
+        """
+        warmup, learner = self.warmup, self.learner
+        if warmup is None or learner is None or self.stale or warmup.n_until_due == 1:
+            return None
+        if not all(type(value) in _SIMPLE for value in row.values()):
+            return None
+        if not learner.learned_known(row):
+            return None
+        rows = warmup.rows.with_row(row, lambda name: is_used(self.settings, name))
+        return replace(self, warmup=warmup.with_rows(rows, rows.n))
 
     def _fit_schema(self) -> tuple[Learner, Batch, EncodedRows]:
         """A learner that knows what the columns of the first rows are, and these rows for it."""

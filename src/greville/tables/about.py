@@ -1,11 +1,11 @@
-"""What a model of tables is, for people and for programs."""
+"""A description of a table model, as text and as data."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
-import numpy as np
-
+from ..representation import memory_of
 from .model import TableModel
 
 
@@ -50,27 +50,25 @@ def model_bytes(model: TableModel) -> int:
     >>> model_bytes(model) > 0
     True
     """
-    seen: dict[int, int] = {}
     estimator = model.estimator
-    if estimator is not None:
-        _measure(estimator.fitted_, seen)
-    return sum(seen.values())
+    return 0 if estimator is None else memory_of(estimator.fitted_)
 
 
-def _measure(value: Any, seen: dict[int, int]) -> None:
-    """Find the arrays in a value, each once."""
-    if isinstance(value, np.ndarray):
-        base = value if value.base is None or not isinstance(value.base, np.ndarray) else value.base
-        seen[id(base)] = base.nbytes
-    elif isinstance(value, dict):
-        for each in value.values():
-            _measure(each, seen)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            _measure(each, seen)
-    elif type(value).__module__.startswith("greville.") and id(value) not in seen:
-        seen[id(value)] = 0
-        _measure(getattr(value, "__dict__", {}), seen)
-        for kind in type(value).__mro__:
-            for name in getattr(kind, "__slots__", ()):
-                _measure(getattr(value, name, None), seen)
+def table_summary(model: TableModel) -> dict[str, str]:
+    """What a model has learned, in words; nothing is learned for it that waits to be.
+
+    "columns" is what kinds of columns there are, to be appended to how many.
+    """
+    waiting = model.n_waiting
+    rows = f"{model.n_rows:,}"
+    if waiting:
+        rows = f"{waiting:,}, which are learned when the model is used, or more have come"
+    found = {"rows": rows, "columns": ""}
+    if model.has_schema and not waiting:
+        kinds = Counter(column.kind for column in model.schema.columns)
+        listed = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
+        found["columns"] = f" ({listed})" if listed else ""
+    if model.estimator is not None and not waiting:
+        found |= {k: v for k, v in model.estimator.summary().items() if k != "rows"}
+        found["inputs"] = f"{len(model.schema.inputs):,}"
+    return found

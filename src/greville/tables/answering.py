@@ -1,4 +1,4 @@
-"""What a stream has learned up to a moment, for those who only read it."""
+"""A read-only snapshot of a stream, which predicts while the stream goes on learning."""
 
 from __future__ import annotations
 

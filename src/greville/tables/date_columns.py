@@ -1,4 +1,4 @@
-"""Columns of dates: in one format only, or said to be ambiguous."""
+"""Columns of dates: all values in one format, or a finding that they are ambiguous."""
 
 from __future__ import annotations
 

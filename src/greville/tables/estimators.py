@@ -75,7 +75,7 @@ def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
         parameters=_PARAMETERS,
         fitted={"model_": known(TableModel), "n_features_in_": count, **fitted},
         optional={"feature_names_in_": words},
-        derived=("device",),
+        derived=("device", "verbose"),
         whole=True,
         check=_check_fields,
         compact=lambda estimator: compact(getattr(estimator, "model_", None)),
@@ -109,6 +109,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
     decimal, thousands, na, date_format
         How numbers, gaps and dates are written, where that is not found by itself; see
         `greville.tables.TableModel`.
+    verbose : bool or int, default=False
+        Whether learning and predicting many rows say on stderr how far they are, every two seconds;
+        see `greville.ELMRegressor`. Counts for the next call, and is not stored in files.
 
     Attributes
     ----------
@@ -226,6 +229,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     decimal, thousands, na, date_format
         How numbers, gaps and dates are written, where that is not found by itself; see
         `greville.tables.TableModel`.
+    verbose : bool or int, default=False
+        Whether learning and predicting many rows say on stderr how far they are, every two seconds;
+        see `greville.ELMRegressor`. Counts for the next call, and is not stored in files.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How good a model is, from the pass in which it learns, or on rows that were held out of it."""
+"""The score of a model: measured in the pass in which it learns, or on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was understood in one of several ways, or not at all: it is said, never passed over."""
+"""Findings: what a reader or a column tells the user, such as an ambiguous number."""
 
 from __future__ import annotations
 

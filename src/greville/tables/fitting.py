@@ -1,4 +1,4 @@
-"""What the columns of a table are, from its first rows, and what is to be said of them."""
+"""The types of a table's columns, decided from its first rows, and findings about them."""
 
 from __future__ import annotations
 

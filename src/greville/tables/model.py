@@ -173,6 +173,12 @@ class TableModel(DictRows):
         return 0 if self._state.learner is None else self._state.learner.n_rows
 
     @property
+    def n_waiting(self) -> int:
+        """Rows that are kept, and learned when the model is used or more have come."""
+        state = self._state
+        return state.warmup.n if state.warmup is not None and state.stale else 0
+
+    @property
     def n_without_target(self) -> int:
         return 0 if self._state.learner is None else self._state.learner.n_without_target
 
@@ -364,7 +370,9 @@ class TableModel(DictRows):
         """The same columns, units and hidden layer, and nothing learned."""
         learner = self.settle()._state.learner
         if learner is None or learner.estimator is None:
-            raise TableError("the model has learned nothing yet that another could be like.")
+            raise TableError(
+                "the model has learned nothing yet; train it before another is made like it."
+            )
         other = self.twin()
         other._state = State(self.settings, None, False, learner.emptied())
         return other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -184,8 +184,8 @@ def _number(number: float) -> str:
 
 def _date(days: float) -> str:
     try:
-        moment = datetime.fromtimestamp(days * 86_400, UTC)
-    except (OverflowError, OSError, ValueError):
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days)
+    except (OverflowError, ValueError):
         return f"{days:.6g} days after 1970"
     return moment.strftime("%Y-%m-%d" if days == round(days) else "%Y-%m-%d %H:%M:%S")
 

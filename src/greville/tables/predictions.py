@@ -32,8 +32,8 @@ def with_predictions(
     for column, values in new.items():
         if column in table.schema.names:
             raise TableError(
-                f"{batch.source}: it has a column {column!r} already; rename it, or name that of "
-                "predictions",
+                f"{batch.source}: it has a column {column!r} already; rename it, or name the "
+                "column of predictions",
                 " with {as}.",
                 **{"as": None},
             )

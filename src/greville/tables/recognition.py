@@ -1,4 +1,4 @@
-"""What the values of a column are and how they are written, judged by the whole column."""
+"""The type and the notation of a column, decided from all of its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that come one by one or in bursts, are answered at once, and are learned exactly once."""
+"""Streams of rows: each is predicted at once, and learned exactly once."""
 
 from __future__ import annotations
 

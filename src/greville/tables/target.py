@@ -108,14 +108,14 @@ class Target:
 
         `na` are values that stand for a missing one, besides the usual ones.
         """
-        if not na and self._is_usual(value):
+        if not na and self._passes_fast_check(value):
             return value, None
         table = record_batch({self.name: array_of([value])})
         batch = Batch(table, "the row", np.ones(1, np.int64), 1.0)
         y, there, wrong = self.read(batch.with_gaps(na))
         return (y[0].item() if there[0] else None), wrong.get(0)
 
-    def _is_usual(self, value: Any) -> bool:
+    def _passes_fast_check(self, value: Any) -> bool:
         """Whether a value is a target as it is."""
         if self.kind == "number":
             usual = type(value) is float and -LARGEST <= value <= LARGEST

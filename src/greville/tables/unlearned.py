@@ -1,4 +1,4 @@
-"""Values of text columns that were predicted without having been learned: counted, to be said."""
+"""Values of text columns that were predicted but never learned: counted for a warning."""
 
 from __future__ import annotations
 

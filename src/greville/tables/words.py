@@ -1,4 +1,4 @@
-"""Free text: long, and different in nearly every row, but of words that come again."""
+"""Free text: long values that differ in nearly every row, encoded by their words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables written batch by batch, whole or not at all."""
+"""Tables written batch by batch, completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the values of a column are written, and what is to be said of that."""
+"""The notation of a column's values, and findings about it."""
 
 from __future__ import annotations
 

@@ -46,6 +46,8 @@ export class Seen {
   get isBehind() {
     const n = this.now?.error?.n ?? 0;
     if (n === this.completeAt) return false;
+    const waiting = this.last.filter((entry) => !isKnown(entry.target) && isKnown(entry.id)).length;
+    if (waiting > (this.now?.waiting ?? waiting)) return true; // their targets came, and were not shown
     const newest = Math.max(
       0,
       ...this.last.filter((entry) => isKnown(entry.target)).map((entry) => entry.row),

@@ -57,7 +57,7 @@ def _check_same(batch: Batch, name: str, value: str | None) -> bool:
             raise TableError(
                 f"{batch.where(row)}: column {name!r} is {own!r}, but the file is in a folder "
                 f"{name}={_MISSING if value is None else value}; rename the folder or the column, "
-                "or put them right."
+                "or make the values agree."
             )
     return gaps
 

@@ -121,7 +121,7 @@ class _Table:
         if not self._request.skip or self._names is None:
             raise unusable_row(what)
         if self._n_open_quotes > _MOST_OPEN_QUOTES:
-            raise TableError(f"{what}, as in {_MOST_OPEN_QUOTES} rows before; mend the file.")
+            raise TableError(f"{what}, as in {_MOST_OPEN_QUOTES} rows before; fix the file.")
         self._skipped.append((line, what))
 
     def _find_comment(self, line: int) -> None:

@@ -1,4 +1,4 @@
-"""Files that are no tables this package reads: what they are, and what to do with them."""
+"""Files in formats that cannot be read: what they are, and what to do instead."""
 
 from __future__ import annotations
 
@@ -76,6 +76,4 @@ def check_text(name: str, head: bytes, encoding: str) -> None:
             likely = "utf-16-le"
             raise TableError(f"{name}: it is in UTF-16", "; pass {encoding}.", encoding=likely)
         place = head.index(b"\0") + 1
-        raise TableError(
-            f"{name}: it is no text, since byte {place:,} is zero; is it the right file?"
-        )
+        raise TableError(f"{name}: it is not text (byte {place:,} is zero); is it the right file?")

@@ -61,8 +61,8 @@ def _read(
                 arrays = open_arrays(closing)
             except ValueError as error:
                 raise TableError(
-                    f"{source.name}: it cannot be read ({error}); numbers and text are, "
-                    "objects are not."
+                    f"{source.name}: it cannot be read ({error}); only numbers and text "
+                    "can be read, no objects."
                 ) from error
             yield from _read_arrays(source, arrays)
     except (TableError, MemoryError, OSError):

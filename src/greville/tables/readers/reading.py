@@ -222,7 +222,9 @@ def _read_source(request: ReadRequest) -> Iterator[Batch]:
     except FileNotFoundError as error:
         raise TableError(f"{source.name}: there is no such file.") from error
     except PermissionError as error:
-        raise TableError(f"{source.name}: it may not be read; look at its permissions.") from error
+        raise TableError(
+            f"{source.name}: no permission to read it; check its permissions."
+        ) from error
     except UnicodeError as error:
         encoding = request.reading.encoding
         raise TableError(f"{source.name}: it is not in {encoding} ({error}).") from error

@@ -1,4 +1,4 @@
-"""In which format a file is: what its first bytes say, before its name does."""
+"""The format of a file, by its first bytes, or else by its name."""
 
 from __future__ import annotations
 

@@ -15,9 +15,13 @@ from .source import Source, compression, decompressed
 
 
 def is_remote(name: str) -> bool:
-    """Whether a name is an address and no path."""
+    """Whether a name is an address and no path; one letter is a drive of Windows."""
     kind, sign, _ = name.partition("://")
-    return bool(sign) and kind.replace("+", "").replace("-", "").replace(":", "").isalnum()
+    return (
+        bool(sign)
+        and len(kind) > 1
+        and kind.replace("+", "").replace("-", "").replace(":", "").isalnum()
+    )
 
 
 class Address:
@@ -140,7 +144,7 @@ def check_new_address(name: str) -> None:
     except Exception as error:
         raise _unreachable(name, error) from error
     if there:
-        raise TableError(f"{name}: it is there already; name a folder that does not exist.")
+        raise TableError(f"{name}: it exists already; name a folder that does not exist.")
 
 
 def remove_address(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Parts of long files of text, from all over them: enough to tell what the columns are."""
+"""Samples from all over a long text file, from which column types are decided."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from .._values import text_of
 from ..batch import Batch, TableError, row_numbers
 from ..findings import Finding, distinct
+from .piped import BackgroundFile
 from .registry import TableFormat, by_name, by_path, formats
 
 # Bytes of text, and rows of other formats, that are read at a time.
@@ -248,8 +249,10 @@ def _named(name: str) -> TableFormat:
 
 def _opened(descriptor: int, over: Callable[[], bool]) -> Any:
     regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-    if regular or not hasattr(selectors, "PollSelector"):
+    if regular:
         return open(descriptor, "rb")
+    if not hasattr(selectors, "PollSelector"):  # Windows
+        return io.BufferedReader(BackgroundFile(descriptor, over))
     return io.BufferedReader(_Pipe(descriptor, over))
 
 

@@ -1,4 +1,4 @@
-"""Files cut into parts that can be read apart: row groups of Parquet, ranges of bytes of text.
+"""Files split into parts that can be read separately: row groups of Parquet, byte ranges of text.
 
 Text is cut between rows, also where fields have lines in them: whether a byte is between quotes
 depends on all quotes before it, so these are counted first, range by range, wherever the ranges

@@ -1,0 +1,54 @@
+"""What an estimator has learned, in words, from what is at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..layers import Layer
+from ..representation import named_list
+from ..solvers import error_in_words, place_summary, solver_summary, training_error
+from ._live import LiveELM
+from .fitted import FittedELM
+from .hidden import HiddenMap
+from .labels import ClassTargets
+
+
+def elm_summary(model: Any, fitted: FittedELM, live: LiveELM | None) -> dict[str, str]:
+    """The summary of an estimator; `live` is what it is learning into, if it is.
+
+    Nothing is asked of the estimator that would have rows learned which wait.
+    """
+    start = fitted if live is None else live.start_value
+    n_seen = fitted.solver.n_seen if live is None else live.n_seen
+    solver, targets, n_units = start.solver, start.targets, start.solver.shape.n_hidden
+    values = [start.hidden, start.targets, solver, start.warmup]
+    found = {
+        "rows": f"{n_seen:,}",
+        "inputs": named_list(getattr(model, "feature_names_in_", ()), start.hidden.n_inputs),
+        "hidden layer": _layer_in_words(start.hidden, n_units),
+    }
+    if isinstance(targets, ClassTargets):
+        found["classes"] = named_list(targets.classes.tolist(), targets.n_outputs)
+    else:
+        found["outputs"] = f"{targets.n_outputs:,}"
+    found["solver"] = " ".join(repr(start.template).split())
+    found |= solver_summary(solver, n_seen)
+    error = None if start.tally is None else start.tally.in_words(n_seen)
+    if error is not None:
+        found["error"] = error
+    elif not isinstance(targets, ClassTargets):
+        squared = training_error(solver, n_seen)
+        if squared is not None and targets.scaling.unit is not None:
+            squared = squared * targets.scaling.unit
+        found |= error_in_words(squared)
+    if start.warmup is not None:
+        kept, length = start.warmup.n, start.warmup.length
+        found["warm-up"] = f"{kept:,} of {length:,} rows, which are kept until then"
+    return found | place_summary(solver, *values, *([] if live is None else [live.work]))
+
+
+def _layer_in_words(hidden: HiddenMap, n_units: int) -> str:
+    layer, n_direct = hidden.layer, hidden.n_direct
+    units = layer.units_in_words() if isinstance(layer, Layer) else f"{n_units - n_direct:,}"
+    more = f", and {n_direct:,} inputs that are units themselves" if n_direct else ""
+    return f"{type(layer).__name__}, units: {units}{more}"

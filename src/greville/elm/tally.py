@@ -1,0 +1,94 @@
+"""How far off predictions were of rows that had not been learned, as far as that came up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..backend import Array
+from ..representation import numbers
+
+
+class Tally(NamedTuple):
+    """Errors of rows before they were learned, or without them; an immutable value.
+
+    They are what came up while a model was used. They are no part of what it has learned, and not
+    stored in files.
+
+    Attributes
+    ----------
+    left_out : bool
+        Whether they are leave-one-out errors; else each row was predicted before it was learned.
+    wrong : float, or None for numbers
+        How many labels were wrong.
+    squares : ndarray of shape (n_outputs,), or None for labels
+        The sums of squared errors.
+    count : float
+        How many rows that is, by their weights.
+    n : int
+        How many rows that is.
+    after : int
+        How many rows the model had learned then.
+    """
+
+    left_out: bool
+    wrong: float | None
+    squares: Array | None
+    count: float
+    n: int
+    after: int
+
+    @classmethod
+    def of_labels(
+        cls,
+        scores: Array,
+        places: Array,
+        weight: Array | None,
+        after: int,
+        *,
+        left_out: bool = False,
+    ) -> Tally:
+        """Of rows with these scores, and the places of their classes among them."""
+        weight = np.ones(len(places)) if weight is None else weight
+        wrong = float(weight @ (scores.argmax(axis=1) != places))
+        return cls(left_out, wrong, None, float(weight.sum()), len(places), after)
+
+    @classmethod
+    def of_numbers(
+        cls, predicted: Array, targets: Array, weight: Array | None, after: int
+    ) -> Tally:
+        """Of rows with these predictions and targets, of shape (n, n_outputs)."""
+        weight = np.ones(len(targets)) if weight is None else weight
+        errors = targets - np.asarray(predicted, np.float64)
+        squares = weight @ errors**2
+        return cls(False, None, squares, float(weight.sum()), len(targets), after)
+
+    def added_to(self, before: Tally | None) -> Tally:
+        """These rows, and those before them that were predicted likewise."""
+        if before is None or before.left_out:
+            return self
+        wrong = squares = None
+        if self.wrong is not None and before.wrong is not None:
+            wrong = self.wrong + before.wrong
+        elif self.squares is not None and before.squares is not None:
+            squares = self.squares + before.squares
+        else:
+            return self
+        count, n = self.count + before.count, self.n + before.n
+        return Tally(False, wrong, squares, count, n, self.after)
+
+    def in_words(self, n_seen: int) -> str | None:
+        """The error of a model that has learned so many rows; None where it is that of another.
+
+        A leave-one-out error is that of the model as it was then. Errors of rows before they were
+        learned stay what they are.
+        """
+        if not self.count > 0 or (self.left_out and self.after != n_seen):
+            return None
+        rows = f"{self.n:,} rows"
+        how = f"leave-one-out, {rows}" if self.left_out else f"{rows} before they were learned"
+        if self.squares is not None:
+            return f"RMSE {numbers(np.sqrt(self.squares / self.count))} ({how})"
+        assert self.wrong is not None
+        return f"{100 * self.wrong / self.count:.3g} % wrong ({how})"

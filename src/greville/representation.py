@@ -1,0 +1,179 @@
+"""What was learned, in the HTML that notebooks show.
+
+scikit-learn shows an estimator as a box with its parameters. `Described` adds a table of what was
+learned to that box, also where the estimator is a part of a pipeline. To make it must neither
+change a model nor take time: scikit-learn itself (from 1.9 on) would read every attribute of a
+fitted estimator, and to read `theta_` of a solver inverts a matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+# Names that are shown of a list, and characters of each.
+_MOST_NAMES, _LONGEST_NAME = 8, 30
+
+# Whether scikit-learn has a place for what was learned; before 1.9 it goes below the parameters.
+_HAS_A_PLACE = hasattr(BaseEstimator, "_get_fitted_attr_html")
+
+
+class Described:
+    """An estimator that says in notebooks what it has learned; before `BaseEstimator` in the bases.
+
+    A subclass provides `summary`.
+    """
+
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing. What is not at hand is left out.
+        """
+        raise NotImplementedError
+
+    # What scikit-learn calls
+
+    def _html_repr(self) -> str:
+        try:
+            shown: str = super()._html_repr()  # type: ignore[misc]
+        except Exception:  # a notebook must show something
+            return f"<pre>{escape(object.__repr__(self))}</pre>"
+        return shown
+
+    @property
+    def _sk_visual_block_(self) -> Any:
+        """One open box for a fitted model; scikit-learn's own form for others."""
+        if not _is_fitted(self):
+            raise AttributeError("scikit-learn shows an estimator that is not fitted")
+        return lambda: SimpleNamespace(
+            kind="single",
+            estimators=self,
+            names=type(self).__name__,
+            name_details=str(self),
+            name_caption=None,
+            doc_link_label=None,
+            dash_wrapped=True,
+        )
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> _Table:
+        return _Table(self)
+
+    def _get_params_html(self, *args: Any, **options: Any) -> Any:
+        found: Any = super()._get_params_html(*args, **options)  # type: ignore[misc]
+        if not _HAS_A_PLACE:
+            parameters = found._repr_html_inner
+            found._repr_html_inner = lambda: parameters() + _Table(self)._repr_html_inner()
+        return found
+
+
+class _Table:
+    """The summary of a model as HTML; of length zero where there is none."""
+
+    def __init__(self, model: Described) -> None:
+        try:
+            self._summary = model.summary() if _is_fitted(model) else {}
+        except Exception:  # a notebook must show the rest
+            self._summary = {}
+
+    def __len__(self) -> int:
+        return len(self._summary)
+
+    def _repr_html_inner(self) -> str:
+        if not self._summary:
+            return ""
+        rows = "".join(
+            f'<tr class="default"><td class="param" style="white-space: nowrap">{escape(name)}</td>'
+            f'<td class="value" style="text-align: left">{escape(value)}</td></tr>'
+            for name, value in self._summary.items()
+        )
+        return (
+            '<div class="estimator-table"><details open><summary>What was learned</summary>'
+            f'<table class="parameters-table"><tbody>{rows}</tbody></table></details></div>'
+        )
+
+
+def _is_fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def named_list(names: Iterable[Any], n: int) -> str:
+    """How many there are, and what the first are called.
+
+    Examples
+    --------
+    >>> from greville.representation import named_list
+    >>> named_list(["red", "blue"], 2), named_list(range(1000), 1000)
+    ('2: red, blue', '1,000: 0, 1, 2, 3, 4, 5, 6, 7, ...')
+    """
+    first = [_short(str(name)) for _, name in zip(range(_MOST_NAMES), names, strict=False)]
+    more = ["..."] if n > len(first) > 0 else []
+    return f"{n:,}: {', '.join([*first, *more])}" if first else f"{n:,}"
+
+
+def _short(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+
+
+def numbers(values: Any) -> str:
+    """A few numbers in four digits each."""
+    values = np.ravel(values).tolist()
+    shown = [f"{value:.4g}" for value in values[:_MOST_NAMES]]
+    return ", ".join(shown if len(values) <= _MOST_NAMES else [*shown, "..."])
+
+
+def size_in_words(n_bytes: int) -> str:
+    """Bytes as people read them.
+
+    Examples
+    --------
+    >>> from greville.representation import size_in_words
+    >>> [size_in_words(n) for n in (700, 81_920, 33_000_000)]
+    ['1 kB', '82 kB', '33 MB']
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if n_bytes >= 0.9995 * size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{max(1, round(n_bytes / 1e3))} kB"
+
+
+def memory_of(*values: Any) -> int:
+    """How many bytes the arrays in some values take, each counted once."""
+    seen: dict[int, int] = {}
+    for value in values:
+        _measure(value, seen)
+    return sum(seen.values())
+
+
+def _measure(value: Any, seen: dict[int, int]) -> None:
+    if isinstance(value, np.ndarray):
+        base = value if value.base is None or not isinstance(value.base, np.ndarray) else value.base
+        seen[id(base)] = base.nbytes
+    elif isinstance(value, dict):
+        for each in value.values():
+            _measure(each, seen)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            _measure(each, seen)
+    elif sparse.issparse(value):
+        _measure([value.data, value.indices, value.indptr], seen)
+    elif type(value).__module__.startswith("torch") and hasattr(value, "element_size"):
+        seen[id(value)] = value.element_size() * value.nelement()
+    elif type(value).__module__.startswith("greville.") and id(value) not in seen:
+        seen[id(value)] = 0
+        _measure(getattr(value, "__dict__", {}), seen)
+        for kind in type(value).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                _measure(getattr(value, name, None), seen)

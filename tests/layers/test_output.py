@@ -1,0 +1,155 @@
+"""`set_output`, names of columns in and out: every layer, alone and in scikit-learn's tools."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import greville
+from greville import (
+    ClassLayer,
+    ContrastLayer,
+    ELMRegressor,
+    FourierLayer,
+    PatchLayer,
+    RandomLayer,
+    ReceptiveFieldLayer,
+    StackedLayer,
+    TableLayer,
+    image_layer,
+    layers,
+)
+
+SHAPE = (8, 8)
+NAMES = [f"pixel {i}" for i in range(64)]
+LAYERS = [
+    RandomLayer(5, random_state=0),
+    TableLayer(80, random_state=0),
+    FourierLayer(7, random_state=0),
+    ReceptiveFieldLayer(SHAPE, 5, border=0, min_area=4, random_state=0),
+    ContrastLayer(6, random_state=0),
+    ClassLayer(6, random_state=0),
+    PatchLayer(SHAPE, 3, random_state=0),
+    StackedLayer(RandomLayer(5, random_state=0), FourierLayer(4, random_state=0)),
+    image_layer(SHAPE, 9, n_filters=3, random_state=0),
+]
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+
+each_layer = pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
+each_kind = pytest.mark.parametrize("kind", FRAMES)
+
+
+def same(found, expected):
+    """To rounding: frames have their numbers column by column, which are then summed otherwise."""
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def as_frame(kind, X):
+    return FRAMES[kind](dict(zip(NAMES, X.T, strict=False)))
+
+
+@pytest.fixture
+def data(rng):
+    return rng.normal(1.0, 2.0, size=(40, 64)), np.arange(40) % 3
+
+
+def test_no_layer_is_forgotten():
+    assert {type(layer).__name__ for layer in LAYERS} == set(layers.registry.names())
+
+
+@each_layer
+@each_kind
+def test_frames_in_and_out(layer, kind, data):
+    X, y = data
+    plain = clone(layer).fit(X, y)
+    H = plain.transform(X)
+    assert isinstance(H, np.ndarray)
+    assert plain.n_features_in_ == 64
+    assert not hasattr(plain, "feature_names_in_")
+    frames = clone(layer).set_output(transform=kind)
+    found = frames.fit(as_frame(kind, X), y).transform(as_frame(kind, X))
+    assert type(found) is FRAMES[kind]
+    assert frames.n_features_in_ == 64
+    assert list(frames.feature_names_in_) == NAMES
+    expected = [f"{type(layer).__name__.lower()}{i}" for i in range(H.shape[1])]
+    assert list(found.columns) == list(frames.get_feature_names_out()) == expected
+    assert list(plain.get_feature_names_out()) == expected
+    same(found.to_numpy(), H)
+    again = clone(layer).set_output(transform=kind).fit_transform(X, y)  # from an array
+    assert list(again.columns) == expected
+    same(again.to_numpy(), H)
+
+
+@each_layer
+@each_kind
+def test_at_the_end_of_a_pipeline(layer, kind, data):
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(), clone(layer)).set_output(transform=kind)
+    found = pipeline.fit_transform(as_frame(kind, X), y)
+    assert list(found.columns) == list(pipeline.get_feature_names_out())
+    assert list(pipeline[-1].feature_names_in_) == NAMES  # which the scaler passes on
+    expected = make_pipeline(StandardScaler(), clone(layer)).fit_transform(X, y)
+    same(found.to_numpy(), expected)
+
+
+@each_layer
+@each_kind
+def test_beside_others(layer, kind, data):
+    X, y = data
+    both = FeatureUnion([("scaled", StandardScaler()), ("units", clone(layer))])
+    found = both.set_output(transform=kind).fit_transform(as_frame(kind, X), y)
+    assert list(found.columns) == list(both.get_feature_names_out())
+    assert found.columns[0] == "scaled__pixel 0"
+    assert found.columns[64] == f"units__{type(layer).__name__.lower()}0"
+    same(found.to_numpy()[:, 64:], clone(layer).fit(X, y).transform(X))
+
+
+@each_layer
+@each_kind
+def test_on_some_columns(layer, kind, data):
+    X, y = data
+    frame = as_frame(kind, X)
+    frame = frame.assign(id=1.0) if kind == "pandas" else frame.with_columns(id=pl.lit(1.0))
+    columns = ColumnTransformer([("units", clone(layer), NAMES)], remainder="passthrough")
+    found = columns.set_output(transform=kind).fit_transform(frame, y)
+    assert list(found.columns) == list(columns.get_feature_names_out())
+    assert found.columns[-1] == "remainder__id"
+    same(found.to_numpy()[:, :-1], clone(layer).fit(X, y).transform(X))
+
+
+@each_kind
+def test_frames_between_layer_and_solver_change_nothing(kind, data):
+    """As the hidden layer of an estimator, also where all transformers return frames."""
+    X, _ = data
+    y = np.sin(X[:, 0])
+    hidden = make_pipeline(StandardScaler(), RandomLayer(5))
+    expected = ELMRegressor(hidden, random_state=0).fit(X, y).predict(X)
+    framed = clone(hidden).set_output(transform=kind)
+    found = ELMRegressor(framed, random_state=0).fit(as_frame(kind, X), y)
+    same(found.predict(as_frame(kind, X)), expected)
+    with config_context(transform_output=kind):
+        found = ELMRegressor(hidden, random_state=0).fit(as_frame(kind, X), y)
+        same(found.predict(as_frame(kind, X)), expected)
+
+
+def test_names_that_do_not_fit_are_refused(data):
+    X, y = data
+    layer = RandomLayer(5, random_state=0).fit(as_frame("pandas", X), y)
+    with pytest.raises(ValueError, match="X: The feature names"):
+        layer.transform(as_frame("pandas", X)[NAMES[::-1]])
+    with pytest.raises(ValueError, match="X: The feature names"):
+        layer.transform(as_frame("pandas", X[:, :3]))
+
+
+def test_such_layers_can_be_saved(data, tmp_path):
+    X, y = data
+    layer = RandomLayer(5, random_state=0).set_output(transform="pandas").fit(X, y)
+    greville.save(layer, tmp_path / "layer.greville")
+    loaded = greville.load(tmp_path / "layer.greville")
+    same(loaded.transform(X), layer.transform(X).to_numpy())
+    assert isinstance(loaded.transform(X), np.ndarray)  # how it is used is not stored
