@@ -271,9 +271,10 @@ def test_errors_are_not_stored(data, tmp_path):
     greville.save(model, tmp_path / "model.greville")
     summary = model.summary()
     del summary["error"]
-    assert greville.load(tmp_path / "model.greville").summary().items() >= {
-        k: v for k, v in summary.items() if k != "memory"
-    }.items()
+    assert (
+        greville.load(tmp_path / "model.greville").summary().items()
+        >= {k: v for k, v in summary.items() if k != "memory"}.items()
+    )
     assert "error" not in greville.load(tmp_path / "model.greville").summary()
 
 

@@ -24,7 +24,7 @@ class Tally(NamedTuple):
         How many labels were wrong.
     squares : ndarray of shape (n_outputs,), or None for labels
         The sums of squared errors.
-    count : float
+    total_weight : float
         How many rows that is, by their weights.
     n : int
         How many rows that is.
@@ -35,7 +35,7 @@ class Tally(NamedTuple):
     left_out: bool
     wrong: float | None
     squares: Array | None
-    count: float
+    total_weight: float
     n: int
     after: int
 
@@ -75,8 +75,8 @@ class Tally(NamedTuple):
             squares = self.squares + before.squares
         else:
             return self
-        count, n = self.count + before.count, self.n + before.n
-        return Tally(False, wrong, squares, count, n, self.after)
+        total_weight, n = self.total_weight + before.total_weight, self.n + before.n
+        return Tally(False, wrong, squares, total_weight, n, self.after)
 
     def in_words(self, n_seen: int) -> str | None:
         """The error of a model that has learned so many rows; None where it is that of another.
@@ -84,11 +84,11 @@ class Tally(NamedTuple):
         A leave-one-out error is that of the model as it was then. Errors of rows before they were
         learned stay what they are.
         """
-        if not self.count > 0 or (self.left_out and self.after != n_seen):
+        if not self.total_weight > 0 or (self.left_out and self.after != n_seen):
             return None
         rows = f"{self.n:,} rows"
         how = f"leave-one-out, {rows}" if self.left_out else f"{rows} before they were learned"
         if self.squares is not None:
-            return f"RMSE {numbers(np.sqrt(self.squares / self.count))} ({how})"
+            return f"RMSE {numbers(np.sqrt(self.squares / self.total_weight))} ({how})"
         assert self.wrong is not None
-        return f"{100 * self.wrong / self.count:.3g} % wrong ({how})"
+        return f"{100 * self.wrong / self.total_weight:.3g} % wrong ({how})"

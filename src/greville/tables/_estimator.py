@@ -244,7 +244,7 @@ class TableEstimator(Described, BaseEstimator):
         names = getattr(self, "feature_names_in_", ())
         found["columns"] = named_list(names, self.n_features_in_) + found["columns"]
         if "classes" in found:
-            classes: Any = self.classes_  # type: ignore[attr-defined]
+            classes: Any = self.classes_
             found["classes"] = named_list(classes.tolist(), len(classes))
         return found
 
