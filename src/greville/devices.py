@@ -18,7 +18,7 @@ import numpy as np
 
 from . import backend
 from .backend import Backend
-from .validation import NotEnoughMemory, readable, warn
+from .validation import NotEnoughMemory, readable
 
 # Units from which device="auto" takes a GPU. A chunk of 1000 rows takes 170 ms with 2000 units on
 # two cores, and 10 ms with 4000 units on an H200; with a few hundred units either waits for Python.
@@ -143,12 +143,14 @@ def on_host(A: Any) -> Any:
 
 
 def received(A: Any, name: str) -> Any:
-    """What was passed: tensors on a device as they are, others as NumPy knows them.
+    """What was passed: tensors on a device without their gradients, others as NumPy knows them.
+
+    Tensors of fewer digits than float32 become float32.
 
     Raises
     ------
     ValueError
-        For tensors of fewer digits than float32, of complex numbers, and sparse ones.
+        For tensors of complex numbers, and sparse ones.
 
     Examples
     --------
@@ -164,17 +166,9 @@ def received(A: Any, name: str) -> Any:
         raise ValueError(f"{name}: got a sparse tensor; pass {name}.to_dense().")
     if A.is_complex():
         raise ValueError(f"{name}: got {A.dtype}; pass real numbers.")
+    A = A.detach()  # no gradient is computed here
     if A.is_floating_point() and A.dtype not in (torch.float32, torch.float64):
-        raise ValueError(
-            f"{name}: got {A.dtype}; sums of squares need more digits, so pass {name}.float() or, "
-            f"where the last digits matter, {name}.double()."
-        )
-    if A.requires_grad:
-        warn(
-            f"{name}: it requires gradients, which are not computed here; it is used as "
-            f"{name}.detach()."
-        )
-        A = A.detach()
+        A = A.float()  # sums of squares need more digits than half precision has
     return A.numpy() if _is_host(A.device) else A
 
 

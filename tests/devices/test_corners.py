@@ -148,8 +148,12 @@ def test_single_rows_of_any_kind(rng, monkeypatch):
         assert isinstance(model.predict_one(torch.as_tensor(X[0])), torch.Tensor)
         assert not isinstance(model.predict_one(X[0]), torch.Tensor)
         assert model.n_samples_seen_ == 250
-        with pytest.warns(RuntimeWarning, match="requires gradients"):
-            model.learn_one(torch.as_tensor(X[0]).requires_grad_(), y[0])
+        model.learn_one(torch.as_tensor(X[0]).requires_grad_(), y[0])
+        model.learn_one(torch.as_tensor(X[1]).bfloat16(), torch.as_tensor(y[1]).bfloat16())
+        predicted = model.predict_one(torch.as_tensor(X[0]).half().requires_grad_())
+        assert not predicted.requires_grad
+        want = model.predict_one(torch.as_tensor(X[0]).half().float().double())
+        torch.testing.assert_close(predicted, want, check_dtype=False, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("change", ["reversed", "bytes", "read-only", "columns"])
@@ -184,12 +188,20 @@ def test_large_numbers(rng, tensor):
     model = ELMRegressor(10, random_state=0)
     with pytest.raises(ValueError, match="y: contains"):
         model.fit(tensor(X / 1e30), tensor(np.full(50, 1e39)))
-    for kind in (torch.bfloat16, torch.float16):
-        weight = tensor(np.ones(50)).to(kind)
-        with pytest.raises(ValueError, match="sample_weight: got torch"):
-            model.fit(tensor(X / 1e30), tensor(X[:, 0] / 1e30), weight)
-        with pytest.raises(ValueError, match="y: got torch"):
-            ELMClassifier(10).fit(tensor(X / 1e30), tensor(np.arange(50) % 2).to(kind))
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16], ids=str)
+def test_weights_and_labels_of_half_precision(rng, tensor, kind):
+    X, y = problem(rng)
+    weight = rng.uniform(0.5, 2, size=len(X)).astype(np.float32)
+    model, want = (ELMRegressor(10, random_state=0) for _ in range(2))
+    model.fit(tensor(X), tensor(y), tensor(weight).to(kind))
+    want.fit(tensor(X), tensor(y), tensor(weight).to(kind).float())
+    np.testing.assert_array_equal(model.solver_.coef_, want.solver_.coef_)
+    labels = ELMClassifier(10, random_state=0).fit(
+        tensor(X), tensor(np.arange(len(X)) % 2).to(kind)
+    )
+    assert labels.classes_.tolist() == [0, 1]
 
 
 def test_targets_that_are_large_whole_numbers(rng, tensor, same):

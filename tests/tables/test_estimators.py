@@ -199,3 +199,30 @@ def test_sorted_rows_are_learned_as_mixed_ones():
     frame = pd.DataFrame({"x": x, "kind": kind})
     model = TableRegressor(hidden=50).fit(frame, y)
     assert model.score(frame, y) > 0.99
+
+
+@pytest.mark.parametrize("kind", [TableRegressor, TableClassifier])
+def test_dicts_before_and_after_the_first(kind):
+    model = kind(hidden=20)
+    with pytest.raises(NotFittedError):
+        model.predict_one({"x": 1.0})
+    with pytest.raises(ValueError, match="column 'x' is infinite"):
+        model.learn_one({"x": np.inf}, 1)
+    with pytest.raises(TypeError, match="pass a dict"):
+        model.learn_one([1.0], 1)
+    with pytest.raises(ValueError, match="the names of columns are text, got 1"):
+        model.learn_one({1: 1.0}, 1)
+    assert not hasattr(model, "model_")
+    assert model.learn_one({"x": 0.0, "t": "a"}, 0) is model
+    assert model.predict_one({"x": 0.0}) == pytest.approx(0)
+    for i in range(1, 40):
+        model.learn_one({"x": float(i % 2), "t": "ab"[i % 2], "extra": i}, i % 2)
+    assert model.feature_names_in_.tolist() == ["x", "t"]
+    want = model.predict_one({"x": 1.0, "t": None})
+    assert model.predict_one({"x": 1.0, "extra": "?"}) == pytest.approx(want)
+    for ask in (model.predict_one, lambda row: model.learn_one(row, 1)):
+        with pytest.raises(ValueError, match="column 'x' is infinite"):
+            ask({"x": -np.inf, "t": "a"})
+    with pytest.raises(ValueError, match="none of the columns"):
+        model.predict_one({"extra": 1})
+    assert model.model_.n_rows == 40

@@ -1,7 +1,9 @@
 """Rows as dicts: the same numbers and the same models as tables."""
 
+import copy
 import json
 import math
+import pickle
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greville.tables import Batch, Stream, TableError, TableModel, Troubles
+from greville import persistence
+from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _state
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
 from greville.tables.kinds import KINDS
@@ -204,3 +207,92 @@ def test_values_that_come_late_one_by_one(few_first):
     many = asked * 3
     np.testing.assert_allclose(single.answers_to_rows(many).prediction, want * 3, rtol=1e-6)
     assert single.answers_to_rows(many).unlearned["k"].count("never") == 3
+
+
+def warm_up_rows():
+    """Rows with gaps, values of several types, and values and columns that come late."""
+    rows = []
+    for i in range(150):
+        row = {"x": i / 7, "n": i % 5, "flag": i % 2 == 0, "text": "abc"[i % 3], "y": float(i % 11)}
+        if i % 6 == 0:
+            del row["n"]
+        if i % 9 == 0:
+            row["x"] = None
+        if i > 20:
+            row["late"] = -i / 3
+        if i == 40:
+            row["text"] = "new"
+        if i > 70:
+            row["n"] = [7, 3, 2.5, -1.0][i % 4]
+        row["mixed"] = ["many", 3, True, None, 2.5][i % 5]
+        if i % 50 == 49:
+            row["y"] = None
+        rows.append(row)
+    return rows
+
+
+def test_the_first_rows_are_those_of_tables(monkeypatch, tmp_path):
+    """Rows of the warm-up that are learned in place, and rows that go through tables."""
+    rows = warm_up_rows()
+    fast, slow = (TableModel("y", task="regression", hidden=30) for _ in range(2))
+    saved = None
+    for i, row in enumerate(rows):
+        fast.learn_one(row)
+        with monkeypatch.context() as patch:
+            patch.setattr(_state.State, "learned_one", lambda self, row: None)
+            slow.learn_one(row)
+        if i == 100:
+            persistence.save(fast, tmp_path / "m")
+            saved = [copy.deepcopy(fast), pickle.loads(pickle.dumps(fast)), fast.twin()]
+            loaded = persistence.load(tmp_path / "m")
+            saved.append(loaded)
+        for other in saved or () if i > 100 else ():
+            other.learn_one(row)
+    for model in (fast, *saved):
+        assert (model.n_rows, model.n_without_target) == (slow.n_rows, slow.n_without_target)
+        if model is not loaded:  # a file has nan for a missing number
+            assert model._state.warmup.rows.columns == slow._state.warmup.rows.columns
+        assert model.schema.as_list() == slow.schema.as_list()
+        for row in rows[-10:]:
+            assert model.predict_one(row) == pytest.approx(slow.predict_one(row), rel=1e-6)
+
+
+def test_most_of_the_first_rows_are_learned_without_a_table(monkeypatch):
+    model, tables = TableModel("y", task="regression", hidden=30), []
+    record = model.record
+    monkeypatch.setattr(model, "record", lambda *args: tables.append(1) or record(*args))
+    for i in range(200):
+        model.learn_one({"x": i / 7, "text": "ab"[i % 2], "y": float(i % 11)})
+    assert len(tables) < 20
+    assert model._state.warmup.rows.n == model.n_rows == 200
+
+
+@pytest.mark.parametrize("first", [64, 4096])
+def test_rows_together_and_one_by_one(monkeypatch, first):
+    monkeypatch.setattr(_state, "FIRST_ROWS", first)
+    rows = [{k: v for k, v in row.items() if k != "n"} for row in warm_up_rows()]
+    one, many = (TableModel("y", task="regression", hidden=30) for _ in range(2))
+    for row in rows:
+        one.learn_one(row)
+    for start in range(0, 150, 40):
+        assert many.learn_rows(rows[start : start + 40]) is many
+    assert many.n_rows == one.n_rows == 147
+    for row in rows[::15]:
+        assert many.predict_one(row) == pytest.approx(one.predict_one(row), rel=1e-6)
+    with pytest.raises(TableError, match="the target 'y' should be a number, got 'dear'"):
+        many.learn_rows([rows[0], {**rows[1], "y": "dear"}])
+    assert many.n_rows == 147
+    many.learn_rows([rows[0], {**rows[1], "y": "dear"}], Troubles(skip=True))
+    assert many.n_rows == 148
+
+
+def test_what_no_column_can_be():
+    for row, words in (
+        ({1: 2.0, "y": 1.0}, "the names of columns are text, got 1"),
+        (
+            {"x": object(), "y": 1.0},
+            "column 'x' should be numbers, text.* got values of type object",
+        ),
+    ):
+        with pytest.raises(TableError, match=words):
+            TableModel("y").learn_one(row)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ._answers import Answers
 from ._learner import Learner
-from ._rows import one_row_batch
+from ._rows import batches_of_rows, one_row_batch
 from ._state import State
 from .batch import TableError, Troubles
 from .target import REGRESSION
@@ -19,6 +19,7 @@ class DictRows:
     # What `TableModel` has
     _state: State
     record: Any
+    learn: Any
     _settled_learner: Any
 
     def learn_one(self, row: Mapping[str, Any]) -> Self:
@@ -48,15 +49,36 @@ class DictRows:
         """
         learner = self._learner_of_single_rows()
         if learner is not None:
-            learner.learn_one(_checked_row(row))
+            learner.learn_one(checked_row(row))
             return self
-        state = self._state.learned_one(_checked_row(row))
+        state = self._state.learned_one(checked_row(row))
         if state is not None:
             self._state = state
             return self
-        (answers,) = self.record(one_row_batch(_checked_row(row)), Troubles(skip=True))
+        (answers,) = self.record(one_row_batch(checked_row(row)), Troubles(skip=True))
         if answers.wrong:
             raise TableError(f"{answers.wrong[0]}.")
+        return self
+
+    def learn_rows(
+        self, rows: Sequence[Mapping[str, Any]], troubles: Troubles | None = None
+    ) -> Self:
+        """Learn rows, all of them or, if an exception comes out, none; see `learn_one`.
+
+        Parameters
+        ----------
+        rows : sequence of dict
+        troubles : Troubles, optional
+            Whether rows that cannot be used are skipped, or are the end, as by default.
+
+        Returns
+        -------
+        self
+        """
+        batches = batches_of_rows(list(map(checked_row, rows)), "the rows")
+        if self._state.warmup is None:
+            return self.learn(batches, troubles)
+        self.record(batches, troubles)
         return self
 
     def record_one(self, row: Mapping[str, Any]) -> Answers:
@@ -66,13 +88,13 @@ class DictRows:
         """
         learner = self._learner_of_single_rows()
         if learner is not None:
-            return learner.record_one(_checked_row(row))
-        return self.record(one_row_batch(_checked_row(row)), Troubles(skip=True))[0]
+            return learner.record_one(checked_row(row))
+        return self.record(one_row_batch(checked_row(row)), Troubles(skip=True))[0]
 
     def trouble_with(self, row: Mapping[str, Any]) -> str | None:
         """Why a row cannot be learned; None if it can, or while the columns may change."""
         learner = self._learner_of_single_rows()
-        return None if learner is None else learner.trouble_with(_checked_row(row))
+        return None if learner is None else learner.trouble_with(checked_row(row))
 
     def trouble_with_target(self, row: Mapping[str, Any]) -> str | None:
         """Why the target of a row cannot be read as those before were; None if it can."""
@@ -97,7 +119,7 @@ class DictRows:
         prediction : float, str, int or bool
             What `predict` gives for a table of this row, to rounding.
         """
-        return self._settled_learner().predict_one(_checked_row(row))
+        return self._settled_learner().predict_one(checked_row(row))
 
     def predict_proba_one(self, row: Mapping[str, Any]) -> dict[Any, float]:
         """The probability of each class for one row; see `predict_one`."""
@@ -114,10 +136,11 @@ class DictRows:
         learner = self._settled_learner()
         if proba and learner.target.task == REGRESSION:
             raise TableError("the model predicts a number; there are no probabilities.")
-        return learner.predict_rows(list(map(_checked_row, rows)), std=std, proba=proba)
+        return learner.predict_rows(list(map(checked_row, rows)), std=std, proba=proba)
 
 
-def _checked_row(row: Any) -> Mapping[str, Any]:
+def checked_row(row: Any) -> Mapping[str, Any]:
+    """The row; a TypeError if it is none."""
     if not isinstance(row, Mapping):
         raise TypeError(
             f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "

@@ -16,7 +16,9 @@ from ..devices import received_on_host
 from ..representation import Described, named_list
 from ..validation import Seed, naming
 from ._answers import Answers
+from ._dicts import checked_row
 from .about import table_summary
+from .answering import infinite_value
 from .batch import TableError, batches_of, listed
 from .findings import Finding
 from .frames import as_table, column_of, is_frame, table_of_array
@@ -142,7 +144,9 @@ class TableEstimator(Described, BaseEstimator):
         Parameters
         ----------
         row : dict
-            Values by the names of their columns. What is left out, or is None, is missing.
+            Values by the names of their columns. What is left out, or is None, is missing. If
+            this is the first row of all, its names are those of the columns; names that come
+            later are passed over. (With `greville.adapters.river` they are learned too.)
         y : number or label
 
         Returns
@@ -152,7 +156,7 @@ class TableEstimator(Described, BaseEstimator):
         columns: dict[str, Any] = {}
         started = self.__sklearn_is_fitted__()
         if not started:
-            columns = _columns(list(row))
+            columns = _columns(list(checked_row(row)))
         (target,), labels = self._targets([y], 1, reset=not started)
         model = self.model_ if started else self._new_model(list(row))
         model.learn_one({**self._named(row), model.target: np.asarray(target).item()})
@@ -228,6 +232,9 @@ class TableEstimator(Described, BaseEstimator):
 
     def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a row that is learned from."""
+        reason = infinite_value(checked_row(row))
+        if reason is not None:
+            raise TableError(f"row: {reason}, and None or nan for gaps.")
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return dict(row)

@@ -128,7 +128,7 @@ class _ColumnEncoder:
 
 def one_row_batch(row: Row) -> Batch:
     """A row as a batch."""
-    columns = {name: array_of([value]) for name, value in row.items()}
+    columns = {name: _column(name, [value]) for name, value in row.items()}
     return Batch(record_batch(columns), "the row", np.ones(1, np.int64), 1.0, sparse=True)
 
 
@@ -136,9 +136,23 @@ def batch_of_rows(
     rows: Sequence[Row], names: Sequence[str], source: str, numbers: Sequence[int] = ()
 ) -> Batch:
     """Rows as one batch with these columns. What a row does not have is missing."""
-    columns = {name: array_of([row.get(name) for row in rows]) for name in names}
+    columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
     lines = np.array(numbers if len(numbers) else range(1, len(rows) + 1), np.int64)
     return Batch(record_batch(columns), source, lines, 0.0, sparse=True)
+
+
+def _column(name: Any, values: list[Any]) -> Any:
+    """Values as a column; a TableError if they cannot be one."""
+    if not isinstance(name, str):
+        raise TableError(f"the row: the names of columns are text, got {name!r}.")
+    try:
+        return array_of(values)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values if value is not None}))
+        raise TableError(
+            f"the row: column {name!r} should be numbers, text, true or false, or times, got "
+            f"values of type {kinds}."
+        ) from error
 
 
 def batches_of_rows(rows: Sequence[Row], source: str) -> list[Batch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import Any
 
@@ -96,7 +96,7 @@ class Answering:
         return self._follower.predict(value) if isfinite(value) else value
 
 
-def infinite_value(row: Row) -> str | None:
+def infinite_value(row: Mapping[str, Any]) -> str | None:
     """What is wrong with a row that has an infinite number."""
     if inf in (values := row.values()) or -inf in values:
         name = next(name for name, value in row.items() if value in (inf, -inf))

@@ -190,7 +190,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         y : float
         """
         check_is_fitted(self)
-        return float(self.model_.predict_one(row))
+        return float(self.model_.predict_one(self._named(row)))
 
     def _targets(
         self, y: Any, n: int, *, reset: bool, **options: Any
@@ -329,12 +329,12 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         y : label
         """
         check_is_fitted(self)
-        return self.labels_[self.model_.predict_one(row)]
+        return self.labels_[self.model_.predict_one(self._named(row))]
 
     def predict_proba_one(self, row: Mapping[str, Any]) -> dict[Any, float]:
         """The probability of each class for one row; see `predict_one`."""
         check_is_fitted(self)
-        found = self.model_.predict_proba_one(row)
+        found = self.model_.predict_proba_one(self._named(row))
         return {self.labels_[place]: probability for place, probability in found.items()}
 
     @property

@@ -1,0 +1,333 @@
+"""greville's models as models of river: for its pipelines, its evaluation and its metrics.
+
+>>> from greville.adapters.river import Regressor
+>>> model = Regressor()
+>>> for i in range(50):
+...     model.learn_one({"x": i / 10, "kind": "ab"[i % 2]}, i / 5)
+>>> round(model.predict_one({"x": 2.5, "kind": "a"}), 1)
+5.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import isfinite, isnan
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+try:
+    from river import base
+except ImportError as error:
+    raise ImportError(
+        "greville.adapters.river needs river and pyarrow: pip install 'greville[river]'."
+    ) from error
+
+from ..tables import TableError, TableModel
+from ..tables.answering import infinite_value
+
+__all__ = ["Classifier", "Regressor"]
+
+Features = dict[Hashable, Any]
+Row = dict[str, Any]
+
+# The column of the targets. A feature of the same name gets another one.
+_TARGET = "y"
+
+
+class _Adapter:
+    """What both models share: parameters, and rows of river on the way to a `TableModel`."""
+
+    _task: Literal["regression", "classification"]
+
+    def __init__(
+        self,
+        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
+        solver: str = "opium",
+        alpha: float | Literal["auto"] | None = None,
+        epsilon: float | Literal["auto"] | None = None,
+        window: int | None = None,
+        categorical: Sequence[str] | None = None,
+        seed: int | None = 0,
+        device: str | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.solver = solver
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.window = window
+        self.categorical = list(categorical or ()) or None  # river's clone takes no empty tuple
+        self.seed = seed
+        self.device = device
+        self._model = TableModel(
+            _TARGET,
+            task=self._task,
+            hidden=hidden,
+            solver=solver,
+            alpha=alpha,
+            epsilon=epsilon,
+            window=window,
+            seed=int(np.random.default_rng().integers(2**31)) if seed is None else seed,
+            categorical=categorical or (),
+            device=device,
+        )
+        self._columns: dict[Hashable, str] = {}  # names of features that were learned
+
+    @property
+    def table_model(self) -> TableModel:
+        """What learns; ``table_model.schema`` says what the features are."""
+        return self._model
+
+    def _learn(self, rows: Iterable[Features], targets: Sequence[Any]) -> None:
+        """Learn some rows, all of them or none."""
+        columns = dict(self._columns)
+        chosen: list[Row] = []
+        for x, y in zip(rows, targets, strict=True):
+            row = self._row(x, self._with_columns(columns, x))
+            if self._model.has_schema or chosen or not all(map(_is_missing, row.values())):
+                chosen.append({**row, _TARGET: y})
+        if len(chosen) == 1:
+            self._model.learn_one(chosen[0])
+        elif chosen:
+            self._model.learn_rows(chosen)
+        self._columns = columns
+
+    def _with_columns(self, columns: dict[Hashable, str], x: Features) -> dict[Hashable, str]:
+        """Columns for the features of a row too, as long as new ones can be learned.
+
+        New ones are sorted, so that the order of features in a row has no meaning.
+        """
+        if self._model.schema_may_change and not x.keys() <= columns.keys():
+            for name in sorted(x.keys() - columns.keys(), key=lambda name: (str(name), repr(name))):
+                column = str(name)
+                while column == _TARGET or column in columns.values():
+                    column += "_"
+                columns[name] = column
+        return columns
+
+    def _row(self, x: Features, columns: dict[Hashable, str]) -> Row:
+        """A row as the model takes it, without features that it knows nothing of."""
+        row = {column: _plain(x[name]) for name, column in columns.items() if name in x}
+        reason = infinite_value(row)
+        if reason is not None:
+            raise TableError(f"x: {reason}.")
+        if self._model.has_schema and row.keys().isdisjoint(self._model.schema.names):
+            row[self._model.schema.names[0]] = None  # all are missing
+        return row
+
+    def _predicted(self, predict: Callable[[Row], Any], x: Features) -> Any:
+        """What the model says about a row. What a column cannot be yet, but may become, is missing.
+
+        `predict_one` comes before `learn_one`, which makes a column of text, say, of numbers.
+        """
+        row = self._row(x, self._columns)
+        try:
+            return predict(row)
+        except TableError:
+            if not self._model.schema_may_change:
+                raise
+            alone = {name: self._model.answers_to_rows([{name: row[name]}]).wrong for name in row}
+            return predict({name: None if alone[name] else row[name] for name in row})
+
+
+class Regressor(_Adapter, base.MiniBatchRegressor):
+    """A regressor of river: numbers, text, dates, true or false, and gaps in all of them.
+
+    After every row it is the ridge regression, on all rows so far, of the outputs of a random
+    layer. Features need no scaling and no encoding; `greville.tables.TableModel` finds out what
+    they are, and learns. A feature that is not in a row, or is None or nan, is missing there.
+
+    Parameters
+    ----------
+    hidden : "auto", "stream", "inputs" or int, default="auto"
+        The hidden layer: "auto" chooses it and its size from the first rows; "stream" grows with
+        them, up to 400 units or ten for each input, and is about twice as fast; "inputs" is ten
+        units for each input, from 100 to 1000; a number is that of the units.
+    solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
+        "dynamic" forgets, "sliding" has learned the last rows alone.
+    alpha, epsilon, window : float, "auto" or None
+        Parameters of the solver; None for its default.
+    categorical : sequence of str, optional
+        Features whose numbers are names.
+    seed : int or None, default=0
+        Seeds the hidden layer; None for another one each time.
+    device : str, optional
+        Where to learn: "cuda" or another device of torch.
+
+    Examples
+    --------
+    >>> from river import metrics
+    >>> from greville.adapters.river import Regressor
+    >>> model, error = Regressor(), metrics.MAE()
+    >>> for i in range(200):
+    ...     x, y = {"hour": i % 24, "day": "working" if i % 168 < 120 else "free"}, float(i % 24)
+    ...     error.update(y, model.predict_one(x))
+    ...     model.learn_one(x, y)
+    >>> error.get() < 1
+    True
+    """
+
+    _task = "regression"
+
+    def learn_one(self, x: Features, y: float) -> None:
+        """Learn one row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by the names of features. New ones may come with the first 4096 rows.
+        y : number
+        """
+        self._learn([x], [_number(y)])
+
+    def predict_one(self, x: Features) -> float:
+        """The prediction for one row; 0.0 before the first was learned."""
+        if not self._model.n_rows:
+            return 0.0
+        return float(self._predicted(self._model.predict_one, x))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, all of them or none; the same as one by one.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        self._learn(X.to_dict("records"), [_number(each) for each in y])
+
+    def predict_many(self, X: Any) -> Any:
+        """The predictions for the rows of a data frame, as a pandas.Series."""
+        import pandas as pd
+
+        rows = X.to_dict("records")
+        return pd.Series([self.predict_one(x) for x in rows], index=X.index, dtype=float)
+
+
+class Classifier(_Adapter, base.MiniBatchClassifier):
+    """A classifier of river: numbers, text, dates, true or false, and gaps in all of them.
+
+    Labels may be of any kind, and may come for the first time in any row. What else `Regressor`
+    says is true of this, too.
+
+    Parameters
+    ----------
+    hidden, solver, alpha, epsilon, window, categorical, seed, device
+        As for `Regressor`.
+
+    Examples
+    --------
+    >>> from greville.adapters.river import Classifier
+    >>> model = Classifier()
+    >>> model.predict_proba_one({"load": 0.5})
+    {}
+    >>> for i in range(60):
+    ...     model.learn_one({"load": i % 3, "site": "north"}, ["idle", "busy", "off"][i % 3])
+    >>> model.predict_one({"load": 1, "site": "north"})
+    'busy'
+    >>> sorted(model.predict_proba_one({"load": 1, "site": "north"}))
+    ['busy', 'idle', 'off']
+    """
+
+    _task = "classification"
+
+    def __init__(
+        self,
+        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
+        solver: str = "opium",
+        alpha: float | Literal["auto"] | None = None,
+        epsilon: float | Literal["auto"] | None = None,
+        window: int | None = None,
+        categorical: Sequence[str] | None = None,
+        seed: int | None = 0,
+        device: str | None = None,
+    ) -> None:
+        super().__init__(hidden, solver, alpha, epsilon, window, categorical, seed, device)
+        self._labels: list[Any] = []  # the model learns their places
+        self._places: dict[Any, int] = {}
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Features, y: Hashable) -> None:
+        """Learn one row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by the names of features. New ones may come with the first 4096 rows.
+        y : label
+        """
+        self._learn_labels([x], [y])
+
+    def predict_one(self, x: Features, **kwargs: Any) -> Any:
+        """The most likely label of one row; None before the first was learned."""
+        if not self._model.n_rows:
+            return None
+        return self._labels[self._predicted(self._model.predict_one, x)]
+
+    def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
+        """The probability of each label that was learned; empty before the first."""
+        if not self._model.n_rows:
+            return {}
+        found = self._predicted(self._model.predict_proba_one, x)
+        return {self._labels[place]: probability for place, probability in found.items()}
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, all of them or none; the same as one by one.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+        y : pandas.Series
+        """
+        self._learn_labels(X.to_dict("records"), list(y))
+
+    def predict_many(self, X: Any) -> Any:
+        """The most likely labels for the rows of a data frame, as a pandas.Series."""
+        import pandas as pd
+
+        labels = [self.predict_one(x) for x in X.to_dict("records")]
+        return pd.Series(labels, index=X.index, dtype=None if labels else object)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each label for the rows of a data frame, as another."""
+        import pandas as pd
+
+        found = [self.predict_proba_one(x) for x in X.to_dict("records")]
+        return pd.DataFrame(found, index=X.index)
+
+    def _learn_labels(self, rows: Sequence[Features], y: Sequence[Any]) -> None:
+        places = dict(self._places)
+        for label in y:
+            places.setdefault(_label(label), len(places))
+        self._learn(rows, [places[_label(label)] for label in y])
+        if len(places) > len(self._labels):
+            self._places, self._labels = places, list(places)
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python has it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
+def _number(y: Any) -> float:
+    """A target of a regression; a ValueError if it is none."""
+    y = _plain(y)
+    if not isinstance(y, Real) or not isfinite(y):
+        raise ValueError(f"y={y!r}: pass a finite number.")
+    return float(y)
+
+
+def _label(y: Any) -> Any:
+    """A target of a classification; a ValueError if it is missing."""
+    y = _plain(y)
+    if _is_missing(y):
+        raise ValueError(f"y={y!r}: pass a label.")
+    return y
