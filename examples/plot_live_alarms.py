@@ -7,16 +7,17 @@ a monitor watches the errors. When they become larger than they were, it raises 
 worn bearing, a sensor that hangs. The loop below is the loop that would run beside a real pump. It
 reads a row, predicts, compares, and learns.
 
-**Data.** Generated, minute by minute, by the class ``Pump``: ten days with a daily rhythm of flow and
-pressure. On day 5 a leak begins, on day 8 the flow sensor hangs. Both last until somebody comes.
+**Data.** Generated, minute by minute, by the class ``Pump``: ten days with a daily rhythm of flow
+and pressure. On day 5 a leak begins, on day 8 the flow sensor hangs. Both last until somebody
+comes.
 """
 
 # %%
 # The pump
 # --------
-# The power depends on flow, pressure and speed, with 2 % noise. A leak grows over an hour to 6 % more
-# power. That is far less than what changes between day and night, so that no limit on the power
-# itself would find it.
+# The power depends on flow, pressure and speed, with 2 % noise. A leak grows over an hour to 6 %
+# more power. That is far less than what changes between day and night, so that no limit on the
+# power itself would find it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -63,7 +64,8 @@ class Pump:
 #
 # The monitor compares errors with earlier ones, so they should be alike in quiet times. The noise
 # of the pump is a percentage: it is twice as large by day as at night. So the model predicts the
-# logarithm of the power, and errors are percentages. Without that, each busy day looks like a fault.
+# logarithm of the power, and errors are percentages. With kilowatts, the larger noise of the
+# day would raise false alarms.
 
 pump, model, monitor = Pump(), ELMRegressor(100, random_state=0), DriftMonitor(rate=1e-5)
 help_comes = None
@@ -99,7 +101,7 @@ limit = 3 * error[A_DAY : 2 * A_DAY].std()
 quiet = slice(2 * A_DAY, LEAK)
 false = [minute for minute in alarms if not any(0 <= minute - f < 600 for f in (LEAK, HANG))]
 for name, start in (("leak", LEAK), ("hanging sensor", HANG)):
-    found = [minute for minute in alarms if minute >= start][0]
+    found = next(minute for minute in alarms if minute >= start)
     print(f"{name}: found after {found - start} minutes")
 print(f"false alarms of the monitor: {len(false)} in ten days")
 print(f"false alarms of the limit:   {np.sum(np.abs(error[quiet]) > limit)} before the leak")

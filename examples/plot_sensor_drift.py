@@ -15,7 +15,7 @@ them). After line 1,500 the flow depends on the other sensors in another way.
 # Read the stream
 # ---------------
 # A line is a JSON object. Each has three inputs and the flow, with noise of standard deviation
-# 0.05: no model can have a smaller error than that.
+# 0.05, which no model can predict.
 
 import json
 from pathlib import Path
