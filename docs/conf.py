@@ -38,6 +38,7 @@ nitpicky = True
 nitpick_ignore_regex = [(r"py:(class|obj|attr|meth|mod|func|exc|data)", r".*")]
 exclude_patterns = ["_ext", "_templates", "reproduction/README.md", "gallery/GALLERY_HEADER.*"]
 templates_path = ["_templates"]
+smartquotes = False  # H'H and "auto" stay as they are written
 default_role = "py:obj"
 
 # Markdown
@@ -48,7 +49,7 @@ repository_pages = {
     "README.md": "index",
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
-    "examples/README.md": "gallery/index",
+    "examples/README.md": "example-data",
 }
 
 # The reference
