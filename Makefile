@@ -9,6 +9,7 @@ SCRIPTS := bin
 endif
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
+TEST_EXTRAS ?= test,river
 BIN := $(VENV)/$(SCRIPTS)
 PIP := $(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 INSTALL := $(VENV)/$(PIP)
@@ -49,11 +50,11 @@ test-python:
 	@$(MAKE) --no-print-directory test \
 		VENV=.venv-$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-# The tests with the lowest versions that pyproject.toml allows.
+# The tests with the lowest versions that pyproject.toml allows; without river, which needs a newer SciPy.
 test-lowest:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
 		{ echo "NumPy 2.0.0 runs on Python 3.11 and 3.12; name one with: make test-lowest PYTHON=python3.11"; exit 1; }
-	@$(MAKE) --no-print-directory test VENV=.venv-lowest CONSTRAINTS=.venv-lowest/constraints.txt
+	@$(MAKE) --no-print-directory test VENV=.venv-lowest TEST_EXTRAS=test CONSTRAINTS=.venv-lowest/constraints.txt
 
 # Those of constraints.txt, but for what constraints-lowest.txt names.
 .venv-lowest/constraints.txt: constraints-lowest.txt constraints.txt
@@ -112,7 +113,7 @@ $(VENV)/demo: $(VENV)/base pyproject.toml
 	@touch $@
 
 $(VENV)/test: $(VENV)/base pyproject.toml
-	@$(INSTALL) --no-build-isolation --editable '.[test]'
+	@$(INSTALL) --no-build-isolation --editable '.[$(TEST_EXTRAS)]'
 	@touch $@ $(VENV)/demo
 
 $(VENV)/dev: $(VENV)/base pyproject.toml

@@ -1,6 +1,6 @@
 """The models of `greville.adapters.river` next to linear models of river, on its own data.
 
-    python benchmarks/river_models.py
+    python -m benchmarks.river_models
 
 Every row is predicted before it is learned. Prints the table of docs/river.md.
 """
@@ -58,8 +58,8 @@ def main() -> None:
             case.model(hidden="stream"),
             preprocessing.StandardScaler() | case.linear(),
         ]
-        name = f"{case.data.__name__}, {case.data().n_samples:,} rows"  # type: ignore[attr-defined]
-        cells = [name, case.metric.__name__, *(score(case, model) for model in models)]  # type: ignore[attr-defined]
+        name = f"{case.data.__name__}, {case.data().n_samples:,} rows"
+        cells = [name, case.metric.__name__, *(score(case, model) for model in models)]
         print("| " + " | ".join(cells) + " |", flush=True)
 
 

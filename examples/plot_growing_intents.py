@@ -115,18 +115,28 @@ months = np.arange(1, 7)
 figure, axes = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
 axes.plot(months, 100 * np.array(ours), "o-", color="#0072B2", lw=2.5, label="greville")
 axes.plot(
-    months, 100 * np.array(first_group), "s--", color="#56B4E9", lw=2,
+    months,
+    100 * np.array(first_group),
+    "s--",
+    color="#56B4E9",
+    lw=2,
     label="greville, the ten oldest intents",
-)  # fmt: skip
+)
 axes.plot(months, 100 * np.array(theirs), "v:", color="#D55E00", lw=2.5, label="SGDClassifier")
 axes.plot(
-    6, 100 * scores["logistic regression, at once"], "*", color="k", ms=14,
+    6,
+    100 * scores["logistic regression, at once"],
+    "*",
+    color="k",
+    ms=14,
     label="logistic regression, all at once",
-)  # fmt: skip
+)
 axes.set(
-    xlabel="month (ten new intents in each)", ylabel="accuracy on all intents so far (%)",
-    xticks=months, ylim=(0, 104),
-)  # fmt: skip
+    xlabel="month (ten new intents in each)",
+    ylabel="accuracy on all intents so far (%)",
+    xticks=months,
+    ylim=(0, 104),
+)
 axes.set_title(source)
 figure.legend(loc="outside lower center", ncols=2, frameon=False)
 plt.show()

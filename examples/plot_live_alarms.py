@@ -81,8 +81,10 @@ for minute in range(10 * A_DAY):
             alarms.append(minute)
             help_comes = minute + 60
             day, rest = divmod(minute, A_DAY)
-            print(f"day {day}, {rest // 60:02}:{rest % 60:02}: alarm, {power:.2f} kW, "
-                  f"expected {expected:.2f} kW")  # fmt: skip
+            print(
+                f"day {day}, {rest // 60:02}:{rest % 60:02}: alarm, {power:.2f} kW, "
+                f"expected {expected:.2f} kW"
+            )
         else:
             model.learn_one(x, np.log(power))
     elif minute == help_comes:
@@ -93,7 +95,8 @@ for minute in range(10 * A_DAY):
 # What it is worth
 # ----------------
 # The delay of each alarm, and alarms without a fault. The baseline is a fixed limit on the same
-# errors, three times the standard deviation of the second day: it is easy to write, and cries wolf.
+# errors, three times the standard deviation of the second day: it is easy to write, and it raises
+# false alarms.
 
 record = np.array(record)
 error = record[:, 1]
@@ -131,7 +134,13 @@ for panel in axes:
         panel.axvline(minute / A_DAY, color="#D55E00", lw=1.5)
 for name, minute in (("leak", LEAK), ("hanging sensor", HANG)):
     axes[0].annotate(
-        name, (minute / A_DAY, 1), (-5, -12), xycoords=("data", "axes fraction"),
-        textcoords="offset points", ha="right", color="#D55E00", backgroundcolor="white",
-    )  # fmt: skip
+        name,
+        (minute / A_DAY, 1),
+        (-5, -12),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="right",
+        color="#D55E00",
+        backgroundcolor="white",
+    )
 plt.show()

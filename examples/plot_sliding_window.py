@@ -108,8 +108,6 @@ for change in changes:
     axes.text(change - 20, 7.6, "new tariff", ha="right", va="center")
     axes.axvspan(change, change + window, color="0.93", zorder=0)
     axes.text(change + window / 2, 7.6, "300 rides", ha="center", va="center", color="0.35")
-axes.set(
-    xlabel="ride", ylabel="mean error of 60 rides (euros)", ylim=(0, 8), xlim=(60, n)
-)  # fmt: skip
+axes.set(xlabel="ride", ylabel="mean error of 60 rides (euros)", ylim=(0, 8), xlim=(60, n))
 figure.legend(loc="outside lower center", ncols=3, frameon=False)
 plt.show()

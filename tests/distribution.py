@@ -121,7 +121,6 @@ def check_sdist(sdist):
     except (OSError, subprocess.CalledProcessError):
         return  # not a clone
     missing = {name for name in listed.splitlines() if (ROOT / name).exists()} - found
-    missing -= {".dockerignore"}
     if missing:
         sys.exit(f"{sdist.name} lacks {sorted(missing)}")
 

@@ -134,4 +134,14 @@ def test_the_source_distribution_has_what_tests_read():
     }
     assert named >= {"docs", "examples", "benchmarks", "src", "README.md", "pyproject.toml"}
     missing = {name for name in named if not included(name)}
-    assert missing <= {"pyproject.toml", ".dockerignore"}  # hatchling adds the first itself
+    assert missing <= {"pyproject.toml"}  # which hatchling adds itself
+
+
+def test_the_image_of_the_server_has_what_a_build_reads():
+    """The Dockerfile copies all that hatchling reads, and .dockerignore leaves it there."""
+    copied = re.findall(
+        r"^COPY (.+) /tmp/greville", read("examples/serve/Dockerfile"), re.MULTILINE
+    )
+    needed = {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src"}
+    assert needed <= {name for names in copied for name in names.split()}
+    assert not needed & set(read(".dockerignore").split())

@@ -9,6 +9,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import VotingRegressor
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -35,6 +36,7 @@ from greville import (
     compiled,
     representation,
 )
+from greville.elm.tally import Tally
 from greville.solvers import RootSolver
 
 HEADING = "What was learned"
@@ -114,6 +116,17 @@ def test_parts_of_pipelines(model, data):
         vote = VotingRegressor([("one", model), ("two", ELMRegressor(5))])
         assert HEADING not in html(vote)
         html(vote.fit(X, y))
+
+
+def test_inside_a_grid_search_and_beside_the_model(data):
+    X, y = data
+    search = GridSearchCV(ELMRegressor(20, Opium()), {"solver__epsilon": [0.1, 1.0]}, cv=2)
+    assert HEADING not in html(search)
+    html(search.fit(X, y))
+    model = ELMRegressor(20, random_state=0).fit(X, y)
+    for made in (model.frozen(), model.gathering(), model + model):
+        assert "hidden layer" in made.summary()
+        assert HEADING in html(made)
 
 
 def test_as_text_where_that_is_wanted(data):
@@ -243,6 +256,14 @@ def test_the_error_of_rows_before_they_were_learned(data):
     again = pickle.loads(pickle.dumps(model))
     assert again.summary()["error"] == shown
     assert "error" not in model.fit(X, y).summary()
+
+
+def test_errors_that_overflow_are_not_told():
+    far = Tally.of_numbers(np.array([[1e200]]), np.zeros((1, 1)), None, after=1)
+    assert far.in_words(1) is None
+    assert far.added_to(far).in_words(2) is None
+    near = Tally.of_numbers(np.array([[3.0]]), np.zeros((1, 1)), np.array([2.0]), after=1)
+    assert near.in_words(1) == "RMSE 3.000 (1 row before it was learned)"
 
 
 def test_the_same_of_labels(data, rng):

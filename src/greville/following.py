@@ -157,12 +157,21 @@ class Follower:
             learned, levels=self.levels, squares=self.squares, weight=max(self.weight, _NO_ERRORS)
         )
 
-    def learn(self, predicted: float, target: float) -> Follower:
-        """After one more target, and what the model had predicted for it."""
+    def learn(self, predicted: float, target: float, since: Follower | None = None) -> Follower:
+        """After one more target, and what the model had predicted for it.
+
+        Parameters
+        ----------
+        predicted, target : float
+        since : Follower, optional
+            What was known when the row had to be predicted, if other targets came together with
+            this one: the last target and the last errors are then those of that moment. Otherwise
+            history that is sorted by its target would make the last target look perfect.
+        """
         n, target = self.n, float(target)
         if n == 0:
             return replace(self, n=1, last=target, mean=target, low=target, high=target)
-        values = self._experts(predicted)
+        values = self._experts(predicted, since)
         errors = [target - value for value in values]
         error = target - predicted if isfinite(predicted) else 0.0
         levels = zip(self.levels, _RATES, strict=True)
@@ -224,10 +233,13 @@ class Follower:
         both = np.array(found, np.float64).reshape(-1, 2)
         return follower, both[:, 0], both[:, 1]
 
-    def _experts(self, predicted: float) -> list[float]:
-        """The five predictions, clipped."""
+    def _experts(self, predicted: float, since: Follower | None = None) -> list[float]:
+        """The five predictions, clipped; those from the last targets as of `since`."""
         model = predicted if isfinite(predicted) else self.mean
-        values = [model, self.last, self.mean, *[model + level for level in self.levels]]
+        last, levels = self.last, self.levels
+        if since is not None:
+            last, levels = since.last if since.n else self.mean, since.levels
+        values = [model, last, self.mean, *[model + level for level in levels]]
         if self.trained and self.n < _FEWEST_TO_CLIP:
             return values
         margin = (_MARGIN + _MARGIN_OF_FEW / self.n) * (self.high - self.low)

@@ -253,6 +253,16 @@ def test_a_column_of_numbers_that_becomes_text():
     assert model.table_model.n_rows == 40
 
 
+def test_text_where_many_rows_have_numbers():
+    model = Regressor(hidden=30)
+    for i in range(200):
+        model.learn_one({"x": i / 3, "z": float(i % 3)}, float(i % 3))
+    assert math.isfinite(model.predict_one({"x": "odd", "z": 1.0}))
+    with pytest.raises(ValueError, match="column 'x' should be a number, got 'odd'"):
+        model.learn_one({"x": "odd", "z": 1.0}, 1.0)
+    assert model.table_model.n_rows == 200
+
+
 def test_names_of_any_kind():
     model, plain = Regressor(hidden=30), Regressor(hidden=30)
     for i in range(30):

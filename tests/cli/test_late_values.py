@@ -87,7 +87,7 @@ def test_values_that_were_never_learned_are_counted_and_said():
     strange = pa.concat_tables([part(1, 5, 2), part(7, 12, 2)])
     Path("strange.csv").write_bytes(csv_bytes(strange))
     run("train", "rows.csv", "-t", "y", "-q")
-    said = "12 rows have values of 'fruit' that no row learned before has: 'kind 7'"
+    said = "12 rows have values of 'fruit' that were never learned: 'kind 7'"
     out, err = run("predict", "model.greville", "strange.csv", "-o", "out.csv")
     assert said in err
     out, err = run("score", "model.greville", "strange.csv", "--json")
@@ -98,7 +98,7 @@ def test_values_that_were_never_learned_are_counted_and_said():
     assert "learned before" not in err
     asked = jsonl(strange.slice(5, 1).drop_columns(["y"]))
     answers, err = streamed(asked + jsonl(strange), "--model", "model.greville")
-    assert "1 row has a value of 'fruit' that no row learned before has: 'kind 7'" in err
+    assert "1 row has a value of 'fruit' that was never learned: 'kind 7'" in err
     predictions = [json.loads(answer)["prediction"] for answer in answers]
     assert np.abs(predictions).max() < 40
     assert np.abs(predictions[1:] - strange["y"].to_numpy())[6:].max() < 3

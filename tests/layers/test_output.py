@@ -43,6 +43,13 @@ FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 each_layer = pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
 each_kind = pytest.mark.parametrize("kind", FRAMES)
 
+# Old versions of scikit-learn do not find the names of columns in frames of new versions of polars.
+_SCALED = StandardScaler().fit(pl.DataFrame({"a": [1.0, 2.0]})).get_feature_names_out()
+no_names = pytest.mark.skipif(list(_SCALED) != ["a"], reason="scikit-learn does not know polars")
+each_kind_in_tools = pytest.mark.parametrize(
+    "kind", ["pandas", pytest.param("polars", marks=no_names)]
+)
+
 
 def same(found, expected):
     """To rounding: frames have their numbers column by column, which are then summed otherwise."""
@@ -59,7 +66,9 @@ def data(rng):
 
 
 def test_no_layer_is_forgotten():
-    assert {type(layer).__name__ for layer in LAYERS} == set(layers.registry.names())
+    known = map(layers.registry.layer_class, layers.registry.names())
+    ours = {cls for cls in known if cls.__module__.startswith("greville.")}  # not those of tests
+    assert {type(layer) for layer in LAYERS} == ours
 
 
 @each_layer
@@ -86,7 +95,7 @@ def test_frames_in_and_out(layer, kind, data):
 
 
 @each_layer
-@each_kind
+@each_kind_in_tools
 def test_at_the_end_of_a_pipeline(layer, kind, data):
     X, y = data
     pipeline = make_pipeline(StandardScaler(), clone(layer)).set_output(transform=kind)
@@ -98,7 +107,7 @@ def test_at_the_end_of_a_pipeline(layer, kind, data):
 
 
 @each_layer
-@each_kind
+@each_kind_in_tools
 def test_beside_others(layer, kind, data):
     X, y = data
     both = FeatureUnion([("scaled", StandardScaler()), ("units", clone(layer))])
@@ -110,7 +119,7 @@ def test_beside_others(layer, kind, data):
 
 
 @each_layer
-@each_kind
+@each_kind_in_tools
 def test_on_some_columns(layer, kind, data):
     X, y = data
     frame = as_frame(kind, X)

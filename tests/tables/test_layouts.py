@@ -136,7 +136,7 @@ def test_an_open_quote_in_a_long_file(here, monkeypatch):
     lines[1000] = '"' + lines[1000]
     _, rows, _, skipped = read_text("\n".join(lines))
     assert (len(rows), skipped) == (2999, [1001])
-    with pytest.raises(TableError, match="not closed, as in 100 rows before; mend the file"):
+    with pytest.raises(TableError, match="not closed, as in 100 rows before; fix the file"):
         read_text("a,y\n" + '1,"x\n' * 300)
 
 

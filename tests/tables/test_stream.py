@@ -293,3 +293,69 @@ def test_rows_of_different_kinds_are_read_as_if_alone(tmp_path):
     assert greville.load(tmp_path / "alone").rows == rows[256:]
     greville.save(together, tmp_path / "together")
     assert (tmp_path / "alone").read_bytes() == (tmp_path / "together").read_bytes()
+
+
+def sorted_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    y = 100 + 10 * x + 5 * rng.normal(size=n)
+    return [{"x": float(x[i]), "y": float(y[i])} for i in np.argsort(y)]
+
+
+@pytest.mark.parametrize("size", [100, 200, 800])
+def test_history_that_is_sorted_by_its_target(size):
+    """Rows whose targets come together are not predicted from each other's targets."""
+    stream, rows = Stream(TableModel("y")), sorted_rows(800)
+    for start in range(0, len(rows), size):
+        stream.answer(rows[start : start + size], start + 1, Troubles(), together=True)
+    low, high = (stream.answer([{"x": x}], 801, Troubles())[0]["prediction"] for x in (-2, 2))
+    assert abs(low - 80) < 15
+    assert abs(high - 120) < 15
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_intervals_where_targets_come_in_groups(size):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=2000)
+    y = x + np.cumsum(rng.normal(size=2000))  # the level wanders
+    rows = [{"x": a, "y": b} for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    stream, inside = Stream(TableModel("y")), []
+    for start in range(0, len(rows), size):
+        group = rows[start : start + size]
+        asked = stream.answering().answers([{"x": row["x"]} for row in group], std=True)
+        if start >= 400:
+            for answer, row in zip(asked, group, strict=True):
+                inside.append(abs(answer["prediction"] - row["y"]) < 1.645 * answer["std"])
+        stream.answer(group, start + 1, Troubles(), together=True)
+    assert 0.85 < np.mean(inside) < 0.97
+
+
+def test_groups_are_kept_in_files(tmp_path):
+    """A stream that is saved within a block goes on with the same trust in the last target."""
+    rows = sorted_rows(600)
+    one, two = Stream(TableModel("y")), Stream(TableModel("y"))
+    for start in range(0, 600, 50):
+        group = rows[start : start + 50]
+        one.answer(group, start + 1, Troubles(), together=True)
+        two.answer(group, start + 1, Troubles(), together=True)
+        greville.save(two, tmp_path / "stream")
+        two = greville.load(tmp_path / "stream")
+    squares = [s._blocks.follower.squares for s in (one, two)]
+    np.testing.assert_allclose(squares[0], squares[1], rtol=1e-9)
+    asked = [s.answer([{"x": 0.5}], 601, Troubles())[0]["prediction"] for s in (one, two)]
+    np.testing.assert_allclose(asked[0], asked[1], rtol=1e-6)
+
+
+def test_the_monitor_sees_errors_of_the_first_rows():
+    stream = Stream(TableModel("y"), monitor=DriftMonitor())
+    for number, row in enumerate(wandering(50), 1):
+        stream.answer([row], number, Troubles())
+    assert stream.monitor.n_seen_ > 40
+    assert stream.monitor.copy()._known[-1] not in (0.0, 1.0)
+
+
+def test_probabilities_of_classes_that_came_before():
+    rows = [{"x": 1.0, "k": "a"}, {"x": 2.0, "k": "b"}, {"x": 1.5, "k": "a"}]
+    answers = Stream(TableModel("k")).answer(rows, 1, Troubles(), proba=True)
+    assert set(answers[1]["proba"]) == {"a"}
+    assert set(answers[2]["proba"]) == {"a", "b"}

@@ -191,7 +191,7 @@ def _run(
 def _forecast_all(
     found: list[Any], wanted: Any, maker: dict[str, Any], source: str, quiet: bool
 ) -> tuple[list[Any], list[str]]:
-    """A result for each series that is long enough, and what is to be said of the others."""
+    """A result for each series that is long enough, and findings about the others."""
     from ..forecasting import Forecaster
     from ._progress import progress_bars
 

@@ -301,7 +301,7 @@ def units(hidden: str) -> Any:
 
 
 def given_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Those that are not what they are when nothing is said."""
+    """The settings that differ from their defaults."""
     usual = {
         "task": ("auto", "numbers"),
         "hidden": ("auto", "inputs", "stream"),

@@ -112,7 +112,7 @@ def predict(
 
 @dataclass(frozen=True)
 class _Predicted:
-    """How many rows were read and left out by readers, and what is to be said of them."""
+    """How many rows were read and left out by readers, and findings about them."""
 
     rows: int
     left_out: int
@@ -236,7 +236,7 @@ def score(
 
 @dataclass(frozen=True)
 class _Scored:
-    """Scores of rows, how many were read and had no target, and what is to be said of them."""
+    """Scores of rows, how many were read and had no target, and findings about them."""
 
     found: Any
     rows: int
@@ -300,7 +300,7 @@ _MEASURES = {
     "within_90_percent_interval": "targets within the 90 % interval",
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
-    "most_frequent_class": "always the most frequent class",
+    "most_frequent_class": "predicting the most frequent class",
     "log_loss": "log loss",
     "brier": "Brier score",
     "roc_auc": "ROC AUC",

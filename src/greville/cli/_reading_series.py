@@ -58,7 +58,7 @@ class Wanted:
 def read_series(
     sources: Any, how: Any, troubles: Any, wanted: Wanted, quiet: bool
 ) -> tuple[list[Series], list[str]]:
-    """The series of some files, each in the order of time, and what is to be said of them."""
+    """The series of some files, each in the order of time, and findings about them."""
     # Also those that may tell series apart; a pipe cannot be looked at before, so all of them.
     more = [] if wanted.by else _candidates(sources, how, wanted)
     names = None if more is None else [*wanted.numbers, *wanted.others, *more]
@@ -217,7 +217,7 @@ def _check_times(source: str, table: Any, name: str) -> None:
 def _check_one_series(
     source: str, table: Any, times: dict[str, Times], looked_at: list[str], wanted: Wanted
 ) -> list[str]:
-    """Ask which series is meant where there are several; what else is to be said."""
+    """Ask which series is meant where there are several; other findings."""
     kinds = {name: _kind(table, name) for name in looked_at}
     dates = {name: t for name, t in times.items() if kinds.get(name, "time") == "time"}
     texts = {name: table.values(name).text for name in looked_at if kinds[name] == "text"}

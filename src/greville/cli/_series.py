@@ -50,7 +50,7 @@ class Series:
         return replace(self, values=values, labels=labels, times=times), True
 
     def on_the_clock(self, time: str) -> tuple[Series, str | None]:
-        """The same with gaps where rows are missing, and what is to be said of its times."""
+        """The same with gaps where rows are missing, and findings about its times."""
         if self.times is None:
             return self, f"{time!r} is not read as times: those to come are not known."
         found = find_clock(self.times, are_dates=self.are_dates)

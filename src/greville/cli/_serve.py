@@ -22,7 +22,7 @@ from ._terminal import counted, say
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _BYTES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
-_COMPILING = "Compiling what single rows need, once on this machine; this takes some seconds."
+_COMPILING = "Loading kernels for single rows; the first time on a machine they are compiled."
 
 # Where a token may be, besides a file.
 _TOKEN_VARIABLE = "GREVILLE_TOKEN"

@@ -125,7 +125,7 @@ def stream(
 
 
 def _task(task: Task, std: bool, proba: bool) -> str:
-    """The task of a new model: numbers are never labels, unless that is said."""
+    """The task of a new model: numbers are labels only if the user says so."""
     if std and proba:
         raise UserError("--std and --proba: --std is for numbers, --proba for classes; pass one.")
     if std and task != Task.classification:

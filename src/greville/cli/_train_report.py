@@ -59,7 +59,7 @@ def report(
         f"({summary['rows_per_second']:,} rows/s)."
     )
     if scores is None:
-        say("How good it is was not measured: pass --test 0.2 to hold rows out.")
+        say("The error was not measured; pass --test 0.2 to hold out rows for it.")
     else:
         say(_in_words(scores, model.target))
     say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")
@@ -75,13 +75,13 @@ def _in_words(scores: dict[str, Any], target: str) -> str:
     }[scores["how"]]
     if "accuracy" in scores:
         return (
-            f"{where}: accuracy {scores['accuracy']:.3g}; always the most frequent class would be "
-            f"right in {scores['most_frequent_class']:.3g}."
+            f"{where}: accuracy {scores['accuracy']:.3g} (predicting the most frequent class: "
+            f"{scores['most_frequent_class']:.3g})."
         )
     r2 = "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
     return (
-        f"{where}: RMSE {_plain(scores['rmse'])}; always the mean of {target!r} would have "
-        f"{_plain(scores['target_std'])}{r2}."
+        f"{where}: RMSE {_plain(scores['rmse'])} (predicting the mean of {target!r}: "
+        f"{_plain(scores['target_std'])}){r2}."
     )
 
 

@@ -83,8 +83,9 @@ class View:
         if monitor is not None:
             alarms = monitor.alarms_
             shown = ", ".join(f"{k + 1:,}" for k in alarms[-5:])
+            rows = "row" if len(alarms) == 1 else "rows"
             text = f"drift alarms: {len(alarms)}" + (
-                f", the last at rows {shown}" if alarms else ""
+                f", the last at {rows} {shown}" if alarms else ""
             )
             parts.append(Text(text, style="bold red" if alarms else "green"))
         self._live.update(

@@ -120,7 +120,7 @@ class Job:
         return [next(counted) if p.n_rows is None else p.n_rows for p in self.parts]
 
     def findings(self) -> list[tables.Finding]:
-        """What is to be said of columns that not all files have, as one process says it."""
+        """Findings about columns that not all files have, as in one process."""
         firsts = {part.source.name: part for part in reversed(self.parts)}
         if len(firsts) < 2:
             return []
@@ -132,7 +132,7 @@ class Job:
     def learn(
         self, model: tables.TableModel, holdout: tables.Holdout
     ) -> tuple[tables.TableModel, tables.Troubles]:
-        """The model after all rows, and what is to be said of them."""
+        """The model after all rows, and findings about them."""
         counts = self.counts() if holdout.share else [0] * len(self.parts)
         firsts = self._first_rows(counts)
         total = tables.total_rows(self.parts)
@@ -257,7 +257,7 @@ class _How:
 
 @dataclass(frozen=True)
 class _Gathered:
-    """A model that has gathered rows, and what is to be said of them."""
+    """A model that has gathered rows, and findings about them."""
 
     model: Any
     troubles: tables.Troubles
@@ -316,7 +316,7 @@ def _counted(skip: bool, part: tables.Part) -> int:
 
 @dataclass(frozen=True)
 class Predicted:
-    """How many rows were read, left out by readers, and what is to be said of them."""
+    """How many rows were read, left out by readers, and findings about them."""
 
     rows: int
     left_out: int
@@ -365,7 +365,7 @@ def _predicted(
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores of rows, how many were read and had no target, and what is to be said of them."""
+    """Scores of rows, how many were read and had no target, and findings about them."""
 
     found: Any
     rows: int

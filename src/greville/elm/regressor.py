@@ -114,7 +114,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
 
     @available_if(solver_is_online)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+        """Learn more rows. The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------

@@ -50,19 +50,22 @@ class Tally(NamedTuple):
         left_out: bool = False,
     ) -> Tally:
         """Of rows with these scores, and the places of their classes among them."""
-        weight = np.ones(len(places)) if weight is None else weight
-        wrong = float(weight @ (scores.argmax(axis=1) != places))
-        return cls(left_out, wrong, None, float(weight.sum()), len(places), after)
+        wrong, n = scores.argmax(axis=1) != places, len(places)
+        if weight is None:
+            return cls(left_out, float(wrong.sum()), None, float(n), n, after)
+        return cls(left_out, float(weight @ wrong), None, float(weight.sum()), n, after)
 
     @classmethod
     def of_numbers(
         cls, predicted: Array, targets: Array, weight: Array | None, after: int
     ) -> Tally:
         """Of rows with these predictions and targets, of shape (n, n_outputs)."""
-        weight = np.ones(len(targets)) if weight is None else weight
-        errors = targets - np.asarray(predicted, np.float64)
-        squares = weight @ errors**2
-        return cls(False, None, squares, float(weight.sum()), len(targets), after)
+        with np.errstate(all="ignore"):  # what is not finite is not told
+            errors, n = targets - np.asarray(predicted, np.float64), len(targets)
+            squares = errors * errors
+            if weight is None:
+                return cls(False, None, squares.sum(axis=0), float(n), n, after)
+            return cls(False, None, weight @ squares, float(weight.sum()), n, after)
 
     def added_to(self, before: Tally | None) -> Tally:
         """These rows, and those before them that were predicted likewise."""
@@ -72,7 +75,8 @@ class Tally(NamedTuple):
         if self.wrong is not None and before.wrong is not None:
             wrong = self.wrong + before.wrong
         elif self.squares is not None and before.squares is not None:
-            squares = self.squares + before.squares
+            with np.errstate(over="ignore"):
+                squares = self.squares + before.squares
         else:
             return self
         total_weight, n = self.total_weight + before.total_weight, self.n + before.n
@@ -86,9 +90,12 @@ class Tally(NamedTuple):
         """
         if not self.total_weight > 0 or (self.left_out and self.after != n_seen):
             return None
-        rows = f"{self.n:,} rows"
-        how = f"leave-one-out, {rows}" if self.left_out else f"{rows} before they were learned"
+        rows = "1 row" if self.n == 1 else f"{self.n:,} rows"
+        before = "before it was learned" if self.n == 1 else "before they were learned"
+        how = f"leave-one-out, {rows}" if self.left_out else f"{rows} {before}"
         if self.squares is not None:
+            if not np.isfinite(self.squares).all():
+                return None
             return f"RMSE {numbers(np.sqrt(self.squares / self.total_weight))} ({how})"
         assert self.wrong is not None
         return f"{100 * self.wrong / self.total_weight:.3g} % wrong ({how})"

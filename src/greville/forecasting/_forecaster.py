@@ -144,7 +144,7 @@ class Forecaster:
     def update(self, values: Any, inputs: Any = None) -> Forecast:
         """Learn more of the series, and return what was predicted for these samples beforehand.
 
-        How a series is cut into pieces changes nothing but rounding.
+        The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------

@@ -37,8 +37,8 @@ large as that of a linear predictor. A linear predictor is as good.
     """
     if n == 0:
         return (
-            "Too short to say how good it is: errors count from sample "
-            f"{burn_in + 1} on, and there is none."
+            "The series is too short to measure the error, which counts from sample "
+            f"{burn_in + 1} on."
         )
     if max(errors.values()) == 0:
         return "Nothing to predict: the series does not change."

@@ -9,7 +9,7 @@ import numpy as np
 from ..backend import Array, Backend, eps
 from .gram import gram_is_safe
 
-# How much must be left in a direction after rows are removed, next to rounding, to be believed.
+# How much must be left in a direction after rows are removed, relative to rounding.
 _LEAST_OVER_ROUNDING = 100
 
 # The relative error that removing rows, or learning and removing some in one go, may add.

@@ -164,7 +164,7 @@ class Service:
 
     @property
     def failures(self) -> list[str]:
-        """Why models that learn do so no more."""
+        """Why models no longer learn."""
         engines = [model.engine for model in self.models.values()]
         return [e.failure for e in engines if isinstance(e, Engine) and e.failure is not None]
 

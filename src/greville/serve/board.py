@@ -213,7 +213,7 @@ def interval(prediction: Any, std: Any) -> list[float] | None:
 
 
 def _kept(row: Row) -> Row:
-    """A row that is kept to be shown: without what nobody could look at."""
+    """A row that is kept to be shown: with short values, and not too many fields."""
     if len(row) <= _MOST_FIELDS and not any(map(_is_long, row.values())):
         return row
     return {_short(name): _short(value) for name, value in list(row.items())[: 2 * _MOST_FIELDS]}

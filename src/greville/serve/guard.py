@@ -64,7 +64,7 @@ BUG = "This is a mistake in greville, not in your request; the server's log has 
 class Guard:
     """Check requests before the application sees them, and complete its answers.
 
-    It reads the whole body, so that the application waits for nobody, and answers requests
+    It reads the whole body, so that the application never waits for a client, and answers requests
     that it refuses with a status and one sentence as JSON.
 
     Parameters

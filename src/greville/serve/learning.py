@@ -27,7 +27,40 @@ _LONGEST_ID = 200
 # Where tables say that an error is; a request has its own rows.
 _WHERE = re.compile(r"standard input, row ([\d,]+)( to standard input, row [\d,]+)?: ", re.I)
 
+# Steps in one direction, without one in the other, after which targets are taken to be sorted.
+_STEPS_OF_SORTED = 100
+
+_SORTED = (
+    "The last {:,} targets are in ascending or descending order. If rows are sorted by their "
+    "target and not by time, predictions that follow the last target are wrong: shuffle them, or "
+    "start the server with --no-mix."
+)
+
 Row = dict[str, Any]
+
+
+class TargetOrder:
+    """Whether numbers come sorted; it says so once for each run of them."""
+
+    def __init__(self) -> None:
+        self.n = 0  # of the run
+        self._last, self._sign, self._steps = 0.0, 0, 0
+
+    def add(self, targets: Sequence[Any]) -> bool:
+        """Whether the run has just become long enough to be told."""
+        told = False
+        for target in targets:
+            if isinstance(target, bool) or not isinstance(target, (int, float)):
+                self.n = self._steps = 0
+                continue
+            sign = (target > self._last) - (target < self._last) if self.n else 0
+            if sign and self._sign and sign != self._sign:
+                self.n, self._steps, self._sign = 1, 0, 0
+            self.n, self._last = self.n + 1, target
+            if sign:
+                self._sign, self._steps = sign, self._steps + 1
+                told = told or self._steps == _STEPS_OF_SORTED
+        return told
 
 
 @dataclass
@@ -99,12 +132,13 @@ class Learning:
         self.stream, self.log, self.record, self.limits = stream, log, record, limits
         self.id, self.target = stream.id, stream.model.target
         self.is_half_done = False  # rows were learned of a request that was then refused
+        self._order = TargetOrder()
         self._n_alarms = 0 if stream.monitor is None else len(stream.monitor.alarms_)
 
     def replay(self, run: Run) -> None:
         """Learn, or unlearn, what stands in the log again."""
         if run.action == "learn":
-            answers = self.stream.relearn(run.rows)
+            answers = self.stream.relearn(run.rows, run.joined)
             for row, answer in zip(run.rows, answers, strict=True):
                 if "error" in answer:
                     logger.warning("a row of the log was not learned: %s: %s", answer["error"], row)
@@ -144,7 +178,7 @@ class Learning:
         self.stream = base.copy()
         for work, rows in works:
             if work.action == "learn" and rows:
-                self.stream.relearn(rows)
+                self.stream.relearn(rows, [k > 0 for k in range(len(rows))])
             elif work.action == "unlearn" and rows:
                 self.stream.unlearn(rows)
 
@@ -222,7 +256,11 @@ class Learning:
             self.log.drop_kept(id)
         position = self.log.append("learn", ids, whole, now, given)
         n = len(whole)
-        answer = {"learned": n, "repeated": len(rows) - n, "position": position}
+        answer: dict[str, Any] = {"learned": n, "repeated": len(rows) - n, "position": position}
+        is_sorted = self._order.add([row[self.target] for row in whole])
+        if is_sorted and self.stream.follows and self.stream.model.task != "classification":
+            answer["warning"] = _SORTED.format(self._order.n)
+            logger.warning("%s", answer["warning"])
         return Done(answer, whole, outcomes)
 
     def _target_of(self, row: Row, place: str) -> Any:
@@ -248,7 +286,8 @@ class Learning:
                 raise unusable(reason, row, place)
         without_target = self.stream.n_without_target
         self.is_half_done = True
-        answers = self.stream.answer(rows, self.stream.lines + 1, Troubles(skip=True))
+        number = self.stream.lines + 1
+        answers = self.stream.answer(rows, number, Troubles(skip=True), together=True)
         for k, answer in enumerate(answers):
             if "error" in answer:
                 raise unusable(answer["error"], rows[k], places[k])

@@ -70,12 +70,14 @@ LOG_ERRORS = (LogError, sqlite3.Error)
 class Run(NamedTuple):
     """Rows that were learned, or unlearned, one after the other; and where they end.
 
-    `given` are predictions from before their targets came, None for most.
+    `given` are predictions from before their targets came, None for most; `joined` says of each
+    row whether it came in one request with the row before it.
     """
 
     action: str
     rows: list[Row]
     given: list[Any]
+    joined: list[bool]
     position: int
 
 
@@ -210,7 +212,7 @@ class Log:
             "ORDER BY position",
             (after,),
         )
-        run, last_request = Run("", [], [], after), 0
+        run, last_request = Run("", [], [], [], after), 0
         for position, action, request, row, given in found:
             if position != run.position + 1:
                 raise LogError(
@@ -220,10 +222,11 @@ class Log:
             is_whole = len(run.rows) == _AT_ONCE if action == "learn" else request != last_request
             if run.rows and (action != run.action or is_whole):
                 yield run
-                run = Run("", [], [], run.position)
+                run = Run("", [], [], [], run.position)
             run.rows.append(self._parsed(position, row))
             run.given.append(None if given is None else json.loads(given))
-            run, last_request = Run(action, run.rows, run.given, position), request
+            run.joined.append(request == last_request)
+            run, last_request = run._replace(action=action, position=position), request
         if run.rows:
             yield run
 

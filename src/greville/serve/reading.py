@@ -66,7 +66,7 @@ class Reader:
     def submit(self, work: Work) -> Future[Any]:
         """Nothing can be learned here."""
         raise RequestError(
-            403, "This server is read-only; send what is to be learned to the one that learns."
+            403, "This server is read-only; send rows to learn to the server that learns."
         )
 
     def start(self) -> None:

@@ -60,7 +60,7 @@ class Address:
     limits: Limits = field(default_factory=Limits)
 
     def check(self) -> None:
-        """A ServeError if others could use it without a token, or an origin is none."""
+        """A ServeError if others could use it without a token, or if an origin is invalid."""
         if self.token is None and not is_loopback(self.host):
             raise ServeError(
                 f"host={self.host!r}: others could use the server; give it a token, or listen on "
@@ -137,7 +137,7 @@ def _stopped_by_signals(server: _Server) -> Iterator[None]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; a ServeError if there is none to be had.
+    """A socket that listens; a ServeError if the port cannot be used.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class ExactAlgorithm(Algorithm):
     ----------
     epsilon : the prior, or None where it is chosen
     tol : eq. (10), or None for what rounding may leave
-    intercept : whether a constant is added that no prior holds back
+    intercept : whether a constant is added that is not regularised
     """
 
     record_by_kernels_units = 128

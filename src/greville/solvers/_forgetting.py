@@ -284,7 +284,7 @@ class ForgettingAlgorithm(Algorithm):
         if pivots.min() < limits.tiny:
             raise FloatingPointError(
                 "Without a floor, forgetting has gone on until the weight of directions that no "
-                "row excites underflowed; pass floor='auto', or less alpha."
+                "row excites underflowed; pass floor='auto', or a smaller alpha."
             )
         if state.warned or not pivots.min() < limits.eps * pivots.max():
             return state

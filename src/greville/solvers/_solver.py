@@ -486,7 +486,7 @@ class OnlineSolver(Solver):
     __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"H": UNUSED}
 
     def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
-        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+        """Learn more rows. The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ from ._stored import stored_solver
 from .protocol import Algorithm, Shape
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
-# shorter than the rows are wide, too many digits would go: the root is made afresh instead.
+# shorter than the rows are wide, too many digits would go: the root is computed again instead.
 _LEAST_LEFT_IN_WINDOW = 0.3
 
 # Rows that are pending may be this many when the weights are wanted; more are learned first.
@@ -127,7 +127,7 @@ def _from_fields(cls: type[Window], stored: Fields) -> Window:
 )
 @dataclass(frozen=True, eq=False)
 class Window(Value):
-    """A root, the rows it was made of, and how many were removed since it was made afresh."""
+    """A root, the rows it was made of, and how many were removed since it was computed."""
 
     state: State
     kept: tuple[WindowRows, ...] = ()

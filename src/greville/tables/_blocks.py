@@ -8,7 +8,7 @@ from typing import Any
 from ..fields import compact
 from ..following import Follower
 from ._answers import Answers
-from ._following import followed, predicted
+from ._following import Following, followed, predicted
 from ._rows import batch_of_rows, runs_of_one_kind
 from .answering import Answering
 from .batch import Batch, Troubles
@@ -41,8 +41,9 @@ class Blocks:
         self.id = id
         self.follower = follower  # after all whole blocks
         self.rows: list[Row] = []
+        self.joined: list[bool] = []  # of each row, whether its target came with the one before
         self._live: TableModel | None = None  # the model and the rows
-        self._live_follower: Follower | None = None
+        self._live_following: Following | None = None
 
     @property
     def room(self) -> int:
@@ -58,7 +59,7 @@ class Blocks:
     def live(self) -> TableModel:
         """The model of all rows so far."""
         if self._live is None:
-            self._live, self._live_follower = self._with_rows()
+            self._live, self._live_following = self._with_rows()
         return self._live
 
     def drop_live(self) -> None:
@@ -69,20 +70,28 @@ class Blocks:
         """Another model, of all rows so far."""
         return self._with_rows()[0]
 
-    def _with_rows(self) -> tuple[TableModel, Follower | None]:
+    def _with_rows(self) -> tuple[TableModel, Following | None]:
         live, found = self.model.twin(), []
         if self.rows:
             found = live.record(self.batches(self.rows), Troubles(skip=True))
-        return live, self._followed(live, self.follower, found)[0]
+        return live, self._followed(live, self._following, found, self.joined)[0]
+
+    @property
+    def _following(self) -> Following | None:
+        """The follower after all whole blocks."""
+        return None if self.follower is None else Following(self.follower, self.follower)
 
     @staticmethod
     def _followed(
-        model: TableModel, follower: Follower | None, found: list[Answers]
-    ) -> tuple[Follower | None, list[Answers]]:
+        model: TableModel,
+        following: Following | None,
+        found: list[Answers],
+        joined: Sequence[bool],
+    ) -> tuple[Following | None, list[Answers]]:
         """The follower after what a model has answered, and its answers, if they are numbers."""
-        if follower is None or model.task != REGRESSION:
-            return follower, found
-        return followed(follower, found)
+        if following is None or model.task != REGRESSION:
+            return following, found
+        return followed(following, found, joined)
 
     @property
     def has_live(self) -> bool:
@@ -92,23 +101,24 @@ class Blocks:
     def copy(self) -> Blocks:
         """The same blocks and rows, which go on on their own."""
         other = Blocks(self.model.twin(), self.id, self.follower)
-        other.rows = list(self.rows)
+        other.rows, other.joined = list(self.rows), list(self.joined)
         return other
 
     def answering(self) -> Answering:
         """The model of all rows so far, which learns no more."""
         model = self.live.twin().settle(Troubles(skip=True))
-        return Answering(model, self._live_follower)
+        return Answering(model, self._live_following and self._live_following.now)
 
     def unlearn(self, rows: list[Row]) -> int:
         """Remove rows that were learned, all of them or none; how many.
 
         The rows of the block are learned before, as a shorter one.
         """
-        model, follower = self._with_rows()
+        model, following = self._with_rows()
         removed = model.unlearn(self.batches(rows), Troubles())
         compact(model)
-        self.model, self.follower, self.rows, self._live = model, follower, [], None
+        self.model, self.follower = model, following and following.now
+        self.rows, self.joined, self._live = [], [], None
         return removed
 
     def answers_to_rows(self, rows: list[Row], wanted: Wanted) -> Answers | None:
@@ -117,19 +127,24 @@ class Blocks:
         if live.estimator is None:
             return None
         found = live.answers_to_rows(rows, **wanted)
-        if self._live_follower is None or live.task != REGRESSION:
+        if self._live_following is None or live.task != REGRESSION:
             return found
-        return predicted(self._live_follower, found)
+        return predicted(self._live_following.now, found)
 
     def record(
-        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+        self,
+        rows: list[Row],
+        first: int,
+        troubles: Troubles,
+        wanted: Wanted,
+        joined: Sequence[bool],
     ) -> list[Answers]:
         """Learn rows that fit into the block, all of them or none, and what was predicted."""
         if len(rows) == ROWS_PER_BLOCK:
             batches = self.batches(rows, range(first, first + len(rows)))
             found = self.model.record(batches, troubles, **wanted)
             self._live = None
-            return self._learned(found)
+            return self._learned(found, joined)
         live = self.live
         if len(rows) == 1 and not live.schema_may_change and not any(wanted.values()):
             found = [live.record_one(rows[0])]
@@ -139,19 +154,21 @@ class Blocks:
             found = live.record(
                 self.batches(rows, range(first, first + len(rows))), troubles, **wanted
             )
-        follower, answers = self._followed(live, self._live_follower, found)
-        block = [*self.rows, *rows]
+        following, answers = self._followed(live, self._live_following, found, joined)
+        block, flags = [*self.rows, *rows], [*self.joined, *joined]
         if len(block) == ROWS_PER_BLOCK:
             self._live = None
-            self._learned(self.model.record(self.batches(block), Troubles(skip=True)))
-            self.rows = []
+            self._learned(self.model.record(self.batches(block), Troubles(skip=True)), flags)
+            self.rows, self.joined = [], []
         else:
-            self.rows, self._live, self._live_follower = block, live, follower
+            self.rows, self.joined = block, flags
+            self._live, self._live_following = live, following
         return answers
 
-    def _learned(self, found: list[Answers]) -> list[Answers]:
+    def _learned(self, found: list[Answers], joined: Sequence[bool]) -> list[Answers]:
         """Have the follower see what the model has answered to a whole block; its answers."""
-        self.follower, answers = self._followed(self.model, self.follower, found)
+        following, answers = self._followed(self.model, self._following, found, joined)
+        self.follower = following and following.now
         return answers
 
     def batches(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> list[Batch]:

@@ -170,10 +170,9 @@ class State:
             return None
         if not all(type(value) in _SIMPLE for value in row.values()):
             return None
-        if not learner.learned_known(row):
-            return None
         rows = warmup.rows.with_row(row, lambda name: is_used(self.settings, name))
-        return replace(self, warmup=warmup.with_rows(rows, rows.n))
+        state = replace(self, warmup=warmup.with_rows(rows, rows.n))
+        return state if learner.learned_known(row) else None
 
     def _fit_schema(self) -> tuple[Learner, Batch, EncodedRows]:
         """A learner that knows what the columns of the first rows are, and these rows for it."""

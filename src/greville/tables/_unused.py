@@ -1,4 +1,4 @@
-"""Columns that say nothing about other rows: an index, ids, and what is the same in all."""
+"""Columns without information about other rows: an index, ids, and constants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_index(name: str, values: Values) -> bool:
 
 
 def why_unused(name: str, values: Values, written: Written) -> tuple[str, str] | None:
-    """The kind of finding and what is to be said of a column to leave out; None for the others."""
+    """The kind of finding and the reason to leave out a column; None for the others."""
     n = len(values)
     if n < _LEAST_ROWS or values.plain.type == VECTOR:
         return None
@@ -63,7 +63,7 @@ def doubts(name: str, values: Values, written: Written) -> Finding | None:
         return None
     if written.kind in ("text", "code") and _is_constant(values):
         value = repr(values.text[0].as_py()[:60])
-        message = f"{name!r} tells nothing so far: it is {value} in every row."
+        message = f"{name!r} has no information so far: it is {value} in every row."
         return Finding("constant", message, name)
     if written.kind != "number":
         return None
@@ -73,7 +73,7 @@ def doubts(name: str, values: Values, written: Written) -> Finding | None:
     if (np.diff(numbers) == 1).mean() > 0.99:
         return Finding(
             "row numbers",
-            f"{name!r} counts the rows and is used as a number; if it is no measurement, pass "
+            f"{name!r} counts the rows and is used as a number; if it is not a measurement, pass "
             f"--ignore {name}.",
             name,
             warning=True,
@@ -81,7 +81,7 @@ def doubts(name: str, values: Values, written: Written) -> Finding | None:
     if numbers.min() >= 1e4 and np.floor(np.log10(numbers.min() * 10)) > np.log10(numbers.max()):
         return Finding(
             "id",
-            f"{name!r} is used as a number; if its values, all different and of as many digits, "
+            f"{name!r} is used as a number; if its values (all different, and of equal length) "
             f"are ids, pass --ignore {name}.",
             name,
         )

@@ -32,7 +32,7 @@ _FLAGS = {"true": 1.0, "false": 0.0}
 _MICROSECONDS_A_DAY = 86_400e6
 
 # What stands for a missing value among numbers, dates, true and false; and what some people write
-# for one, which is said where it is found.
+# for one, which is reported where it is found.
 _MISSING = ["NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?"]
 _WORDS = ["missing", "unknown", "n.a.", "undefined", "not available", "nil", "empty", "blank"]
 _SIGNS = ["-", "--", "---", ".", "..", "...", "–", "—", "*", "#VALUE!", "#DIV/0!", "#REF!", "#NA"]

@@ -25,7 +25,7 @@ class Answering:
     Parameters
     ----------
     model : TableModel
-        Its own, which nobody else learns with.
+        A copy of its own, which does not learn.
     follower : Follower, optional
         Mixes predictions of numbers with what the last targets say.
 
@@ -72,7 +72,7 @@ class Answering:
         if len(rows) == 1 and not std and not proba and infinite_value(rows[0]) is None:
             try:
                 value = self.model.predict_one(rows[0])
-            except TableError:  # what is wrong is said below
+            except TableError:  # the error is reported below
                 pass
             else:
                 value = value if self._follower is None else self._followed(value)
@@ -113,7 +113,8 @@ def fill_answer(answer: Answer, found: Answers, i: int, value: Any) -> None:
     if found.std is not None:
         answer["std"] = _as_json(float(found.std[i]))
     if found.proba is not None:
-        answer["proba"] = dict(zip(found.classes, found.proba[i].tolist(), strict=True))
+        each = zip(found.classes, found.proba[i].tolist(), strict=True)
+        answer["proba"] = {label: p for label, p in each if p > 0}  # 0: it came in a later row
 
 
 def _as_json(value: Any) -> Any:

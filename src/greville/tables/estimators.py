@@ -143,7 +143,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
     _task = "regression"
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+        """Learn more rows. The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     labels_: list[Any]
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn more rows. How rows are cut into calls changes nothing but rounding.
+        """Learn more rows. The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------

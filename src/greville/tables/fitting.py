@@ -27,7 +27,7 @@ def fit_columns(
     features: Sequence[str] = (),
     asked: Asked | None = None,
 ) -> tuple[list[Column], list[Finding]]:
-    """What each column is, and what is to be said of them.
+    """What each column is, and findings about them.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _fit_column(name: str, values: Values, written: Written) -> tuple[Column, li
         low, high = column.limits
         message = (
             f"{name!r} has a few numbers very far from the others; those below {low:.6g} or above "
-            f"{high:.6g} are brought near these, and marked by an input."
+            f"{high:.6g} are clipped, and marked by an input."
         )
         said.append(Finding("extremes", message, name, warning=True))
     return column, said

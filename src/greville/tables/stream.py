@@ -44,6 +44,7 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
     optional={  # older files lack them
         "follower": nothing | known(Follower),
         "mixed_rows": nothing | each(text),
+        "joined": each(flag),
     },
     whole=True,
     compact=lambda stream: stream._compact(),
@@ -196,6 +197,7 @@ class Stream:
         *,
         std: bool = False,
         proba: bool = False,
+        together: bool = False,
     ) -> list[Answer]:
         """An answer for each row.
 
@@ -210,13 +212,16 @@ class Stream:
             Whether a row that cannot be used is answered with an error, or is the end.
         std, proba : bool
             Whether to answer also with a standard deviation, or with the probability of each class.
+        together : bool
+            Whether the targets of these rows came at the same time. None of them is then predicted
+            from the target of another (in blocks of 256 rows), however they are sorted.
 
         Returns
         -------
         answers : list of dict
             With a "line", and a "prediction" (None before anything was learned) or an "error".
         """
-        parts = self.answers(rows, first, troubles, std=std, proba=proba)
+        parts = self.answers(rows, first, troubles, std=std, proba=proba, together=together)
         return [answer for part in parts for answer in part]
 
     def answers(
@@ -227,6 +232,7 @@ class Stream:
         *,
         std: bool = False,
         proba: bool = False,
+        together: bool = False,
     ) -> Iterator[list[Answer]]:
         """The same as they are found. If an exception comes out, `lines` says how many were."""
         wanted = {"std": std, "proba": proba}
@@ -236,8 +242,12 @@ class Stream:
         def finish(number: int) -> Iterator[list[Answer]]:
             nonlocal run
             some, run = run, []
-            act = self._learn if run_kind == "learn" else self._predict
-            yield from act(some, number - len(some), troubles, wanted)
+            begin = number - len(some)
+            if run_kind == "learn":
+                joined = [together and k > first for k in range(begin, number)]
+                yield from self._learn(some, begin, troubles, wanted, joined)
+            else:
+                yield from self._predict(some, begin, troubles, wanted)
 
         for number, row in enumerate(rows, first):
             if run_kind == "predict" and run and self._may_be_late(row):
@@ -260,9 +270,16 @@ class Stream:
                     yield [{"line": number, "error": reason}]
         yield from finish(first + len(rows))
 
-    def relearn(self, rows: Sequence[Row]) -> list[Answer]:
-        """Learn rows with targets that this stream, or one like it, has accepted before."""
-        parts = self._learn(list(rows), self.lines + 1, Troubles(skip=True), {})
+    def relearn(self, rows: Sequence[Row], joined: Sequence[bool]) -> list[Answer]:
+        """Learn rows with targets that this stream, or one like it, has accepted before.
+
+        Parameters
+        ----------
+        rows : sequence of dict
+        joined : sequence of bool
+            Of each, whether its target came together with that of the row before it.
+        """
+        parts = self._learn(list(rows), self.lines + 1, Troubles(skip=True), {}, joined)
         return [answer for part in parts for answer in part]
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
@@ -309,18 +326,28 @@ class Stream:
     # Rows with a target
 
     def _learn(
-        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+        self,
+        rows: list[Row],
+        first: int,
+        troubles: Troubles,
+        wanted: Wanted,
+        joined: Sequence[bool],
     ) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
             room = self._blocks.room
             if len(rows) <= FEW_ROWS and not self.model.schema_may_change:
                 room = 1  # alone they are learned without a table
-            yield from self._learn_part(rows[:room], first, troubles, wanted)
-            first, rows = first + len(rows[:room]), rows[room:]
+            yield from self._learn_part(rows[:room], first, troubles, wanted, joined[:room])
+            first, rows, joined = first + len(rows[:room]), rows[room:], joined[room:]
 
     def _learn_part(
-        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+        self,
+        rows: list[Row],
+        first: int,
+        troubles: Troubles,
+        wanted: Wanted,
+        joined: Sequence[bool],
     ) -> Iterator[list[Answer]]:
         """The same for rows that fit into the block.
 
@@ -329,12 +356,14 @@ class Stream:
         """
         met = troubles.copy()
         try:
-            found = self._blocks.record(rows, first, met, wanted)
+            found = self._blocks.record(rows, first, met, wanted, joined)
         except TableError as error:
             if len(rows) > 1:
                 half = len(rows) // 2
-                yield from self._learn_part(rows[:half], first, troubles, wanted)
-                yield from self._learn_part(rows[half:], first + half, troubles, wanted)
+                yield from self._learn_part(rows[:half], first, troubles, wanted, joined[:half])
+                yield from self._learn_part(
+                    rows[half:], first + half, troubles, wanted, joined[half:]
+                )
                 return
             if not troubles.skip:
                 raise
@@ -410,7 +439,7 @@ class Stream:
         key = row[self.id]
         asked, prediction = self.waiting[key]
         whole = {**_as_row(asked), self.id: key, self.model.target: row[self.model.target]}
-        (answers,) = self._learn([whole], number, troubles, {})
+        (answers,) = self._learn([whole], number, troubles, {}, [False])
         del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
@@ -420,7 +449,8 @@ class Stream:
     def _update_monitor(self, predicted: Any, target: Any) -> None:
         if self.monitor is None or predicted is None or predicted != predicted:  # noqa: PLR0124
             return
-        error = predicted - target if self.model.task == REGRESSION else predicted != target
+        is_number = self._blocks.newest.task == REGRESSION
+        error = predicted - target if is_number else predicted != target
         self.monitor.update(float(error))
 
     # Files
@@ -439,6 +469,7 @@ class Stream:
             "follower": self._blocks.follower,
             "rows": self._in_columns([] if is_mixed(self.rows) else self.rows),
             "mixed_rows": list(map(json.dumps, self.rows)) if is_mixed(self.rows) else None,
+            "joined": self._blocks.joined,
             "waiting": self._in_columns(waiting),
             "ids": [json.dumps(key) for key in self.waiting],
             "predictions": [prediction for _, prediction in self.waiting.values()],
@@ -462,14 +493,16 @@ class Stream:
         mixed = [json.loads(row) for row in fields.get("mixed_rows") or ()]
         usable = all(isinstance(key, (str, int, float)) for key in ids)
         usable = usable and all(isinstance(row, dict) for row in mixed)
+        joined = fields.get("joined", [False] * (block.n + len(mixed)))
         fits = (
-            block.n + len(mixed) < ROWS_PER_BLOCK
+            len(joined) == block.n + len(mixed) < ROWS_PER_BLOCK
             and waiting.n <= _MOST_WITHOUT_TARGET
             and len(set(ids)) == waiting.n
         )
         if not usable or not fits:
             raise ValueError("rows: not those of a part of a block, or that wait for a target.")
         stream._blocks.rows = mixed or [_as_row((block, i)) for i in range(block.n)]
+        stream._blocks.joined = joined
         entries = enumerate(zip(ids, fields["predictions"], strict=True))
         stream.waiting = {key: ((waiting, i), prediction) for i, (key, prediction) in entries}
         return stream

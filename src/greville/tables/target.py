@@ -84,7 +84,7 @@ class Target:
         return f"labels, {kind}, to be told apart (classification)"
 
     def findings(self, written: Written) -> list[Finding]:
-        """Of all that is said of the column, what matters for a target."""
+        """Of all findings about the column, those that matter for a target."""
         kinds: tuple[str, ...] = ("odd values", "large numbers", "code")
         if self.kind != "text":
             kinds = ("written numbers", "ambiguous numbers", "gaps")

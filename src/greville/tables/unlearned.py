@@ -56,9 +56,9 @@ class UnlearnedValues:
         values = [repr(value) if value else "none at all" for value in named[:_MOST_NAMED]]
         shown = ", ".join(values) + ", ..." * (len(named) > _MOST_NAMED)
         rows = "1 row has a value" if n == 1 else f"{n:,} rows have values"
-        was = "it was" if n == 1 else "they were"
+        was, they = ("was", "it was") if n == 1 else ("were", "they were")
         message = (
-            f"{rows} of {name!r} that no row learned before has: {shown}; {was} predicted as the "
+            f"{rows} of {name!r} that {was} never learned: {shown}; {they} predicted as the "
             "mean over values that were learned."
         )
         return Finding("unlearned values", message, name, warning=True)
@@ -67,7 +67,7 @@ class UnlearnedValues:
 def _of_gaps(name: str, n: int) -> Finding:
     rows = "1 row has" if n == 1 else f"{n:,} rows have"
     message = (
-        f"{rows} no value of {name!r}, and no row that was learned lacks one; the median was "
-        "taken, and standard deviations do not include what that may be off."
+        f"{rows} no value of {name!r}, but every learned row had one; the median was used, and "
+        "standard errors do not include the error of that."
     )
     return Finding("unknown gaps", message, name, warning=True)

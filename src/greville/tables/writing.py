@@ -20,7 +20,7 @@ _MOST_SHOWN, _LONGEST_SHOWN = 5, 30
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user says about how values are written; None where nothing is said."""
+    """The notation of values as given by the user; None where it was not given."""
 
     decimal: str | None = None
     thousands: str | None = None

@@ -219,7 +219,7 @@ def _names(source: Source, line: bytes, mark: bytes, header: bool) -> list[str]:
 
 
 def _read(rows: bytes, n_columns: int, mark: bytes, invalid: Any, generated: bool = False) -> Any:
-    """Everything as text, which costs no more: what a column is, the model says."""
+    """Everything as text, which costs no more; the model decides the types of columns."""
     from pyarrow import csv as arrow_csv
 
     names = [f"f{i}" for i in range(n_columns)]

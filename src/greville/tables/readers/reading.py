@@ -183,7 +183,7 @@ def _with_new_names(batch: Batch, names: list[str] | None) -> tuple[list[str], B
 
 
 def new_columns(source: str, present: Sequence[str], names: Sequence[str]) -> Finding | None:
-    """What is to be said of columns that a source has, and the first one has not."""
+    """Findings about columns that a source has, but the first source has not."""
     new = [name for name in present if name not in names]
     if not new:
         return None
@@ -246,7 +246,7 @@ def _unreadable(source: Source, error: Exception) -> TableError:
         advice = "; pass its encoding, for instance {encoding}."
         return TableError(f"{source.name}: it is not in UTF-8", advice, encoding="latin-1")
     return TableError(
-        f"{source.name}: it cannot be read ({text}); is it whole, and what its name says?"
+        f"{source.name}: it cannot be read ({text}); is it complete, and in the format of its name?"
     )
 
 

@@ -38,7 +38,7 @@ def recognised(source: Source, reading: Reading) -> tuple[TableFormat | None, tu
         if named is not None and binary and compression(head) is None:
             raise TableError(
                 f"{source.name}: it cannot be read, since it does not begin as files of the format "
-                f"{named.name} do; is it whole, and what its name says?",
+                f"{named.name} do; is it complete, and in the format of its name?",
                 " For text pass {format}.",
                 format="csv",
             )

@@ -105,8 +105,8 @@ def _row_groups(source: Source, reading: Reading, size: int) -> list[Part]:
             ]
     except (ArrowException, OSError) as error:
         raise TableError(
-            f"{source.name}: it cannot be read ({str(error).splitlines()[0]}); is it whole, and "
-            "what its name says?"
+            f"{source.name}: it cannot be read ({str(error).splitlines()[0]}); is it complete, "
+            "and in the format of its name?"
         ) from error
     parts, start = [], 0
     while start < len(rows):
