@@ -38,6 +38,7 @@ nitpicky = True
 nitpick_ignore_regex = [(r"py:(class|obj|attr|meth|mod|func|exc|data)", r".*")]
 exclude_patterns = ["_ext", "_templates", "reproduction/README.md", "gallery/GALLERY_HEADER.*"]
 templates_path = ["_templates"]
+smartquotes = False  # H'H and "auto" stay as they are written
 default_role = "py:obj"
 
 # Markdown
@@ -48,17 +49,22 @@ repository_pages = {
     "README.md": "index",
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
-    "examples/README.md": "gallery/index",
+    "examples/README.md": "example-data",
 }
 
 # The reference
-autosummary_generate = True
+autosummary_generate = [str(path) for path in sorted(HERE.glob("api/*.rst"))]
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_attributes_as_param_list = True
+
+# What was made of an example that is no more
+for page in HERE.glob("gallery/plot_*.rst"):
+    if not (HERE.parent / "examples" / page.with_suffix(".py").name).exists():
+        page.unlink()
 
 # The gallery: it runs the examples, and an error in one of them is an error of the build.
 sphinx_gallery_conf = {

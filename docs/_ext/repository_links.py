@@ -49,6 +49,9 @@ def resolve(app, doctree):
         where = (here / _target(node)).resolve()
         if node.get("refdomain") == "doc":
             where = (pages / _target(node)).resolve()
+        if not where.exists():  # in a page that is included from there, such as CONTRIBUTING.md
+            folders = (root, root / "examples")
+            where = next(filter(Path.exists, (f / _target(node) for f in folders)), where)
         if where.exists() and where.is_relative_to(root) and not where.is_relative_to(pages):
             path = where.relative_to(root).as_posix()
             link = _link(app, node, path, where)

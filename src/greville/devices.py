@@ -37,13 +37,29 @@ _BLOCKS_AT_ONCE = 4
 
 
 def is_tensor(A: Any) -> bool:
-    """Whether it is a tensor of PyTorch, which is not imported for this."""
+    """Whether it is a tensor of PyTorch, which is not imported for this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.devices import is_tensor
+    >>> is_tensor(np.ones(3))
+    False
+    """
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)  # None while torch is imported
     return tensor is not None and isinstance(A, tensor)
 
 
 def is_on_device(A: Any) -> bool:
-    """Whether it is a tensor that is not in the memory of the processor."""
+    """Whether it is a tensor that is not in the memory of the processor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.devices import is_on_device
+    >>> is_on_device(np.ones(3))
+    False
+    """
     return is_tensor(A) and not _is_host(A.device)
 
 
@@ -64,6 +80,14 @@ class Origin(NamedTuple):
     ----------
     device : torch.device or None
         Of a tensor; None for anything else.
+
+    Examples
+    --------
+    >>> from greville.devices import Origin
+    >>> Origin().is_device
+    False
+    >>> Origin().answer([1, 2])
+    array([1, 2])
     """
 
     device: Any = None
@@ -91,12 +115,28 @@ class Origin(NamedTuple):
 
 
 def origin_of(A: Any) -> Origin:
-    """Where it is from."""
+    """Where it is from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.devices import origin_of
+    >>> origin_of(np.ones(3))
+    Origin(device=None)
+    """
     return Origin(A.device) if is_tensor(A) else Origin()
 
 
 def on_host(A: Any) -> Any:
-    """An array as NumPy's, without a copy where it is in the same memory; None as None."""
+    """An array as NumPy's, without a copy where it is in the same memory; None as None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.devices import on_host
+    >>> on_host(np.arange(3))
+    array([0, 1, 2])
+    """
     if is_tensor(A):
         return A.detach().cpu().numpy()
     return A if A is None or isinstance(A, np.ndarray) else np.asarray(A)
@@ -111,6 +151,13 @@ def received(A: Any, name: str) -> Any:
     ------
     ValueError
         For tensors of complex numbers, and sparse ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.devices import received
+    >>> received(np.arange(3), "X")
+    array([0, 1, 2])
     """
     if not is_tensor(A):
         return A
@@ -126,7 +173,14 @@ def received(A: Any, name: str) -> Any:
 
 
 def received_on_host(A: Any, name: str) -> Any:
-    """What was passed as weights or labels, as NumPy knows it."""
+    """What was passed as weights or labels, as NumPy knows it.
+
+    Examples
+    --------
+    >>> from greville.devices import received_on_host
+    >>> received_on_host(["yes", "no"], "y")
+    ['yes', 'no']
+    """
     A = received(A, name)
     return on_host(A) if is_tensor(A) else A
 
@@ -156,6 +210,12 @@ def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None
     ------
     ValueError
         If there is no such device, or the rows are on another.
+
+    Examples
+    --------
+    >>> from greville.devices import Origin, backend_for, named
+    >>> named(backend_for("cpu", Origin(), 100))
+    'cpu'
     """
     if origin.is_device:
         wanted = None if device in (None, "auto") else _device(device)
@@ -174,13 +234,27 @@ def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None
 
 
 def check_device(device: Any) -> None:
-    """Raise a ValueError unless it is None, "auto", or a device that is there."""
+    """Raise a ValueError unless it is None, "auto", or a device that is there.
+
+    Examples
+    --------
+    >>> from greville.devices import check_device
+    >>> check_device("cpu")
+    >>> check_device("auto")
+    """
     if device is not None and str(device) != "auto" and not _names_host(device):
         _device(device)
 
 
 def may_be_moved(device: Any) -> bool:
-    """Whether arrays may go to a device with this parameter."""
+    """Whether arrays may go to a device with this parameter.
+
+    Examples
+    --------
+    >>> from greville.devices import may_be_moved
+    >>> may_be_moved("cuda"), may_be_moved(None)
+    (True, False)
+    """
     return device is not None and not _names_host(device)
 
 
@@ -190,7 +264,14 @@ def float_of(A: Any) -> np.dtype[Any]:
 
 
 def check_place(b: Backend, device: Any, origin: Origin, name: str) -> None:
-    """Raise a ValueError if rows are not where a model is; NumPy may go to a named device."""
+    """Raise a ValueError if rows are not where a model is; NumPy may go to a named device.
+
+    Examples
+    --------
+    >>> from greville.backend import default
+    >>> from greville.devices import Origin, check_place
+    >>> check_place(default(), None, Origin(), "X")  # NumPy rows, and a model in the same memory
+    """
     mine = place_of(b)
     if origin.is_device:
         if mine is None or mine != origin.device:
@@ -209,7 +290,14 @@ def check_place(b: Backend, device: Any, origin: Origin, name: str) -> None:
 
 
 def check_still_there(b: Backend, device: Any) -> None:
-    """Raise a ValueError if the parameter was set to another device than that of a model."""
+    """Raise a ValueError if the parameter was set to another device than that of a model.
+
+    Examples
+    --------
+    >>> from greville.backend import default
+    >>> from greville.devices import check_still_there
+    >>> check_still_there(default(), "cpu")
+    """
     mine = place_of(b)
     if device is None or str(device) == "auto":
         return
@@ -223,7 +311,15 @@ def check_still_there(b: Backend, device: Any) -> None:
 
 
 def check_together(A: Any, name: str, origin: Origin, of: str) -> None:
-    """Raise a ValueError if two arguments are tensors on different devices."""
+    """Raise a ValueError if two arguments are tensors on different devices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.devices import check_together, origin_of
+    >>> X, y = np.ones((3, 2)), np.ones(3)
+    >>> check_together(y, "y", origin_of(X), "X")
+    """
     if not is_tensor(A) or A.device == origin.device:
         return
     if is_on_device(A) or origin.device is not None:
@@ -234,20 +330,45 @@ def check_together(A: Any, name: str, origin: Origin, of: str) -> None:
 
 
 def fits_on_device(b: Backend, X: Any) -> bool:
-    """Whether NumPy rows are best moved to the device of a backend all at once."""
+    """Whether NumPy rows are best moved to the device of a backend all at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.backend import default
+    >>> from greville.devices import fits_on_device
+    >>> fits_on_device(default(), np.ones((3, 2)))
+    False
+    """
     if place_of(b) is None or not isinstance(X, np.ndarray):
         return False
     return X.nbytes <= _BLOCKS_AT_ONCE * b.tuning.block_bytes[1]
 
 
 def place_of(b: Backend) -> Any:
-    """The torch.device of a backend; None for those in the memory of the processor."""
+    """The torch.device of a backend; None for those in the memory of the processor.
+
+    Examples
+    --------
+    >>> from greville.backend import default
+    >>> from greville.devices import place_of
+    >>> print(place_of(default()))
+    None
+    """
     place = getattr(b, "device", None)
     return None if place is None or not hasattr(place, "type") or _is_host(place) else place
 
 
 def named(b: Backend) -> str:
-    """The name of the device of a backend."""
+    """The name of the device of a backend.
+
+    Examples
+    --------
+    >>> from greville.backend import default
+    >>> from greville.devices import named
+    >>> named(default())
+    'cpu'
+    """
     place = place_of(b)
     return "cpu" if place is None else str(place)
 
@@ -293,7 +414,16 @@ def _usual_gpu() -> Any:
 
 @contextmanager
 def memory_errors_named(b: Backend, n_units: int, dtype: Any) -> Iterator[None]:
-    """Have a device that runs out of memory say what was asked of it; what it held is freed."""
+    """Have a device that runs out of memory say what was asked of it; what it held is freed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.backend import default
+    >>> from greville.devices import memory_errors_named
+    >>> with memory_errors_named(default(), 100, np.float64):
+    ...     gram = np.ones((100, 100))
+    """
     try:
         yield
     except RuntimeError as error:
@@ -313,7 +443,17 @@ def memory_errors_named(b: Backend, n_units: int, dtype: Any) -> Iterator[None]:
 
 
 class Movable:
-    """A model with a parameter `device`, which can be moved."""
+    """A model with a parameter `device`, which can be moved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import ELMRegressor
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> model = ELMRegressor(10, random_state=0).fit(X, X[:, 0])
+    >>> model.to("cpu") is model
+    True
+    """
 
     device: Any
 
@@ -347,7 +487,16 @@ class Movable:
 
 
 class Scoring:
-    """`score` for models that answer with tensors."""
+    """`score` for models that answer with tensors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import Opium
+    >>> H = np.eye(3)
+    >>> round(Opium(1e-3).fit(H, [1.0, 2.0, 3.0]).score(H, [1.0, 2.0, 3.0]), 3)
+    1.0
+    """
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of a classifier; R² of a regression.

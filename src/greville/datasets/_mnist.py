@@ -120,6 +120,15 @@ def find_mnist(
     """The folder that holds the four files, checked, after the download if there was one.
 
     The arguments and errors are those of `mnist`.
+
+    Examples
+    --------
+    >>> from greville.datasets import DataError, find_mnist
+    >>> try:
+    ...     find_mnist("nowhere", download=False)
+    ... except DataError as error:
+    ...     print(str(error)[:19])
+    MNIST was not found
     """
     folder = _find(directory, download, progress)
     for name in FILES:

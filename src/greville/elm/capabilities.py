@@ -24,7 +24,15 @@ def make_solver(solver: Any) -> Solver:
 
 
 def regularises(solver: Solver) -> bool:
-    """Whether a solver can have more units than rows: ε is chosen, or each row moves W a little."""
+    """Whether a solver can have more units than rows: ε is chosen, or each row moves W a little.
+
+    Examples
+    --------
+    >>> from greville import Greville, Opium
+    >>> from greville.elm import regularises
+    >>> regularises(Opium("auto")), regularises(Greville())
+    (True, False)
+    """
     return getattr(solver, "epsilon", None) == "auto" or isinstance(solver, OpiumLight)
 
 

@@ -110,6 +110,15 @@ class FittedELM(NamedTuple):
         How sharp probabilities are; None where targets are numbers.
     tally : Tally or None
         Errors of rows that were not learned yet, where any are known; not stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import ELMRegressor
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> model = ELMRegressor(10, random_state=0).fit(X, X[:, 0])
+    >>> type(model.fitted_).__name__, model.fitted_.solver.n_seen
+    ('FittedELM', 20)
     """
 
     hidden: HiddenMap

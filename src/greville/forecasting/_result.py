@@ -63,6 +63,14 @@ class Forecast:
     seasonal : ndarray
         The last known sample a whole number of seasons before the target: that the last season
         repeats itself. As `persistence` while no season was found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.forecasting import forecast
+    >>> result = forecast(np.sin(np.arange(300) / 5), lags=10)
+    >>> result.target[:2].round(2), result.prediction[-1].round(2)
+    (array([0.91, 0.81]), np.float64(-0.3))
     """
 
     index: Array

@@ -72,6 +72,15 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
         Whether many units see only a part of the inputs, that of their neighbours.
     parts : tuple of Layer
         The fitted layers that it is made of, where it is made of others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import RandomLayer
+    >>> from greville.layers import Layer
+    >>> layer = RandomLayer(5, random_state=0).fit(np.ones((3, 2)))
+    >>> isinstance(layer, Layer), layer.weights_.shape
+    (True, (2, 5))
     """
 
     wants_order_one: ClassVar[bool] = False
@@ -305,12 +314,29 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
 
 
 def takes_checked_rows(transformer: Any) -> bool:
-    """Whether `activations` is what `transform` does: it is a Layer that has not overridden it."""
+    """Whether `activations` is what `transform` does: it is a Layer that has not overridden it.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from greville import RandomLayer
+    >>> from greville.layers import takes_checked_rows
+    >>> takes_checked_rows(RandomLayer(5)), takes_checked_rows(StandardScaler())
+    (True, False)
+    """
     return isinstance(transformer, Layer) and type(transformer).transform is Layer.transform
 
 
 def runs_on_device(transformer: Any) -> bool:
-    """Whether `activations_on` is what `activations` does."""
+    """Whether `activations_on` is what `activations` does.
+
+    Examples
+    --------
+    >>> from greville import RandomLayer
+    >>> from greville.layers import runs_on_device
+    >>> runs_on_device(RandomLayer(5))
+    True
+    """
     if not takes_checked_rows(transformer):
         return False
     # The class that says last what happens must have said it for both.
@@ -363,7 +389,17 @@ class Matrix(NamedTuple):
 
 
 def matrix_of(transformer: Any) -> Matrix | None:
-    """What a layer does, if it is no more than a matrix and an activation with a name."""
+    """What a layer does, if it is no more than a matrix and an activation with a name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import RandomLayer
+    >>> from greville.layers import matrix_of
+    >>> layer = RandomLayer(5, random_state=0).fit(np.ones((3, 2)))
+    >>> matrix_of(layer) is not None
+    True
+    """
     if not takes_checked_rows(transformer) or sparse.issparse(transformer.weights_):
         return None
     cls = type(transformer)

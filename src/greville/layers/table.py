@@ -40,7 +40,17 @@ _SCALE = 0.5
 
 
 class ColumnSummary(NamedTuple):
-    """Means, standard deviations and ranges of the inputs, each of shape (n_features,)."""
+    """Means, standard deviations and ranges of the inputs, each of shape (n_features,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.layers import ColumnSummary
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> summary = ColumnSummary(X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0))
+    >>> summary.high
+    array([4., 5.])
+    """
 
     mean: Array
     std: Array

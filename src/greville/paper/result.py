@@ -12,14 +12,28 @@ ALGORITHMS = {"opium": "OPIUM", "light": "OPIUM light", "dynamic": "dynamic OPIU
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `code` between backticks."""
+    """A paragraph; `code` between backticks.
+
+    Examples
+    --------
+    >>> from greville.paper import Text
+    >>> Text("Errors of `OPIUM`.")
+    Text(text='Errors of `OPIUM`.')
+    """
 
     text: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text, and the titles of their columns."""
+    """Rows of text, and the titles of their columns.
+
+    Examples
+    --------
+    >>> from greville.paper import Table
+    >>> Table("Errors", ["solver", "error"], [["OPIUM", "2.68 %"]]).rows
+    [['OPIUM', '2.68 %']]
+    """
 
     title: str
     columns: Sequence[str]
@@ -29,7 +43,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """The name of a figure, with a title and a caption."""
+    """The name of a figure, with a title and a caption.
+
+    Examples
+    --------
+    >>> from greville.paper import Picture
+    >>> Picture("figure-1", "Figure 1", "A sine whose frequency doubles.").name
+    'figure-1'
+    """
 
     name: str
     title: str

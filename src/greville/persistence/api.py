@@ -86,6 +86,12 @@ def check_fits(model: Any) -> None:
     """Raise a ValueError if a model has so many names and settings that no file can hold them.
 
     It tells before rows are learned what `save` would tell after.
+
+    Examples
+    --------
+    >>> from greville import Opium
+    >>> from greville.persistence import check_fits
+    >>> check_fits(Opium().fit([[1.0], [2.0]], [1.0, 2.0]))
     """
     try:
         _encoded(model, None)
@@ -236,6 +242,18 @@ def open_file(path: Path) -> ModelFile:
     ------
     ModelFileError
         A ValueError that names the file and says what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import greville
+    >>> from greville.persistence import open_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.greville"
+    ...     greville.save(greville.Opium().fit([[1.0], [2.0]], [1.0, 2.0]), path)
+    ...     print(open_file(path).header["class"])
+    Opium
     """
     with _naming(path, _LOADED), opened(os.fspath(path)) as file:
         number, digest, text = metadata_of(file.metadata)

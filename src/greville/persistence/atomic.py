@@ -36,6 +36,18 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[str]:
 
     It is written beside it, and only swapped when it has reached the disk. A link stays a link:
     what it points to is replaced. Access rights stay as they were.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from greville.persistence import whole_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "result.txt"
+    ...     with whole_file(path) as name:
+    ...         _ = Path(name).write_text("all of it")
+    ...     print(path.read_text())
+    all of it
     """
     target = os.path.realpath(path)
     mode = _mode_of(target)

@@ -20,6 +20,15 @@ def locked(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
     The operating system holds the lock, on a file beside it, and releases it when the process ends
     in whatever way. Raises a `ModelFileError` if another process has it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from greville.persistence import locked
+    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder) / "model.greville"):
+    ...     print("no other process has it")
+    no other process has it
     """
     if path is None:
         yield

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What is more is refused, with the status that stands beside it."""
+    """What is more is refused, with the status that stands beside it.
+
+    Examples
+    --------
+    >>> from greville.serve import Limits
+    >>> Limits(rows=100).rows
+    100
+    """
 
     body: int = 4 << 20  # bytes of a request's body: 413
     rows: int = 10_000  # rows in a request: 413

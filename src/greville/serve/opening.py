@@ -19,7 +19,17 @@ from .record import ErrorRecord
 
 
 class ServeError(ValueError):
-    """A model that cannot be served as it was asked for."""
+    """A model that cannot be served as it was asked for.
+
+    Examples
+    --------
+    >>> from greville.serve import Address, ServeError
+    >>> try:
+    ...     Address(host="0.0.0.0").check()
+    ... except ServeError:
+    ...     print("others could use it: it needs a token")
+    others could use it: it needs a token
+    """
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,14 @@ class Wanted:
 
 
 def log_path(path: str | os.PathLike[str]) -> Path:
-    """Where the log of a model lies: beside it; of a link, beside what it points to."""
+    """Where the log of a model lies: beside it; of a link, beside what it points to.
+
+    Examples
+    --------
+    >>> from greville.serve import log_path
+    >>> log_path("flow.greville").name
+    'flow.greville.log'
+    """
     return Path(os.path.realpath(path) + ".log")
 
 
@@ -62,6 +79,17 @@ def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, l
 
     A file that was not served before becomes a snapshot at once, so that it and its log belong
     together from the first row on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from greville.serve import Wanted, open_engine
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     engine, remarks = open_engine(Path(folder) / "flow.greville", Wanted(target="flow"))
+    ...     print(engine.target)
+    ...     engine.close()
+    flow
     """
     path = Path(path)
     stream, found = _stream_and_log(path, wanted)  # nothing is written if it cannot be served

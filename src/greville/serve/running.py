@@ -45,6 +45,12 @@ class Address:
     host, port : where to listen; port 0 is any that is free
     token : what clients must send; needed for all but loopback addresses
     origins : pages from elsewhere that may use the server
+
+    Examples
+    --------
+    >>> from greville.serve import Address
+    >>> Address(port=0).check()
+    >>> Address(host="0.0.0.0", token="secret").check()
     """
 
     host: str = "127.0.0.1"
@@ -131,7 +137,15 @@ def _stopped_by_signals(server: _Server) -> Iterator[None]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; a ServeError if the port cannot be used."""
+    """A socket that listens; a ServeError if the port cannot be used.
+
+    Examples
+    --------
+    >>> from greville.serve import listen
+    >>> with listen("127.0.0.1", 0) as sock:
+    ...     sock.getsockname()[0]
+    '127.0.0.1'
+    """
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:

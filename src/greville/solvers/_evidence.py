@@ -58,6 +58,16 @@ class Path:
     evidence : ndarray of shape (n_tried,)
         The logarithm of the evidence for each, the mean over the outputs, up to a constant.
     chosen : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import Opium
+    >>> H = np.random.default_rng(0).normal(size=(50, 3))
+    >>> path = Opium("auto").fit(H, H @ [1.0, 2.0, 3.0]).path()
+    >>> epsilon, evidence = path
+    >>> len(epsilon) == len(evidence)
+    True
     """
 
     epsilon: Annotated[Array, array(1)]

@@ -52,7 +52,15 @@ _KINDS = {
 
 
 class RootSolver(OnlineSolver):
-    """A solver that knows a triangular root of what it has learned."""
+    """A solver that knows a triangular root of what it has learned.
+
+    Examples
+    --------
+    >>> from greville import Opium, OpiumLight
+    >>> from greville.solvers import RootSolver
+    >>> isinstance(Opium(), RootSolver), isinstance(OpiumLight(), RootSolver)
+    (True, False)
+    """
 
     capabilities: ClassVar[Capabilities] = Capabilities(tells_spread=True)
 
@@ -144,7 +152,15 @@ class RootSolver(OnlineSolver):
 
 
 class AdditiveSolver(RootSolver):
-    """A solver whose state is a sum over rows: it can unlearn, and be merged with others."""
+    """A solver whose state is a sum over rows: it can unlearn, and be merged with others.
+
+    Examples
+    --------
+    >>> from greville import DynamicOpium, Opium
+    >>> from greville.solvers import AdditiveSolver
+    >>> isinstance(Opium(), AdditiveSolver), isinstance(DynamicOpium(), AdditiveSolver)
+    (True, False)
+    """
 
     capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
 
@@ -289,7 +305,15 @@ class AdditiveSolver(RootSolver):
 
 
 class ChoosingSolver(RootSolver):
-    """A solver with ``epsilon="auto"``, which says what it has chosen and why."""
+    """A solver with ``epsilon="auto"``, which says what it has chosen and why.
+
+    Examples
+    --------
+    >>> from greville import Greville, Opium
+    >>> from greville.solvers import ChoosingSolver
+    >>> isinstance(Opium(), ChoosingSolver), isinstance(Greville(), ChoosingSolver)
+    (True, False)
+    """
 
     @property
     def epsilon_(self) -> float:

@@ -39,6 +39,15 @@ class Rows:
         The sample weights.
     check : LateCheck, optional
         For rows that are not checked yet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.solvers import Rows
+    >>> H, Y = np.ones((10, 3)), np.ones((10, 1))
+    >>> rows = Rows(10, lambda start, stop: (H[start:stop], Y[start:stop]))
+    >>> rows.make(0, 4)[0].shape
+    (4, 3)
     """
 
     def __init__(

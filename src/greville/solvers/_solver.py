@@ -65,6 +65,13 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
     A subclass has parameters, and `algorithm` says how they are used. What was learned is one
     immutable value, `fitted_`. Learning makes another and publishes it with one assignment, under a
     lock that readers take too; an exception on the way leaves the model as it was.
+
+    Examples
+    --------
+    >>> from greville import Batch
+    >>> from greville.solvers import Solver
+    >>> isinstance(Batch(), Solver)
+    True
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(online=False)
@@ -464,7 +471,15 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
 
 
 class OnlineSolver(Solver):
-    """A solver that also learns from rows as they come."""
+    """A solver that also learns from rows as they come.
+
+    Examples
+    --------
+    >>> from greville import Batch, Opium
+    >>> from greville.solvers import OnlineSolver
+    >>> isinstance(Opium(), OnlineSolver), isinstance(Batch(), OnlineSolver)
+    (True, False)
+    """
 
     capabilities: ClassVar[Capabilities] = Capabilities()
 

@@ -153,7 +153,16 @@ def _check_fitted(solver: Solver) -> None:
 
 
 def takes_memory_to_read(fitted: Fitted) -> bool:
-    """Whether weights are read from a large root that has to be made from sums."""
+    """Whether weights are read from a large root that has to be made from sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import Opium
+    >>> from greville.solvers import takes_memory_to_read
+    >>> takes_memory_to_read(Opium(1e-3).fit(np.eye(3), [1.0, 2.0, 3.0]).fitted_)
+    False
+    """
     state = getattr(fitted.state, "exact", fitted.state)
     return isinstance(state, Chosen) and state.n_hidden**2 > _MAX_TRIED
 

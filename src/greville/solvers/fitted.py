@@ -28,6 +28,13 @@ class Fitted:
         How many rows were seen, with those that are pending.
     pending : Pending
         Rows that will be learned together with others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import Opium
+    >>> Opium(1e-3).fit(np.eye(3), [1.0, 2.0, 3.0]).fitted_.n_seen
+    3
     """
 
     __slots__ = (

@@ -48,6 +48,12 @@ class Capabilities:
     tells_spread : standard deviations of predictions (`return_std`)
     chooses_epsilon : ``epsilon="auto"`` (`epsilon_`, `path`)
     leaves_out : leave-one-out predictions (`loo_predict`)
+
+    Examples
+    --------
+    >>> from greville import Opium, OpiumLight
+    >>> Opium.capabilities.removes, OpiumLight.capabilities.removes
+    (True, False)
     """
 
     online: bool = True
@@ -60,7 +66,16 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Shape:
-    """The size and kind of what is learned; and what is looked up for every row, once."""
+    """The size and kind of what is learned; and what is looked up for every row, once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.backend import default
+    >>> from greville.solvers import Shape
+    >>> Shape(default(), 100, 1, np.dtype(float)).n_hidden
+    100
+    """
 
     backend: Backend
     n_hidden: int
@@ -92,6 +107,12 @@ class Algorithm(ABC):
 
     In these functions `weight` is NumPy's; H, Y, errors, predictions and weights are arrays of the
     backend, and `rows` are either's.
+
+    Examples
+    --------
+    >>> from greville import Opium
+    >>> Opium(0.5).algorithm()
+    OpiumAlgorithm(epsilon=0.5, tol=None, intercept=False)
     """
 
     record_by_kernels_units = 0  # up to how many units kernels are faster than matrix products

@@ -30,15 +30,35 @@ def register(name: str, factory: Callable[[], Solver]) -> None:
     name : str
     factory : function
         Returns a new solver, as estimators use it by default.
+
+    Examples
+    --------
+    >>> from greville import OpiumLight
+    >>> from greville.solvers import registry
+    >>> registry.register("light", OpiumLight)  # as it is
     """
     _factories[name] = factory
 
 
 def names() -> list[str]:
-    """The names of all solvers."""
+    """The names of all solvers.
+
+    Examples
+    --------
+    >>> from greville.solvers import registry
+    >>> sorted(registry.names())[:3]
+    ['batch', 'dynamic', 'greville']
+    """
     return list(_factories)
 
 
 def make(name: str) -> Solver:
-    """A new solver by its name."""
+    """A new solver by its name.
+
+    Examples
+    --------
+    >>> from greville.solvers import registry
+    >>> registry.make("opium")
+    Opium(epsilon='auto', intercept=True)
+    """
     return _factories[name]()

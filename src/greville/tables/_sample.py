@@ -20,7 +20,18 @@ _Pieces = list[tuple[Batch, NDArray[np.float64]]]
 
 
 def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
-    """n rows, all with the same chance and always the same ones; and how many there were."""
+    """n rows, all with the same chance and always the same ones; and how many there were.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, Troubles, find_sources, read, sampled
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batches, total = sampled(read(find_sources([str(path)]), Reading(), Troubles()), 2)
+    >>> sum(len(batch) for batch in batches), total
+    (2, 21600)
+    """
     sample = Sample(n)
     for batch in batches:
         sample.add(batch)

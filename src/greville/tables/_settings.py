@@ -60,7 +60,14 @@ def _check_writing(settings: dict[str, Any]) -> None:
 
 
 def solver_names() -> list[str]:
-    """The names of the solvers that learn rows as they come."""
+    """The names of the solvers that learn rows as they come.
+
+    Examples
+    --------
+    >>> from greville.tables import solver_names
+    >>> "dynamic" in solver_names(), "batch" in solver_names()
+    (True, False)
+    """
     return [name for name in registry.names() if registry.make(name).capabilities.online]
 
 

@@ -39,7 +39,17 @@ def model_summary(model: TableModel) -> dict[str, Any]:
 
 
 def model_bytes(model: TableModel) -> int:
-    """How much memory the numbers of a model take."""
+    """How much memory the numbers of a model take.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from greville.tables import TableModel, model_bytes
+    >>> model = TableModel("y", hidden=10)
+    >>> _ = model.learn(pa.table({"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})).settle()
+    >>> model_bytes(model) > 0
+    True
+    """
     estimator = model.estimator
     return 0 if estimator is None else memory_of(estimator.fitted_)
 

@@ -28,6 +28,15 @@ class Answering:
         A copy of its own, which does not learn.
     follower : Follower, optional
         Mixes predictions of numbers with what the last targets say.
+
+    Examples
+    --------
+    >>> from greville.tables import Stream, TableModel, Troubles
+    >>> stream = Stream(TableModel("y"))
+    >>> _ = stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, Troubles())
+    >>> [answer] = stream.answering().answers([{"x": 2.0}])
+    >>> round(answer["prediction"], 1)
+    4.0
     """
 
     def __init__(self, model: TableModel, follower: Follower | None) -> None:

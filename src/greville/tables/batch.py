@@ -44,6 +44,12 @@ class TableError(ValueError):
     **recommended
         Values of the arguments in `advice`; None where only the name is meant. An argument that
         is there twice is the second time ``{task_}``.
+
+    Examples
+    --------
+    >>> from greville.tables import TableError
+    >>> print(TableError("hidden=0: no units.", " Pass {hidden}.", argument="hidden", hidden=10))
+    hidden=0: no units. Pass hidden=10.
     """
 
     def __init__(
@@ -73,6 +79,16 @@ class Batch:
     `skipped` are the rows that were left out before or among these, and why; `findings` is what
     the reader has to say about the source. `na` are values that stand for a missing one, besides
     the usual ones.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, Troubles, find_sources, read
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> len(batch), batch.numbers[:3].tolist(), batch.done
+    (16384, [1, 2, 3], 0.7585185185185185)
     """
 
     table: Any
@@ -220,6 +236,16 @@ def in_chunks(batches: Iterable[Batch], size: int, skip: int = 0) -> Iterator[li
 
     What is done with them then depends on nothing but the rows, and can go on after the first
     `skip` of them as if it had never stopped.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, Troubles, find_sources, in_chunks, read
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batches = read(find_sources([str(path)]), Reading(), Troubles())
+    >>> [sum(len(batch) for batch in chunk) for chunk in in_chunks(batches, 10_000)]
+    [10000, 10000, 1600]
     """
     chunk: list[Batch] = []
     room = size
@@ -250,7 +276,18 @@ def row_numbers(before: int, n_rows: int, left_out: Sequence[int] = ()) -> NDArr
 
 
 def check_column_names(source: str, names: Sequence[str]) -> None:
-    """Raise a TableError for too many names, or for one that comes twice."""
+    """Raise a TableError for too many names, or for one that comes twice.
+
+    Examples
+    --------
+    >>> from greville.tables import TableError, check_column_names
+    >>> check_column_names("flow.csv", ["x", "y"])
+    >>> try:
+    ...     check_column_names("flow.csv", ["x", "x"])
+    ... except TableError:
+    ...     print("x comes twice")
+    x comes twice
+    """
     check_count(source, len(names))
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:

@@ -24,6 +24,19 @@ class Holdout:
     ----------
     share : float
         From 0 to below 1.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Holdout, Reading, Troubles, find_sources, read
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batches = list(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> holdout = Holdout(0.2)
+    >>> sum(len(batch) for batch in holdout.learned(batches))
+    17248
+    >>> sum(len(batch) for batch in holdout.held_out(batches))
+    4352
     """
 
     def __init__(self, share: float) -> None:
@@ -116,7 +129,17 @@ def check_held_out(found: Any, model: TableModel) -> None:
 
 
 def empty_score(model: TableModel) -> RegressionScore | ClassificationScore:
-    """The score of a model before any row."""
+    """The score of a model before any row.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from greville.tables import TableModel, empty_score
+    >>> model = TableModel("y", hidden=10)
+    >>> _ = model.learn(pa.table({"x": [1.0, 2.0, 3.0], "y": [1.5, 2.0, 3.0]})).settle()
+    >>> type(empty_score(model)).__name__
+    'RegressionScore'
+    """
     classes = model.task == CLASSIFICATION
     return ClassificationScore(model.classes) if classes else RegressionScore()
 

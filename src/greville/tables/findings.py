@@ -21,6 +21,12 @@ class Finding:
         The column it is about.
     warning : bool
         Whether something may be wrong with the table, not only with how it is written.
+
+    Examples
+    --------
+    >>> from greville.tables import Finding
+    >>> Finding("constant", "x is always 1.", column="x").message
+    'x is always 1.'
     """
 
     kind: str

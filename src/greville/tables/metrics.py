@@ -13,7 +13,17 @@ _BINS = 4096
 
 
 class RegressionScore:
-    """Errors of numbers."""
+    """Errors of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.tables import RegressionScore
+    >>> score = RegressionScore()
+    >>> score.add(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
+    >>> round(score.summary()["r2"], 2)
+    0.5
+    """
 
     def __init__(self) -> None:
         self.n = 0
@@ -72,7 +82,19 @@ class RegressionScore:
 
 
 class ClassificationScore:
-    """Errors of labels, and of their probabilities."""
+    """Errors of labels, and of their probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.tables import ClassificationScore
+    >>> score = ClassificationScore(["no", "yes"])
+    >>> labels = np.array(["no", "yes", "yes"])
+    >>> proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    >>> score.add(labels, np.array(["no", "yes", "no"]), proba)
+    >>> round(score.summary()["accuracy"], 2)
+    0.67
+    """
 
     def __init__(self, classes: list[Any]) -> None:
         self.classes = list(classes)

@@ -63,6 +63,14 @@ class Overview:
     task : what would be learned; None without a target
     columns : in the order of the table
     findings : what readers and columns have to say
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from greville.tables import look_at
+    >>> overview = look_at([pa.table({"x": [1, 2, 3], "kind": ["a", "b", "a"]})])
+    >>> overview.rows, [column.name for column in overview.columns]
+    (3, ['x', 'kind'])
     """
 
     rows: int

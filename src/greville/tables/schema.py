@@ -111,6 +111,17 @@ def numbers(
     """A column as numbers, nan where one is missing, and what is wrong with rows.
 
     `written` says how they are written, as `how_written` found it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, Troubles, find_sources, numbers, read
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> values, wrong = numbers(batch, "ecg")
+    >>> len(values), wrong
+    (16384, {})
     """
     numerals = PLAIN if written is None else written.numerals
     values, wrong = _values(batch, name).numbers_as(numerals)
@@ -118,14 +129,33 @@ def numbers(
 
 
 def far_values(numbers: Floats) -> Floats:
-    """Those of some numbers that are very far from all others; nan are passed over."""
+    """Those of some numbers that are very far from all others; nan are passed over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.tables import far_values
+    >>> far_values(np.r_[np.arange(100.0), 1e12])
+    array([1.e+12])
+    """
     known = numbers[np.isfinite(numbers)]
     limits = find_limits(known)
     return known[(known < limits[0]) | (known > limits[1])] if limits else known[:0]
 
 
 def how_written(batch: Batch, name: str) -> Written:
-    """What a column is, and how its numbers or dates are written."""
+    """What a column is, and how its numbers or dates are written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, Troubles, find_sources, how_written, read
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> how_written(batch, "ecg").kind
+    'number'
+    """
     return recognise(name, _values(batch, name))
 
 

@@ -67,6 +67,15 @@ class Stream:
         Whether predictions of numbers are mixed with what the last targets say (`Follower`), so
         that they are never much worse than the last target or the mean of all. The model that is
         learned is the same.
+
+    Examples
+    --------
+    >>> from greville.tables import Stream, TableModel, Troubles
+    >>> stream = Stream(TableModel("y"))
+    >>> rows = [{"x": i / 10, "y": i / 5} for i in range(60)]
+    >>> answers = stream.answer(rows, 1, Troubles())
+    >>> stream.n_rows, round(answers[-1]["prediction"], 1)
+    (60, 11.8)
     """
 
     def __init__(

@@ -99,6 +99,19 @@ def written(path: Path | None, shown: Callable[[str], str] | None = None) -> Ite
     """A writer of a file that is there when all went well, and else is as it was before.
 
     Without a path it writes CSV to standard output; on a terminal as `shown` makes it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> from greville.tables import written
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "out.csv"
+    ...     with written(path) as writer:
+    ...         writer.write(pa.record_batch({"x": [1, 2]}))
+    ...     print(path.read_text().split())
+    ['x', '1', '2']
     """
     if path is None:
         with open(os.dup(1), "wb") as out:

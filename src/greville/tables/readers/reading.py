@@ -27,7 +27,17 @@ _READ_AHEAD = 2
 
 
 def find_sources(names: Sequence[str]) -> list[Source]:
-    """What the arguments of a command name: files, folders, patterns, or - for standard input."""
+    """What the arguments of a command name: files, folders, patterns, or - for standard input.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import find_sources
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> len(find_sources([str(path)]))
+    1
+    """
     sources: list[Source] = []
     for name in names:
         if name == "-":
@@ -123,6 +133,16 @@ def read(
 
     Raises `Stopped` as soon as `stopped` says so. Close it when no more are wanted: then the thread
     that reads has ended.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, Troubles, find_sources, read
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> batches = list(read(find_sources([str(path)]), Reading(), Troubles()))
+    >>> batches[0].table.num_rows
+    16384
     """
     over, main = threading.Event(), threading.main_thread()
     batches = _read(

@@ -44,6 +44,14 @@ class TableFormat:
         Whether it can be read from an address, by `Source.file`; text always can.
     magic : tuple of bytes
         With what contents begin: a file is recognised by it, whatever its name says.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville.tables import format_of
+    >>> csv = format_of(Path("flow.csv"))
+    >>> csv.name, csv.suffixes
+    ('csv', ('.csv',))
     """
 
     name: str
@@ -75,7 +83,14 @@ _formats: dict[str, TableFormat] = {}
 
 
 def register(format: TableFormat) -> None:
-    """Add a format, or replace the one of its name."""
+    """Add a format, or replace the one of its name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville.tables import format_of, register
+    >>> register(format_of(Path("flow.csv")))  # the one that there is
+    """
     _formats[format.name] = format
 
 
@@ -103,7 +118,15 @@ def by_path(path: Any) -> tuple[TableFormat | None, str | None]:
 
 
 def format_of(path: Any) -> TableFormat | None:
-    """The format that the name of a file says."""
+    """The format that the name of a file says.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville.tables import format_of
+    >>> format_of(Path("flow.parquet")).name
+    'parquet'
+    """
     return by_path(path)[0]
 
 

@@ -57,6 +57,12 @@ class Reading:
         Of CSV.
     table : str, optional
         Which table of a file that has several: a sheet, a table of a database, a file in a zip.
+
+    Examples
+    --------
+    >>> from greville.tables import Reading
+    >>> Reading(delimiter=";", header=True).delimiter
+    ';'
     """
 
     format: str | None = None

@@ -46,7 +46,18 @@ class Part:
 
 
 def split(sources: Sequence[Source], reading: Reading, size: int, map_: Map) -> list[Part]:
-    """Parts of files of about so many bytes, in the order of their rows."""
+    """Parts of files of about so many bytes, in the order of their rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from greville import datasets
+    >>> from greville.tables import Reading, find_sources, split, total_rows
+    >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
+    >>> parts = split(find_sources([str(path)]), Reading(), 1_000_000, map)
+    >>> len(parts), total_rows(parts)
+    (1, None)
+    """
     parts: list[Part] = []
     for source in sources:
         format = recognised(source, reading)[0]
