@@ -31,14 +31,18 @@ if not DEVICE and find_spec("torch"):
 def pytest_generate_tests(metafunc):
     """Run a test on all of them, unless it is marked as one of the tuned backend.
 
-    On the strict one, of the tests of solvers every fourth; all with GREVILLE_STRICT=1.
+    Of the tests of solvers every fourth runs on the strict one and every other on torch's CPU, chosen
+    by their names; all of them with GREVILLE_STRICT=1.
     """
     if "backend" in metafunc.fixturenames:
         tuned = metafunc.definition.get_closest_marker("tuned")
         chosen = ["scipy"] if tuned else [*NAMES]
         few = ".solvers." in metafunc.module.__name__ and not os.environ.get("GREVILLE_STRICT")
-        if few and crc32(metafunc.definition.name.encode()) % 4 != 2:
-            chosen = [name for name in chosen if name != "strict"]
+        if few:
+            share = crc32(metafunc.definition.name.encode()) % 4
+            left_out = {"strict"} if share != 2 else set()
+            left_out |= {"torch:cpu"} if share % 2 else set()
+            chosen = [name for name in chosen if name not in left_out]
         if DEVICE and (tuned or metafunc.definition.get_closest_marker("host")):
             chosen = []
         metafunc.parametrize("backend", chosen, indirect=True)
