@@ -31,8 +31,8 @@ if not DEVICE and find_spec("torch"):
 def pytest_generate_tests(metafunc):
     """Run a test on all of them, unless it is marked as one of the tuned backend.
 
-    Of the tests of solvers every fourth runs on the strict one and every other on torch's CPU, chosen
-    by their names; all of them with GREVILLE_STRICT=1.
+    Of the tests of solvers every fourth runs on the strict one and every other on torch's CPU,
+    chosen by their names; all of them with GREVILLE_STRICT=1.
     """
     if "backend" in metafunc.fixturenames:
         tuned = metafunc.definition.get_closest_marker("tuned")
