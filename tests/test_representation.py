@@ -284,6 +284,10 @@ def test_the_leave_one_out_error_of_a_classifier(data):
     assert number_in("- " + shown, "- ") == pytest.approx(expected, rel=5e-3)
     model.partial_fit(X[:1], y[:1] > 1)
     assert "error" not in model.summary()  # it was that of another model
+    model.unlearn(X[:1], y[:1] > 1)
+    assert "error" not in model.summary()  # as many rows, but others could have been learned
+    model = ELMClassifier(20, random_state=0).fit(X, y > 1).unlearn(X[:9], y[:9] > 1)
+    assert "error" not in model.partial_fit(X[9:18], y[9:18] > 1).summary()
 
 
 def test_errors_are_not_stored(data, tmp_path):

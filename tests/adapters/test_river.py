@@ -324,6 +324,13 @@ def test_what_cannot_be_learned_changes_nothing(x, y, words):
     assert model._columns == {"x": "x"}
 
 
+def test_vectors_as_arrays():
+    model = Regressor(hidden=10)
+    for i in range(40):
+        model.learn_one({"v": np.array([i / 10, 1.0])}, i / 5)
+    assert model.predict_one({"v": np.array([2.0, 1.0])}) == pytest.approx(4, abs=0.2)
+
+
 def test_a_label_must_be_there():
     model = Classifier(hidden=10)
     model.learn_one({"x": 1.0}, "a")

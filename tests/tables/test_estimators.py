@@ -226,3 +226,19 @@ def test_dicts_before_and_after_the_first(kind):
     with pytest.raises(ValueError, match="none of the columns"):
         model.predict_one({"extra": 1})
     assert model.model_.n_rows == 40
+
+
+def test_dicts_with_arrays_and_values_that_are_not_used():
+    """A vector may be an array, as an embedding is; what other columns have does not matter."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(200, 3))
+    single, lists = TableRegressor(hidden=20), TableRegressor(hidden=20)
+    for vector in vectors[:100]:
+        single.learn_one({"x": 1.0, "v": vector}, vector[0])
+        lists.learn_one({"x": 1.0, "v": vector.tolist()}, vector[0])
+    for vector in vectors[100:]:
+        row = {"x": 1.0, "v": vector, "extra": np.ones(2), "more": np.inf}
+        want = lists.predict_one({"x": 1.0, "v": vector.tolist()})
+        assert single.predict_one(row) == pytest.approx(want)
+    with pytest.raises(ValueError, match="column 'x' is infinite"):
+        single.predict_one({"x": np.inf, "v": vectors[0]})

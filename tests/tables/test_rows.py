@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greville import persistence
-from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _state
+from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _first, _state
+from greville.tables import batch as _batch
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
 from greville.tables.kinds import KINDS
@@ -284,6 +285,35 @@ def test_rows_together_and_one_by_one(monkeypatch, first):
     assert many.n_rows == 147
     many.learn_rows([rows[0], {**rows[1], "y": "dear"}], Troubles(skip=True))
     assert many.n_rows == 148
+
+
+@pytest.mark.parametrize("name", [5, "\ud800"])
+def test_names_that_no_column_can_have_are_refused_at_once(name):
+    """Also where rows are learned without a table: the columns are made of them later."""
+    rows = [{"x": float(i), "y": float(i)} for i in range(40)]
+    model = TableModel("y", task="regression", hidden=10)
+    for row in rows[:20]:
+        model.learn_one(row)
+    with pytest.raises((TableError, UnicodeEncodeError)):
+        model.learn_one({**rows[20], name: 1.0})
+    assert model.n_rows == 20
+    for row in rows[20:]:
+        model.learn_one(row)
+    assert model.n_rows == 40
+
+
+def test_more_names_than_there_can_be_columns(monkeypatch):
+    for module in (_batch, _first):
+        monkeypatch.setattr(module, "MOST_COLUMNS", 10)
+    model, refused = TableModel("y", task="regression", hidden=10), 0
+    for i in range(40):
+        try:
+            model.learn_one({"x": float(i), f"x{i}": 1.0, "y": float(i)})
+        except TableError:
+            refused += 1
+    assert model.n_rows == 40 - refused == 8
+    model.learn_one({"x": 1.0, "y": 1.0})
+    assert model.n_rows == 9
 
 
 def test_what_no_column_can_be():

@@ -398,9 +398,13 @@ class FittedELM(NamedTuple):
         return self._without_window()._replace(solver=solver, warmup=None)
 
     def _without_window(self) -> FittedELM:
-        if self.calibration is None:
-            return self
-        return self._replace(calibration=self.calibration.without_window())
+        """Without what is known of this very model, before rows are removed or joined."""
+        fitted = self
+        if fitted.tally is not None and fitted.tally.left_out:
+            fitted = fitted._replace(tally=None)
+        if fitted.calibration is None:
+            return fitted
+        return fitted._replace(calibration=fitted.calibration.without_window())
 
     def merge(self, other: FittedELM) -> FittedELM:
         """With the rows of another, which has the same layer and units."""

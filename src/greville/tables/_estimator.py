@@ -232,13 +232,13 @@ class TableEstimator(Described, BaseEstimator):
 
     def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a row that is learned from."""
-        reason = infinite_value(checked_row(row))
+        checked_row(row)
+        names = getattr(self, "feature_names_in_", row)
+        named = {name: row[name] for name in names if name in row}
+        reason = infinite_value(named)
         if reason is not None:
             raise TableError(f"row: {reason}, and None or nan for gaps.")
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return dict(row)
-        return {name: row[name] for name in names if name in row}
+        return named
 
     def summary(self) -> dict[str, str]:
         """What was learned, in words: the table that notebooks show. Empty before `fit`.

@@ -14,10 +14,13 @@ from ..fields import array, count, each, nothing, row, stored, text
 from ._plain import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType
 from ._rows import Row, batches_of_rows
 from ._values import joined
-from .batch import Batch, check_count, record_batch
+from .batch import MOST_COLUMNS, Batch, check_count, record_batch
+from .readers.json import is_text
 
 # Rows that are not in the columns yet: those before, and the last.
 _Later = tuple["_Later | None", Row]
+_Origins = tuple[tuple[str, NDArray[np.int64]], ...]
+_Content = tuple[dict[str, Any], _Later | None, _Origins]
 
 # A column in a file: its name and type, and one or two arrays.
 Stored = tuple[str, str, NDArray[Any], NDArray[Any] | None]
@@ -45,41 +48,58 @@ class FirstRows:
         n: int = 0,
         origins: Sequence[tuple[str, NDArray[np.int64]]] = (),
     ) -> None:
-        self._columns = columns or {}
         self.n = n
-        self._origins = tuple(origins)  # places, and the numbers of the rows there
-        self._later: _Later | None = None
+        self._most_columns = len(columns or ())  # with those that rows below may bring
+        # Columns, rows that are not in them yet, and places with the numbers of the rows there: one
+        # value, so that threads that read at once see all of it before or after rows are joined.
+        self._content: _Content = columns or {}, None, tuple(origins)
 
     @property
     def columns(self) -> dict[str, Any]:
         """The columns by their names."""
-        self._join_later()
-        return self._columns
+        return self._joined()[0]
+
+    @property
+    def _origins(self) -> _Origins:
+        return self._joined()[2]
 
     def with_row(self, row: Row, wanted: Callable[[str], bool]) -> FirstRows:
         """And one more row, which becomes part of the columns when they are read.
 
         Its values must not change later: numbers, text, true or false, and None.
         """
-        other = FirstRows(self._columns, self.n + 1, self._origins)
-        other._later = self._later, {name: row[name] for name in row if wanted(name)}
+        columns, later, origins = self._content
+        other = FirstRows(columns, self.n + 1)
+        kept = {name: row[name] for name in row if wanted(name)}
+        other._content = columns, (later, kept), origins
+        other._most_columns = self._most_columns + len(kept.keys() - columns.keys())
         return other
 
-    def _join_later(self) -> None:
-        """Have all rows in the columns."""
+    def takes_names_of(self, row: Row) -> bool:
+        """Whether `with_row` may have the row: other names could make no column later."""
+        columns = self._content[0]
+        if row.keys() <= columns.keys():
+            return True
+        new = [name for name in row if name not in columns]
+        fit = self._most_columns + len(new) <= MOST_COLUMNS
+        return fit and all(isinstance(name, str) and is_text(name) for name in new)
+
+    def _joined(self) -> _Content:
+        """The content with all rows in the columns."""
+        columns, later, origins = self._content
         rows: list[Row] = []
-        later = self._later
         while later is not None:
             later, row = later
             rows.append(row)
         if rows:
-            whole = FirstRows(self._columns, self.n - len(rows), self._origins)
+            whole = FirstRows(columns, self.n - len(rows), origins)
             for batch in batches_of_rows(rows[::-1], "the rows"):
                 whole = whole.with_batch(batch, lambda name: True)
-            self._columns, self._origins, self._later = whole._columns, whole._origins, None
+            self._content = whole._content
+        return self._content
 
     def __getstate__(self) -> dict[str, Any]:
-        self._join_later()
+        self._joined()
         return dict(vars(self))
 
     def with_batch(self, batch: Batch, wanted: Callable[[str], bool]) -> FirstRows:
@@ -116,7 +136,6 @@ class FirstRows:
 
     def where(self, row: int) -> str:
         """The name of a row in a message."""
-        self._join_later()
         for place, numbers in self._origins:
             if row < len(numbers):
                 return f"{place} {numbers[row]:,}"

@@ -163,12 +163,14 @@ class State:
         """With one more of the first rows, which the learner learns in place.
 
         None, and nothing is learned, where more is to be done: where the columns are to be looked
-        at again, or a value is new.
+        at again, or a value or a name is not as usual.
         """
         warmup, learner = self.warmup, self.learner
         if warmup is None or learner is None or self.stale or warmup.n_until_due == 1:
             return None
         if not all(type(value) in _SIMPLE for value in row.values()):
+            return None
+        if not warmup.rows.takes_names_of(row):
             return None
         rows = warmup.rows.with_row(row, lambda name: is_used(self.settings, name))
         state = replace(self, warmup=warmup.with_rows(rows, rows.n))

@@ -98,10 +98,22 @@ class Answering:
 
 def infinite_value(row: Mapping[str, Any]) -> str | None:
     """What is wrong with a row that has an infinite number."""
-    if inf in (values := row.values()) or -inf in values:
-        name = next(name for name, value in row.items() if value in (inf, -inf))
-        return f"column {name!r} is infinite; only finite numbers can be used"
+    try:
+        if inf not in (values := row.values()) and -inf not in values:
+            return None
+    except (TypeError, ValueError):  # an array, or pandas.NA
+        pass
+    for name, value in row.items():
+        if _is_infinite(value):
+            return f"column {name!r} is infinite; only finite numbers can be used"
     return None
+
+
+def _is_infinite(value: Any) -> bool:
+    try:
+        return value in (inf, -inf)
+    except (TypeError, ValueError):
+        return False
 
 
 def fill_answer(answer: Answer, found: Answers, i: int, value: Any) -> None:
