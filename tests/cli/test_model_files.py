@@ -1,6 +1,7 @@
 """How the commands use model files: each is read once, and checkpoints change nothing."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import greville
 from greville.persistence import api
 
-from ..runner import run
+from ..runner import refused, run
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -56,3 +57,33 @@ def test_checkpoints_change_no_bit_of_the_model(here):
     one, two = (greville.load(name).estimator for name in ("one", "two"))
     assert one.n_samples_seen_ == two.n_samples_seen_ > 200
     assert np.array_equal(one.solver_.coef_, two.solver_.coef_)
+
+
+def test_files_that_are_more_than_a_model_are_not_replaced(here):
+    """A plain model in the place of a checkpoint would be the end of its stream."""
+    lines = '{"x": 1, "y": 2}\n{"x": 2, "y": 4.5}\n{"x": 3, "y": 6}\n'
+    Path("rows.jsonl").write_text(lines)
+    run("stream", "--target", "y", "--checkpoint", "c.greville", stdin=lines)
+    before = Path("c.greville").read_bytes()
+    for command in (
+        ("unlearn", "c.greville", "rows.jsonl"),
+        ("train", "rows.jsonl", "--resume", "c.greville"),
+    ):
+        said = refused(*command)
+        assert "checkpoint of a stream" in said
+        assert "-o" in said
+    assert Path("c.greville").read_bytes() == before
+    run("unlearn", "c.greville", "rows.jsonl", "-o", "none.greville")
+    said = refused("predict", "none.greville", "rows.jsonl", "-o", "out.csv")
+    assert "has learned no rows" in said
+    assert not Path("out.csv").exists()
+
+
+def test_columns_that_change_with_more_rows_are_said(here):
+    for name, n in (("one.csv", 60), ("two.csv", 30)):
+        rows = [f"{i},{i % 7},{3 * (i % 7)}" for i in range(1, n + 1)]
+        Path(name).write_text("\n".join(["order,days,total", *rows]) + "\n")
+    run("train", "one.csv", "--target", "total")
+    _, said = run("train", "two.csv", "--resume", "model.greville")
+    assert "Column 'order' was: not used" in said
+    assert "With the new rows it is: number." in said

@@ -359,3 +359,16 @@ def test_probabilities_of_classes_that_came_before():
     answers = Stream(TableModel("k")).answer(rows, 1, Troubles(), proba=True)
     assert set(answers[1]["proba"]) == {"a"}
     assert set(answers[2]["proba"]) == {"a", "b"}
+
+
+def test_nothing_of_an_unlearned_target_is_mixed_in():
+    rows = wandering(300)
+    far = {"x": 0.0, "y": 1e6}
+    plain, stream = Stream(TableModel("y")), Stream(TableModel("y"))
+    for each, some in ((plain, rows), (stream, [*rows, far])):
+        each.answer(some, 1, Troubles())
+        each.unlearn([some[-1]])
+    plain.answer([rows[-1]], 301, Troubles())  # it is there again
+    asked = [s.answer([{"x": 0.5}], 302, Troubles())[0]["prediction"] for s in (plain, stream)]
+    assert abs(asked[0] - asked[1]) < 1 + 0.1 * abs(asked[0])
+    assert stream._blocks.follower.n == 0

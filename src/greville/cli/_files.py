@@ -9,13 +9,24 @@ from typing import Any
 from ._errors import UserError
 
 
-def load_table_model(path: Path) -> Any:
+def load_table_model(path: Path, *, replaced: bool = False) -> Any:
     """The model of a file, if it is one of tables."""
-    return read_table_model(path)[0]
+    return read_table_model(path, replaced=replaced)[0]
 
 
-def read_table_model(path: Path) -> tuple[Any, dict[str, Any], str]:
-    """The same, what stands beside it in the file, and the checksum of the file."""
+def load_learned_model(path: Path) -> Any:
+    """The same, if it has learned any row: without one every prediction would be zero."""
+    model = load_table_model(path)
+    if model.n_rows == 0:
+        raise UserError(f"{path}: it has learned no rows; there is nothing to predict from.")
+    return model
+
+
+def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[str, Any], str]:
+    """The same, what stands beside it in the file, and the checksum of the file.
+
+    A file of a stream or a server is more than a model, and must not be `replaced` by one.
+    """
     from ..persistence import open_file
     from ..tables import Stream, TableModel
 
@@ -24,6 +35,12 @@ def read_table_model(path: Path) -> tuple[Any, dict[str, Any], str]:
     file = open_file(path)
     model = file.model
     if isinstance(model, Stream):
+        if replaced:
+            what = "file of a server" if "serve" in (file.extra or {}) else "checkpoint of a stream"
+            raise UserError(
+                f"{path}: it is the {what}, which would become a plain model; name another file "
+                "with -o. (A server unlearns rows itself: POST /unlearn.)"
+            )
         model = model.settled()
     if not isinstance(model, TableModel):
         raise UserError(

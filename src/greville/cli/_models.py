@@ -161,7 +161,7 @@ def _unlearn(
     from ..tables import find_sources, read
 
     how, troubles = reading.reading(), reading.troubles()
-    known = load_table_model(model)
+    known = load_table_model(model, replaced=output == model)
     sources = find_sources(data)
     removed = rows = 0
     batches = read(sources, how, troubles, known.needed)

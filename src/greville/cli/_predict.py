@@ -11,7 +11,7 @@ import typer
 
 from ._cluster import ClusterOptions, check_folder, cluster, cluster_bar, new_folder
 from ._errors import UserError, ignoring_closed_output, reported
-from ._files import check_apart, check_picture, check_writable, load_table_model
+from ._files import check_apart, check_picture, check_writable, load_learned_model
 from ._options import (
     Data,
     JsonOption,
@@ -81,7 +81,7 @@ def predict(
     from ..tables import UnlearnedValues, find_sources, read, with_predictions, written
 
     how, troubles = reading.reading(), reading.troubles()
-    known = load_table_model(model)
+    known = load_learned_model(model)
     check_std_and_proba(known, std, proba)
     if on.wanted:
         folder = check_folder(output)
@@ -191,7 +191,7 @@ def score(
     from ..tables import find_sources
 
     how, troubles = reading.reading(), reading.troubles()
-    known = load_table_model(model)
+    known = load_learned_model(model)
     check_picture(plot)
     sources = find_sources(data)
     if on.wanted and prequential:

@@ -107,7 +107,8 @@ def train(
     output = output or resume or Path("model.greville")
     _check_paths(output, checkpoint)
     with locked(checkpoint), locked(resume if output == resume else None):
-        base = _base(target, resume, like, settings)
+        base = _base(target, resume, like, settings, replaced=output == resume)
+        columns = _columns_of(base.model)
         run = _start(data, reading, settings, base, output, checkpoint, test)
         if run is None:
             return
@@ -115,7 +116,22 @@ def train(
             train_on_cluster(run, on, as_json, quiet)
             return
         before, seconds = run.rows, _learn(run, every, quiet)
+        if resume is not None and not quiet:
+            _say_changes(columns, _columns_of(run.model))
         report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
+
+
+def _columns_of(model: Any) -> dict[str, Any]:
+    return {column.name: column for column in model.schema.columns} if model.has_schema else {}
+
+
+def _say_changes(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Say which columns are used in another way since more rows are known."""
+    for name in {**before, **after}:
+        was, now = (columns.get(name) for columns in (before, after))
+        if type(was) is not type(now):
+            texts = ["left out" if c is None else c.description() for c in (was, now)]
+            say(f"Column {name!r} was: {texts[0]}. With the new rows it is: {texts[1]}.")
 
 
 def train_on_cluster(run: _Run, on: ClusterOptions, as_json: bool, quiet: bool) -> None:
@@ -309,7 +325,12 @@ def _check_paths(output: Path, checkpoint: Path | None) -> None:
 
 
 def _base(
-    target: str | None, resume: Path | None, like: Path | None, settings: dict[str, Any]
+    target: str | None,
+    resume: Path | None,
+    like: Path | None,
+    settings: dict[str, Any],
+    *,
+    replaced: bool,
 ) -> _Base:
     """The model to go on with, or a new one."""
     from ..tables import TableModel
@@ -321,7 +342,7 @@ def _base(
         if target is None:
             raise UserError("--target is missing: name the column to predict.")
         return _Base(TableModel(target, **settings), target)
-    model, extra, checksum = read_table_model(path)
+    model, extra, checksum = read_table_model(path, replaced=replaced)
     check_left_out(settings, path)
     if target not in (None, model.target):
         raise UserError(f"--target {target}: {path} learns {model.target!r}; leave --target out.")

@@ -399,9 +399,7 @@ class FittedELM(NamedTuple):
 
     def _without_window(self) -> FittedELM:
         """Without what is known of this very model, before rows are removed or joined."""
-        fitted = self
-        if fitted.tally is not None and fitted.tally.left_out:
-            fitted = fitted._replace(tally=None)
+        fitted = self._replace(tally=None)
         if fitted.calibration is None:
             return fitted
         return fitted._replace(calibration=fitted.calibration.without_window())

@@ -112,12 +112,14 @@ class Blocks:
     def unlearn(self, rows: list[Row]) -> int:
         """Remove rows that were learned, all of them or none; how many.
 
-        The rows of the block are learned before, as a shorter one.
+        The rows of the block are learned before, as a shorter one. The follower starts again: it
+        knows the last target, the mean and the range, and so maybe those of removed rows.
         """
         model, following = self._with_rows()
         removed = model.unlearn(self.batches(rows), Troubles())
         compact(model)
-        self.model, self.follower = model, following and following.now
+        self.model = model
+        self.follower = None if following is None else Follower(trained=True)
         self.rows, self.joined, self._live = [], [], None
         return removed
 

@@ -175,7 +175,7 @@ class Stream:
         """Remove rows learned earlier, all of them or none; how many.
 
         What the columns are then stands as it is, and the last rows are learned as a shorter
-        block. A prediction may still follow the last targets, which are not forgotten.
+        block. Predictions follow the last targets only after new ones have come.
 
         Parameters
         ----------
