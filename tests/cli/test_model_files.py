@@ -1,5 +1,6 @@
 """How the commands use model files: each is read once, and checkpoints change nothing."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import greville
 from greville.persistence import api
+from greville.tables import Stream, TableModel, Troubles
 
 from ..runner import refused, run
 
@@ -63,7 +65,9 @@ def test_files_that_are_more_than_a_model_are_not_replaced(here):
     """A plain model in the place of a checkpoint would be the end of its stream."""
     lines = '{"x": 1, "y": 2}\n{"x": 2, "y": 4.5}\n{"x": 3, "y": 6}\n'
     Path("rows.jsonl").write_text(lines)
-    run("stream", "--target", "y", "--checkpoint", "c.greville", stdin=lines)
+    stream = Stream(TableModel("y"))
+    stream.answer([json.loads(line) for line in lines.splitlines()], 1, Troubles())
+    greville.save(stream, "c.greville")
     before = Path("c.greville").read_bytes()
     for command in (
         ("unlearn", "c.greville", "rows.jsonl"),
@@ -80,8 +84,8 @@ def test_files_that_are_more_than_a_model_are_not_replaced(here):
 
 
 def test_columns_that_change_with_more_rows_are_said(here):
-    for name, n in (("one.csv", 60), ("two.csv", 30)):
-        rows = [f"{i},{i % 7},{3 * (i % 7)}" for i in range(1, n + 1)]
+    for name, n in (("one.csv", 600), ("two.csv", 200)):
+        rows = [f"{i},{i % 7},{3.5 * (i % 7) + 0.01 * i}" for i in range(1, n + 1)]
         Path(name).write_text("\n".join(["order,days,total", *rows]) + "\n")
     run("train", "one.csv", "--target", "total")
     _, said = run("train", "two.csv", "--resume", "model.greville")
