@@ -86,8 +86,8 @@ def test_files_that_are_more_than_a_model_are_not_replaced(here):
 def test_columns_that_change_with_more_rows_are_said(here):
     for name, n in (("one.csv", 600), ("two.csv", 200)):
         rows = [f"{i},{i % 7},{3.5 * (i % 7) + 0.01 * i}" for i in range(1, n + 1)]
-        Path(name).write_text("\n".join(["order,days,total", *rows]) + "\n")
+        Path(name).write_text("\n".join(["order id,days,total", *rows]) + "\n")
     run("train", "one.csv", "--target", "total")
     _, said = run("train", "two.csv", "--resume", "model.greville")
-    assert "Column 'order' was: not used" in said
+    assert "Column 'order id' was: not used" in said
     assert "With the new rows it is: number." in said
