@@ -157,7 +157,7 @@ def test_missing_samples(horizon):
     assert found.summary()["ratio"]["persistence"] < 1
     nothing = forecast(np.full(50, np.nan))
     assert np.isnan(nothing.prediction).all()
-    assert nothing.summary()["verdict"].startswith("Too short")
+    assert nothing.summary()["verdict"].startswith("The series is too short")
 
 
 def test_a_gap_is_filled_by_what_was_expected():

@@ -40,7 +40,7 @@ def inputs(row):
 
 def test_predictions_are_those_of_a_stream(server):
     stream = Stream(TableModel("y", task="numbers", hidden=20), "id")
-    stream.answer(rows(300), 1, Troubles())
+    stream.answer(rows(300), 1, Troubles(), together=True)
     asked = [inputs(row) for row in rows(20, seed=3)]
     wanted = [a["prediction"] for a in stream.answer(asked, 301, Troubles())]
     status, found = server.post("/predict", asked)

@@ -313,9 +313,8 @@ def test_history_that_is_sorted_by_its_target(size):
     assert abs(high - 120) < 15
 
 
-@pytest.mark.parametrize("size", [1, 20])
-def test_intervals_where_targets_come_in_groups(size):
-    rng = np.random.default_rng(1)
+def test_intervals_where_targets_come_in_groups():
+    rng, size = np.random.default_rng(1), 20
     x = rng.normal(size=2000)
     y = x + np.cumsum(rng.normal(size=2000))  # the level wanders
     rows = [{"x": a, "y": b} for a, b in zip(x.tolist(), y.tolist(), strict=True)]
