@@ -50,4 +50,4 @@ class Command(TyperCommand):
                 # DATA, not DATA <list[str]>; older versions of typer do not ask.
                 parameter.display_type_rich = lambda ctx: ""  # type: ignore[attr-defined]
             elif parameter.name in _METAVAR_OF:
-                parameter.metavar = _METAVAR_OF[parameter.name]  # type: ignore[attr-defined]
+                parameter.metavar = _METAVAR_OF[parameter.name]
