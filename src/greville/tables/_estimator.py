@@ -144,7 +144,7 @@ class TableEstimator(Described, BaseEstimator):
 
         Parameters
         ----------
-        row : dict
+        row : dict or pandas.Series
             Values by the names of their columns. What is left out, or is None, is missing. If
             this is the first row of all, its names are those of the columns; names that come
             later are passed over. (With `greville.adapters.river` they are learned too.)

@@ -185,7 +185,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
         Parameters
         ----------
-        row : dict
+        row : dict or pandas.Series
             Values by the names of their columns. What is left out, or is None, is missing.
 
         Returns
@@ -327,7 +327,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
         Parameters
         ----------
-        row : dict
+        row : dict or pandas.Series
             Values by the names of their columns. What is left out, or is None, is missing.
 
         Returns
