@@ -84,7 +84,7 @@ reproduction: $(VENV)/demo
 	rm docs/reproduction/report.html
 	$(BIN)/python -m greville.paper.markdown docs/reproduction > docs/reproduction.md
 
-# The site, in build/site; what is wrong with it is an error. About two minutes, most of them for the examples.
+# The site, in build/site; what is wrong with it is an error. Three to four minutes, most of them for the examples.
 docs: $(VENV)/docs
 	@echo "Building the site in build/site ..."
 	@rm -rf build/site

@@ -117,7 +117,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "show_toc_level": 2,
 }
-html_sidebars = {"index": [], "changelog": [], "gallery/index": []}
+html_sidebars = {"index": [], "tutorial": [], "changelog": [], "gallery/index": []}
 if repository:
     html_theme_options["icon_links"] = [
         {"name": "Source code", "url": repository, "icon": "fa-solid fa-code-branch"}

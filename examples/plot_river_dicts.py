@@ -71,7 +71,8 @@ for city in ("Bonn", "Hamburg"):
 # In river's tools
 # ----------------
 # :class:`greville.adapters.river.Classifier` and ``Regressor`` are models of river
-# (``pip install 'greville[river]'``). ``progressive_val_score`` takes them, and so do pipelines.
+# (in a clone, ``pip install '.[river]'``). ``progressive_val_score`` takes them, and so do
+# pipelines.
 # Next to it are river's pipeline of a scaler and a logistic regression, and its adaptive forest.
 
 pages = {

@@ -364,3 +364,12 @@ def test_no_error_is_its_own_cause():
             assert all(error is not each for each in seen)
             seen.append(error)
             error = error.__cause__
+
+
+def test_rows_as_dicts_are_for_models_of_tables():
+    model = ELMRegressor(5)
+    with pytest.raises(ValueError, match="x: .* got a dict; TableRegressor"):
+        model.learn_one({"a": 1.0}, 2.0)
+    model.fit(np.arange(6.0).reshape(3, 2), [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="x: .* got a dict; TableRegressor"):
+        model.predict_one({"a": 1.0})

@@ -47,6 +47,7 @@ def test_the_citation_has_what_its_format_requires():
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert citation["license"] == PROJECT["project"]["license"]
     [paper] = citation["references"]
+    assert citation["preferred-citation"] == paper
     assert [author["family-names"] for author in paper["authors"]] == ["van Schaik", "Tapson"]
 
 

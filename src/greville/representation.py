@@ -117,15 +117,26 @@ def named_list(names: Iterable[Any], n: int) -> str:
     >>> from greville.representation import named_list
     >>> named_list(["red", "blue"], 2), named_list(range(1000), 1000)
     ('2: red, blue', '1,000: 0, 1, 2, 3, 4, 5, 6, 7, ...')
+    >>> named_list(["size, m", "price"], 2)
+    "2: 'size, m', price"
     """
-    first = [_short(str(name)) for _, name in zip(range(_MOST_NAMES), names, strict=False)]
+    first = [shown_name(name) for _, name in zip(range(_MOST_NAMES), names, strict=False)]
     more = ["..."] if n > len(first) > 0 else []
     return f"{n:,}: {', '.join([*first, *more])}" if first else f"{n:,}"
 
 
-def _short(name: str) -> str:
-    name = " ".join(name.split())
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+def shown_name(name: Any) -> str:
+    """A name in a list with commas: cut if it is long, in quotes if it has a comma itself.
+
+    Examples
+    --------
+    >>> from greville.representation import shown_name
+    >>> shown_name("size"), shown_name("size, m")
+    ('size', "'size, m'")
+    """
+    text = " ".join(str(name).split())
+    text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
+    return repr(text) if not text or set(text) & set(",;:()'\"") else text
 
 
 def numbers(values: Any) -> str:

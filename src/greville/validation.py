@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date
 from functools import cache
@@ -200,6 +200,11 @@ def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
     with naming(name):
         if sparse.issparse(x):
             raise ValueError(f"got a sparse matrix; pass a dense 1-d array, {name}.toarray()[0].")
+        if isinstance(x, Mapping):
+            raise ValueError(
+                "expected one row as a 1-d array of numbers, got a dict; TableRegressor and "
+                "TableClassifier take dicts."
+            )
         _refuse_text(x)
         array = np.asarray(x)
         if array.ndim != 1:

@@ -6,6 +6,7 @@ import math
 import pickle
 import sys
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -303,7 +304,7 @@ def test_true_or_false_as_a_number():
 @pytest.mark.parametrize(
     ("x", "y", "words"),
     [
-        ({"x": math.inf}, 1.0, "column 'x' is infinite"),
+        ({"x": math.inf}, 1.0, r"^x\['x'\] is infinite; pass finite numbers"),
         ({"x": 1.0}, math.nan, "y=nan: pass a finite number"),
         ({"x": 1.0}, None, "y=None: pass a finite number"),
         ({"x": 1.0}, "a", "y='a': pass a finite number"),
@@ -340,6 +341,23 @@ def test_a_label_must_be_there():
     with pytest.raises(ValueError, match="infinite"):
         model.learn_one({"x": math.inf}, "b")
     assert set(model.predict_proba_one({"x": 1.0})) == {"a"}
+
+
+def test_learn_many_wants_a_target_for_each_row():
+    for model in both():
+        with pytest.raises(ValueError, match="y: got 2 targets for 3 rows of X"):
+            model.learn_many(pd.DataFrame({"a": [1, 2, 3]}), pd.Series([1, 2]))
+        assert model.table_model.n_rows == 0
+
+
+def test_decimals_and_arrays_without_dimensions_are_numbers():
+    models = [Regressor(), Regressor()]
+    for i in range(8):
+        models[0].learn_one({"a": float(i)}, Decimal(i) if i % 2 else np.array(float(i)))
+        models[1].learn_one({"a": float(i)}, float(i))
+    assert models[0].predict_one({"a": 2.5}) == models[1].predict_one({"a": 2.5})
+    with pytest.raises(ValueError, match="pass a finite number"):
+        models[0].learn_one({"a": 1.0}, Decimal("Infinity"))
 
 
 def test_parameters_are_checked_at_once():

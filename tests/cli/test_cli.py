@@ -55,6 +55,15 @@ def test_help_fits_80_columns(monkeypatch):
         assert max(map(len, lines)) <= 80
 
 
+def test_help_has_no_types_of_python():
+    for command in app.registered_commands:
+        shown = run(command.callback.__name__, "--help").stdout
+        types = (
+            r"<(str|int|float|path|dir|list|names)|\b(TEXT|INTEGER|FLOAT|DIRECTORY|RANGE)\b|list\["
+        )
+        assert re.findall(types, shown) == []
+
+
 @pytest.mark.parametrize(
     "arguments", [["paper", "nonsense"], ["paper", "--runs", "0"], ["paper", "--data", "/nowhere"]]
 )

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ..houses import houses, jsonl
-from ..runner import refused
+from ..houses import houses, jsonl, write
+from ..runner import refused, run
 from ._outside import forked_stream as streamed
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -97,6 +97,21 @@ def test_what_there_is_no_std_or_proba_of():
     streamed(jsonl(houses(30)), "-t", "price", "--checkpoint", "s")
     said = refused("stream", "--checkpoint", "s", "--proba")
     assert said.startswith("--proba: the model predicts a number")
+
+
+def test_std_and_proba_with_a_model():
+    for target, kinds, wrong, right in [
+        ("price", houses(60), "--proba", "--std"),
+        ("city", houses(60), "--std", "--proba"),
+    ]:
+        run("train", write(kinds, "houses.jsonl"), "-t", target, "-q")
+        said = refused("stream", "--model", "model.greville", wrong)
+        assert said.startswith(f"{wrong}: the model predicts")
+        assert said.partition("; ")[2].startswith(f"pass {right} ")
+        (answer,) = streamed(jsonl(kinds[:1]), "--model", "model.greville", right)[0]
+        assert right[2:] in json.loads(answer)
+        said = refused("stream", "--model", "model.greville", "--task", "regression")
+        assert said == "--task: model.greville has its own setting; leave this option out."
 
 
 def test_blank_lines_are_counted_and_not_answered():

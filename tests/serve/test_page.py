@@ -74,6 +74,17 @@ def test_last_rows(scripted, visit):
     expect(page.get_by_role("columnheader", name="90 % interval")).to_be_hidden()
 
 
+def test_one_row(scripted, visit):
+    error = {"name": "mean absolute error", "now": 2.0, "since_start": 2.0, "n": 1}
+    history = [{"row": 1, "now": 2.0, "since_start": 2.0}]
+    first = state(rows=1, error=error, history=history, alarms=[], last=[entry(1)])
+    page = visit(scripted(states={"houses": first}).address)
+    shown = page.locator("#picture .axes text").all_text_contents()
+    at = shown.index("rows learned")
+    assert shown[at - 2 : at] == ["0", "1"]
+    assert tile(page, "Error now") == ("2", "mean absolute error, last row")
+
+
 def test_picture(scripted, visit):
     script = scripted()
     page = visit(script.address)

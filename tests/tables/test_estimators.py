@@ -228,6 +228,7 @@ def test_dicts_before_and_after_the_first(kind):
     assert model.model_.n_rows == 40
 
 
+<<<<<<< HEAD
 def test_dicts_with_arrays_and_values_that_are_not_used():
     """A vector may be an array, as an embedding is; what other columns have does not matter."""
     rng = np.random.default_rng(0)
@@ -242,3 +243,46 @@ def test_dicts_with_arrays_and_values_that_are_not_used():
         assert single.predict_one(row) == pytest.approx(want)
     with pytest.raises(ValueError, match="column 'x' is infinite"):
         single.predict_one({"x": np.inf, "v": vectors[0]})
+=======
+def test_a_row_of_a_data_frame_is_a_row():
+    X = houses(60).to_pandas()
+    y = X.pop("price")
+    model = TableRegressor().fit(X, y)
+    np.testing.assert_allclose(model.predict_one(X.iloc[3]), model.predict(X[3:4])[0])
+    model.learn_one(X.iloc[3], 1.0)
+    assert model.model_.n_rows == 61
+    for row in (X.to_numpy()[0], X["area"]):
+        with pytest.raises(TypeError, match="for several rows use partial_fit and predict"):
+            model.predict_one(row)
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted"), [(TableRegressor(), "number"), (TableClassifier(), "label")]
+)
+def test_a_row_without_a_target(model, wanted):
+    with pytest.raises(ValueError, match=f"y=None: pass a {wanted}"):
+        clone(model).learn_one({"x": 1.0}, None)
+
+
+def test_layers_that_grow_can_be_stored(tmp_path):
+    model = TableRegressor(hidden="stream").fit(pd.DataFrame({"x": [1.0, 2.0, 4.0]}), [1.0, 2, 3])
+    greville.save(model, tmp_path / "m")
+    assert greville.load(tmp_path / "m").hidden == "stream"
+
+
+def test_what_a_model_says_of_its_columns():
+    X = pd.DataFrame({"a, b": [1.0, 2.0, 5.0] * 20, "one": [1] * 60, "kind": ["u", "v", "v"] * 20})
+    assert repr(TableModel("y")) == "<TableModel: 'y', 0 rows>"
+    model = TableRegressor().fit(X, [*range(15)] * 4)
+    assert repr(model.model_) == "<TableModel: 'y', regression, 60 rows, from 'a, b', 'kind'>"
+    assert repr(model.model_.schema).splitlines() == [
+        "Schema of 3 columns:",
+        "  'a, b': number",
+        "  'one': not used: it is 1 in every row",
+        "  'kind': one of 2: u, v",
+    ]
+    shown = "3: 'a, b', one, kind (1 number, 1 text, 1 not used: one)"
+    assert model.summary()["columns"] == shown
+    wide = TableRegressor(hidden=5).fit(np.random.default_rng(0).random((9, 40)), range(9))
+    assert repr(wide.model_.schema).endswith("\n  ... and 10 more")
+>>>>>>> h-fixes

@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from math import isfinite, isnan
+from decimal import Decimal
+from math import inf, isfinite, isnan
 from numbers import Real
 from typing import Any, Literal
 
@@ -109,9 +110,11 @@ class _Adapter:
     def _row(self, x: Features, columns: dict[Hashable, str]) -> Row:
         """A row as the model takes it, without features that it knows nothing of."""
         row = {column: _plain(x[name]) for name, column in columns.items() if name in x}
-        reason = infinite_value(row)
-        if reason is not None:
-            raise TableError(f"x: {reason}.")
+        if infinite_value(row) is not None:
+            infinite = next(n for n, c in columns.items() if row.get(c) in (inf, -inf))
+            raise TableError(
+                f"x[{infinite!r}] is infinite; pass finite numbers, and None or nan for gaps."
+            )
         if self._model.has_schema and row.keys().isdisjoint(self._model.schema.names):
             row[self._model.schema.names[0]] = None  # all are missing
         return row
@@ -195,7 +198,8 @@ class Regressor(_Adapter, base.MiniBatchRegressor):
         X : pandas.DataFrame
         y : pandas.Series
         """
-        self._learn(X.to_dict("records"), [_number(each) for each in y])
+        rows = _records(X, y)
+        self._learn(rows, [_number(each) for each in y])
 
     def predict_many(self, X: Any) -> Any:
         """The predictions for the rows of a data frame, as a pandas.Series."""
@@ -283,7 +287,7 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         X : pandas.DataFrame
         y : pandas.Series
         """
-        self._learn_labels(X.to_dict("records"), list(y))
+        self._learn_labels(_records(X, y), list(y))
 
     def predict_many(self, X: Any) -> Any:
         """The most likely labels for the rows of a data frame, as a pandas.Series."""
@@ -308,9 +312,18 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
             self._places, self._labels = places, list(places)
 
 
+def _records(X: Any, y: Any) -> list[Features]:
+    """The rows of a data frame; a ValueError if there is not a target for each."""
+    if len(X) != len(y):
+        raise ValueError(f"y: got {len(y)} targets for {len(X)} rows of X; pass one for each row.")
+    rows: list[Features] = X.to_dict("records")
+    return rows
+
+
 def _plain(value: Any) -> Any:
     """A value as Python has it."""
-    return value.item() if isinstance(value, np.generic) else value
+    is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
+    return value.item() if is_scalar else value
 
 
 def _is_missing(value: Any) -> bool:
@@ -320,7 +333,7 @@ def _is_missing(value: Any) -> bool:
 def _number(y: Any) -> float:
     """A target of a regression; a ValueError if it is none."""
     y = _plain(y)
-    if not isinstance(y, Real) or not isfinite(y):
+    if not isinstance(y, (Real, Decimal)) or not isfinite(y):
         raise ValueError(f"y={y!r}: pass a finite number.")
     return float(y)
 

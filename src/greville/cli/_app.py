@@ -9,6 +9,7 @@ import typer
 from .. import __version__
 from ._check import check
 from ._forecast import forecast
+from ._help import Command
 from ._models import info, merge, unlearn
 from ._paper import paper
 from ._predict import predict, score
@@ -47,4 +48,4 @@ def greville(
 
 
 for command in (check, train, predict, score, forecast, stream, serve, info, merge, unlearn, paper):
-    app.command()(command)
+    app.command(cls=Command)(command)

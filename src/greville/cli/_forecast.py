@@ -55,7 +55,7 @@ def forecast(
     hidden: Annotated[str, typer.Option(help="Hidden units: a number, or auto.")] = "auto",
     inputs: Annotated[
         list[str] | None,
-        typer.Option(help="Other columns of numbers to predict from.", metavar="<names>"),
+        typer.Option(help="Other columns of numbers to predict from."),
     ] = None,
     time: Annotated[
         str | None,
@@ -67,7 +67,6 @@ def forecast(
         list[str] | None,
         typer.Option(
             help="The columns that name the series, where there are several; none: one series.",
-            metavar="<names>",
         ),
     ] = None,
     interval: Annotated[

@@ -144,14 +144,12 @@ class ColumnOptions:
 
     features: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to learn from. All others by default.", metavar="<names>"),
+        typer.Option(help="Columns to learn from. All others by default."),
     ] = None
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Columns not to use.", metavar="<names>")
-    ] = None
+    ignore: Annotated[list[str] | None, typer.Option(help="Columns not to use.")] = None
     categorical: Annotated[
         list[str] | None,
-        typer.Option(help="Numeric columns to treat as categories.", metavar="<names>"),
+        typer.Option(help="Numeric columns to treat as categories."),
     ] = None
     decimal: Annotated[
         str | None, typer.Option(help="The decimal mark: a point or a comma. Detected by default.")
@@ -164,9 +162,7 @@ class ColumnOptions:
     ] = None
     na: Annotated[
         list[str] | None,
-        typer.Option(
-            "--na", help="A value that means missing. May be repeated.", metavar="<value>"
-        ),
+        typer.Option("--na", help="A value that means missing. May be repeated."),
     ] = None
     date_format: Annotated[
         str | None,

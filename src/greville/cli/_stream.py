@@ -114,7 +114,9 @@ def stream(
     if checkpoint is not None:
         check_writable(checkpoint)
     with locked(checkpoint):
-        state = _open_stream(checkpoint, model, target, id, settings, follow)
+        state = _open_stream(
+            checkpoint, model, target, id, settings, follow, task=task, std=std, proba=proba
+        )
         if std or proba:
             known = state.settled()
             if known.task is not None:
@@ -242,6 +244,10 @@ def _open_stream(
     id: str | None,
     settings: dict[str, Any],
     follow: bool,
+    *,
+    task: Task,
+    std: bool,
+    proba: bool,
 ) -> Any:
     """The stream to go on with, or a new one."""
     from ..persistence import load
@@ -267,7 +273,8 @@ def _open_stream(
         return state
     if model is not None:
         known = load_table_model(model)
-        check_left_out(settings, model)
+        check_std_and_proba(known, std, proba)
+        check_left_out({**settings, "task": str(task)}, model)
         on_device(known, settings)
         if target not in (None, known.target):
             raise UserError(f"--target {target}: {model} learns {known.target!r}.")

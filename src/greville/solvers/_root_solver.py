@@ -129,7 +129,7 @@ class RootSolver(OnlineSolver):
 
     @property
     def theta_(self) -> Array:
-        """The paper's θ, the (pseudo)inverse of H'H, of shape (n_hidden, n_hidden); eq. (11).
+        """The paper's θ, equation (11): the (pseudo)inverse of H'H.
 
         With an intercept, of the rows around their mean.
         """
@@ -137,7 +137,7 @@ class RootSolver(OnlineSolver):
 
     @property
     def psi_(self) -> Array:
-        """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (26)."""
+        """The paper's ψ, equation (26)."""
         psi = self._numpy(self._root().psi())
         return psi[0] if self._flat else psi
 

@@ -155,12 +155,12 @@ class DynamicOpium(ChoosingSolver):
 
     @property
     def theta_(self) -> Array:
-        """The paper's θ, of shape (n_hidden, n_hidden); eq. (30)."""
+        """The paper's θ, equation (30)."""
         return super().theta_ / self._dtype.type(self._best_alpha())
 
     @property
     def psi_(self) -> Array:
-        """The paper's ψ, of shape (n_outputs, n_hidden) or (n_hidden,); eq. (29)."""
+        """The paper's ψ, equation (29)."""
         return super().psi_ * self._dtype.type(self._best_alpha())
 
     def _best_alpha(self) -> float:

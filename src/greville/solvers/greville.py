@@ -78,5 +78,5 @@ class Greville(AdditiveSolver):
 
     @property
     def phi_(self) -> Array:
-        """The paper's Φ = I - AA⁺, of shape (n_hidden, n_hidden); eq. (19)."""
+        """The paper's Φ = I - AA⁺, equation (19)."""
         return self._numpy(self._root().phi())

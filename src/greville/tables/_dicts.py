@@ -139,11 +139,18 @@ class DictRows:
         return learner.predict_rows(list(map(checked_row, rows)), std=std, proba=proba)
 
 
-def checked_row(row: Any) -> Mapping[str, Any]:
-    """The row; a TypeError if it is none."""
-    if not isinstance(row, Mapping):
-        raise TypeError(
-            f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
-            "for several rows use learn and predict."
-        )
-    return row
+def checked_row(row: Any, learn: str = "learn") -> Mapping[str, Any]:
+    """The row; a TypeError that names the method for several rows if it is none.
+
+    A row of a pandas data frame is one too.
+    """
+    if isinstance(row, Mapping):
+        return row
+    if type(row).__name__ == "Series" and hasattr(row, "to_dict"):
+        found: Mapping[str, Any] = row.to_dict()
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise TypeError(
+        f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
+        f"for several rows use {learn} and predict."
+    )

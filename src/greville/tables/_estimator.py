@@ -23,6 +23,7 @@ from .batch import TableError, batches_of, listed
 from .findings import Finding
 from .frames import as_table, column_of, is_frame, table_of_array
 from .model import TableModel
+from .target import REGRESSION
 from .unlearned import UnlearnedValues
 
 
@@ -38,7 +39,7 @@ class TableEstimator(Described, BaseEstimator):
 
     def __init__(
         self,
-        hidden: int | Literal["auto", "inputs"] = "auto",
+        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
         solver: str = "opium",
         *,
         alpha: float | Literal["auto"] | None = None,
@@ -143,7 +144,7 @@ class TableEstimator(Described, BaseEstimator):
 
         Parameters
         ----------
-        row : dict
+        row : dict or pandas.Series
             Values by the names of their columns. What is left out, or is None, is missing. If
             this is the first row of all, its names are those of the columns; names that come
             later are passed over. (With `greville.adapters.river` they are learned too.)
@@ -155,8 +156,12 @@ class TableEstimator(Described, BaseEstimator):
         """
         columns: dict[str, Any] = {}
         started = self.__sklearn_is_fitted__()
+        row = _checked_row(row)
         if not started:
-            columns = _columns(list(checked_row(row)))
+            columns = _columns(list(row))
+        if y is None:
+            wanted = "number" if self._task == REGRESSION else "label"
+            raise ValueError(f"y=None: pass a {wanted}.")
         (target,), labels = self._targets([y], 1, reset=not started)
         model = self.model_ if started else self._new_model(list(row))
         model.learn_one({**self._named(row), model.target: np.asarray(target).item()})
@@ -232,10 +237,15 @@ class TableEstimator(Described, BaseEstimator):
 
     def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a row that is learned from."""
+<<<<<<< HEAD
         checked_row(row)
         names = getattr(self, "feature_names_in_", row)
         named = {name: row[name] for name in names if name in row}
         reason = infinite_value(named)
+=======
+        row = _checked_row(row)
+        reason = infinite_value(row)
+>>>>>>> h-fixes
         if reason is not None:
             raise TableError(f"row: {reason}, and None or nan for gaps.")
         return named
@@ -280,6 +290,10 @@ class TableEstimator(Described, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _checked_row(row: Any) -> Mapping[str, Any]:
+    return checked_row(row, learn="partial_fit")
 
 
 def _columns(names: list[str]) -> dict[str, Any]:

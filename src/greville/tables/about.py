@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..representation import memory_of
+from ..representation import memory_of, shown_name
+from .kinds import Ignored
 from .model import TableModel
+
+# Columns that are not used, and whose names are shown.
+_MOST_IGNORED = 5
 
 
 def model_summary(model: TableModel) -> dict[str, Any]:
@@ -66,7 +70,13 @@ def table_summary(model: TableModel) -> dict[str, str]:
     found = {"rows": rows, "columns": ""}
     if model.has_schema and not waiting:
         kinds = Counter(column.kind for column in model.schema.columns)
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
+        ignored = [c.name for c in model.schema.columns if c.kind == Ignored.kind]
+        kinds.pop(Ignored.kind, None)
+        parts = [f"{n:,} {kind}" for kind, n in kinds.items()]
+        if ignored:
+            named = f": {', '.join(map(shown_name, ignored))}" * (len(ignored) <= _MOST_IGNORED)
+            parts.append(f"{len(ignored):,} not used{named}")
+        listed = ", ".join(parts)
         found["columns"] = f" ({listed})" if listed else ""
     if model.estimator is not None and not waiting:
         found |= {k: v for k, v in model.estimator.summary().items() if k != "rows"}

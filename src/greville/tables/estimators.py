@@ -38,7 +38,7 @@ _NAMES = nothing | each(text) | each(text, tuple)
 _NUMBER_OR_AUTO = nothing | choice("auto") | number
 
 _PARAMETERS = {
-    "hidden": choice("auto", "inputs") | count,
+    "hidden": choice("auto", "inputs", "stream") | count,
     "solver": text,
     "alpha": _NUMBER_OR_AUTO,
     "epsilon": _NUMBER_OR_AUTO,
@@ -91,10 +91,11 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
     Parameters
     ----------
-    hidden : "auto", "inputs" or int, default="auto"
+    hidden : "auto", "inputs", "stream" or int, default="auto"
         The hidden layer. "auto" chooses it and its size from the rows, as `greville.ELMRegressor`
-        does; "inputs" is ten units for each input, from 100 to 1000; a number is that of the units
-        of a `greville.RandomLayer`.
+        does; "inputs" is ten units for each input, from 100 to 1000; "stream" grows with the first
+        rows, up to 400 units or ten for each input; a number is that of the units of a
+        `greville.RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -117,6 +118,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
     ----------
     model_ : TableModel
         What has learned; ``model_.schema`` says what the columns are.
+    findings_ : tuple of Finding
+        What the rows have shown that their owner should know, such as columns that are not used.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X had column names
 
@@ -182,7 +185,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
 
         Parameters
         ----------
-        row : dict
+        row : dict or pandas.Series
             Values by the names of their columns. What is left out, or is None, is missing.
 
         Returns
@@ -211,10 +214,11 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
     Parameters
     ----------
-    hidden : "auto", "inputs" or int, default="auto"
+    hidden : "auto", "inputs", "stream" or int, default="auto"
         The hidden layer. "auto" chooses it and its size from the rows, as `greville.ELMRegressor`
-        does; "inputs" is ten units for each input, from 100 to 1000; a number is that of the units
-        of a `greville.RandomLayer`.
+        does; "inputs" is ten units for each input, from 100 to 1000; "stream" grows with the first
+        rows, up to 400 units or ten for each input; a number is that of the units of a
+        `greville.RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
@@ -241,6 +245,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         The same in the order in which they came: `model_` learns their places in it.
     model_ : TableModel
         What has learned; ``model_.schema`` says what the columns are.
+    findings_ : tuple of Finding
+        What the rows have shown that their owner should know, such as columns that are not used.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X had column names
 
@@ -321,7 +327,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
 
         Parameters
         ----------
-        row : dict
+        row : dict or pandas.Series
             Values by the names of their columns. What is left out, or is None, is missing.
 
         Returns

@@ -17,7 +17,7 @@ from ._fields import FIELDS, OPTIONAL, check_state, from_fields, to_fields
 from ._learner import Learner
 from ._settings import checked, make_solver
 from ._state import State
-from .batch import Batch, TableError, Troubles, batches_of
+from .batch import Batch, TableError, Troubles, batches_of, listed
 from .findings import Finding
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION
@@ -126,6 +126,16 @@ class TableModel(DictRows):
         self._state = State.started(self.settings)
 
     # What is known
+
+    def __repr__(self) -> str:
+        """What is predicted from which columns; nothing is learned for it that waits to be."""
+        parts = [repr(self.target)]
+        if self.task is not None:
+            parts.append(self.task)
+        parts.append(f"{self.n_waiting or self.n_rows:,} rows")
+        if self.has_schema and self.schema.names:
+            parts.append(f"from {listed(self.schema.names)}")
+        return f"<TableModel: {', '.join(parts)}>"
 
     @property
     def target(self) -> str:

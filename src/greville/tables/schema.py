@@ -19,6 +19,9 @@ from .numerals import PLAIN
 from .recognition import recognise
 from .writing import Asked, Written
 
+# Columns that `repr` shows.
+_MOST_COLUMNS = 30
+
 
 class Schema:
     """What each column of a table is, and which inputs it becomes; it never changes.
@@ -51,6 +54,14 @@ class Schema:
     ) -> Schema:
         """From the first rows of the columns; see `fit_columns`."""
         return cls(*fit_columns(columns, categorical, features, asked))
+
+    def __repr__(self) -> str:
+        """What the columns are; the first ones, where there are many."""
+        shown = [f"  {c.name!r}: {c.description()}" for c in self.columns[:_MOST_COLUMNS]]
+        if len(self.columns) > _MOST_COLUMNS:
+            shown.append(f"  ... and {len(self.columns) - _MOST_COLUMNS:,} more")
+        n = len(self.columns)
+        return "\n".join([f"Schema of {n:,} column{'s' * (n != 1)}:", *shown])
 
     def as_list(self) -> list[dict[str, Any]]:
         return [column.as_dict() for column in self.columns]

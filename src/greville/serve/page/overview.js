@@ -61,7 +61,7 @@ function drawTiles({ now, alarms }) {
       "Error now",
       value(error.now),
       error.n
-        ? `${error.name}, last ${count(Math.min(error.n, 1000))} rows`
+        ? `${error.name}, ${error.n === 1 ? "last row" : `last ${count(Math.min(error.n, 1000))} rows`}`
         : "known after the first outcomes",
     ],
     [

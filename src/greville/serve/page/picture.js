@@ -8,13 +8,13 @@ const NUMBERS_LISTED = 25;
 const MARGIN = { right: 14, top: 16, bottom: 44 };
 const LETTER = 7.2; // px, the width of a digit in the picture
 
-/** Round steps, about so many, over a range. */
-export function ticks(low, high, about) {
-  const rough = (high - low) / Math.max(about, 1);
+/** Round steps, about so many, over a range; none smaller than `least`. */
+export function ticks(low, high, about, least = 0) {
+  const rough = Math.max((high - low) / Math.max(about, 1), least);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999) * power;
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-6; i++) found.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-6; i++) found.push(i * step + 0); // no -0
   return found;
 }
 
@@ -136,7 +136,7 @@ export class Picture {
         drawn("text", { x: left - 10, y: y(error) + 4, "text-anchor": "end" }, text),
       );
     }
-    for (const row of ticks(first, last, Math.max((right - left) / 95, 3))) {
+    for (const row of ticks(first, last, Math.max((right - left) / 95, 3), 1)) {
       const at = x(row);
       const anchor = at > right - 24 ? "end" : at < left + 16 ? "start" : "middle";
       group.append(
