@@ -228,7 +228,6 @@ def test_dicts_before_and_after_the_first(kind):
     assert model.model_.n_rows == 40
 
 
-<<<<<<< HEAD
 def test_dicts_with_arrays_and_values_that_are_not_used():
     """A vector may be an array, as an embedding is; what other columns have does not matter."""
     rng = np.random.default_rng(0)
@@ -243,7 +242,8 @@ def test_dicts_with_arrays_and_values_that_are_not_used():
         assert single.predict_one(row) == pytest.approx(want)
     with pytest.raises(ValueError, match="column 'x' is infinite"):
         single.predict_one({"x": np.inf, "v": vectors[0]})
-=======
+
+
 def test_a_row_of_a_data_frame_is_a_row():
     X = houses(60).to_pandas()
     y = X.pop("price")
@@ -285,4 +285,3 @@ def test_what_a_model_says_of_its_columns():
     assert model.summary()["columns"] == shown
     wide = TableRegressor(hidden=5).fit(np.random.default_rng(0).random((9, 40)), range(9))
     assert repr(wide.model_.schema).endswith("\n  ... and 10 more")
->>>>>>> h-fixes

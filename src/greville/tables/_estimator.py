@@ -237,15 +237,10 @@ class TableEstimator(Described, BaseEstimator):
 
     def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a row that is learned from."""
-<<<<<<< HEAD
-        checked_row(row)
+        row = _checked_row(row)
         names = getattr(self, "feature_names_in_", row)
         named = {name: row[name] for name in names if name in row}
         reason = infinite_value(named)
-=======
-        row = _checked_row(row)
-        reason = infinite_value(row)
->>>>>>> h-fixes
         if reason is not None:
             raise TableError(f"row: {reason}, and None or nan for gaps.")
         return named
