@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
-from greville.serve.errors import RequestError
-from greville.serve.guard import BUG, POLICY, Guard
+from greville.serve.errors import BUG, RequestError
+from greville.serve.guard import POLICY, Guard
 from greville.serve.limits import Limits
 
 from .raw import WAIT, cut, echo, get, post, post_chunks, quiet, running, until

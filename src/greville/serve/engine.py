@@ -14,7 +14,7 @@ from typing import Any
 
 from ..persistence import ModelFileError, save
 from ..tables import Answering, Stream
-from .errors import RequestError
+from .errors import BUG, RequestError
 from .learning import Learning, News, Outcome, Row, Work
 from .limits import Limits
 from .log import LOG_ERRORS, Log
@@ -346,6 +346,4 @@ def snapshot_extra(uid: str, position: int, record: ErrorRecord) -> dict[str, An
 def _mistake(error: Exception | None) -> RequestError:
     if error is not None:
         logger.error("A request failed.", exc_info=error)
-    return RequestError(
-        500, "This is a bug in greville, not in your request; the server's log has the details."
-    )
+    return RequestError(500, BUG)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+# Of an error that is not the client's.
+BUG = "This is a bug in greville, not in your request; the server's log has the details."
+
 
 class RequestError(Exception):
     """A request that cannot be answered: a status of HTTP, and one sentence.

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from . import headers as fields
-from .errors import RequestError
+from .errors import BUG, RequestError
 from .limits import Limits
 
 Scope = MutableMapping[str, Any]
@@ -57,8 +57,6 @@ _PREFLIGHT = [
 _BODIES_AT_ONCE = 16  # of the largest size; memory is bounded, however many connections there are
 _LINGER = 1.0  # seconds; a connection closed at once would take the answer with it
 _GONE = 499  # the status that is counted where the client did not wait; it is never sent
-
-BUG = "This is a mistake in greville, not in your request; the server's log has it."
 
 
 class Guard:

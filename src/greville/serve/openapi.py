@@ -57,7 +57,8 @@ _TEXTS = {
     "learn": (
         "Learn rows",
         "Rows with their targets, or ids of kept rows with targets; all of a request or none. "
-        "Answered when they are on the disk. An id that was learned before is counted as repeated.",
+        "Answered when they are on the disk. An id that was learned before is counted as repeated. "
+        "After 100 targets in ascending or descending order the answer has a warning.",
     ),
     "unlearn": (
         "Unlearn rows",
