@@ -1,11 +1,11 @@
 """The backends that tests run on: the tuned one, the plain one on a strict array API, and torch.
 
-With GREVILLE_DEVICE=cuda they run on that device alone.
+A test runs on the tuned backend. One that is marked as `everywhere` runs on all of them: on the
+others in `make test-all`, and with GREVILLE_DEVICE=cuda on that device alone.
 """
 
 import os
 from importlib.util import find_spec
-from zlib import crc32
 
 import pytest
 
@@ -23,29 +23,31 @@ def _strict():
 backends.register("strict", _strict)
 
 DEVICE = os.environ.get("GREVILLE_DEVICE")
-NAMES = [f"torch:{DEVICE}"] if DEVICE else ["scipy", "strict"]
-if not DEVICE and find_spec("torch"):
-    NAMES.append("torch:cpu")
+TUNED = f"torch:{DEVICE}" if DEVICE else "scipy"
+OTHERS = {"strict": "array_api_strict", "torch:cpu": "torch"}
+
+
+def _others():
+    if DEVICE:
+        return
+    for name, package in OTHERS.items():
+        missing = pytest.mark.skipif(not find_spec(package), reason=f"{package} is not installed")
+        yield pytest.param(name, marks=[pytest.mark.full, missing])
+
+
+EVERYWHERE = [TUNED, *_others()]
 
 
 def pytest_generate_tests(metafunc):
-    """Run a test on all of them, unless it is marked as one of the tuned backend.
-
-    Of the tests of solvers every fourth runs on the strict one and every other on torch's CPU,
-    chosen by their names; all of them with GREVILLE_STRICT=1.
-    """
-    if "backend" in metafunc.fixturenames:
-        tuned = metafunc.definition.get_closest_marker("tuned")
-        chosen = ["scipy"] if tuned else [*NAMES]
-        few = ".solvers." in metafunc.module.__name__ and not os.environ.get("GREVILLE_STRICT")
-        if few:
-            share = crc32(metafunc.definition.name.encode()) % 4
-            left_out = {"strict"} if share != 2 else set()
-            left_out |= {"torch:cpu"} if share % 2 else set()
-            chosen = [name for name in chosen if name not in left_out]
-        if DEVICE and (tuned or metafunc.definition.get_closest_marker("host")):
-            chosen = []
-        metafunc.parametrize("backend", chosen, indirect=True)
+    """Run a test on the tuned backend, and on all if it is marked as `everywhere`."""
+    if "backend" not in metafunc.fixturenames:
+        return
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    everywhere = "everywhere" in marks
+    names = EVERYWHERE if everywhere else [TUNED]
+    if DEVICE and ("host" in marks or not everywhere):
+        names = []
+    metafunc.parametrize("backend", names, indirect=True)
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def on_device(request):
     """With GREVILLE_DEVICE, have models start there."""
     if DEVICE and request.node.get_closest_marker("host"):
         pytest.skip("not on a device")
-    with backends.use(NAMES[0]):
+    with backends.use(TUNED):
         yield
 
 

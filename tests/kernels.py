@@ -25,7 +25,9 @@ def kernels(on):
                 yield
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "compiled"])
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.full)], ids=["plain", "compiled"]
+)
 def both(request):
     """Run a test without kernels and with them."""
     with kernels(request.param):

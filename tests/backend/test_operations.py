@@ -9,12 +9,12 @@ from greville import backend as backends
 from greville import threads
 from greville.backend import scipy
 
-from ..backends import NAMES
+from ..backends import EVERYWHERE
 
 DTYPES = [np.float64, np.float32]
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=EVERYWHERE)
 def b(request):
     return backends.get(request.param)
 
