@@ -24,7 +24,7 @@ def covering(sizes):
             if column not in row:
                 row[column] = max(
                     range(sizes[column]),
-                    key=lambda value: (_new_pairs(row, column, value, missing), -value),  # noqa: B023
+                    key=lambda value: (_new_pairs(row, column, value, missing), -value),
                 )
         rows.append(tuple(row[column] for column in columns))
         missing -= set(combinations(sorted(row.items()), 2))
@@ -40,13 +40,22 @@ def _new_pairs(row, column, value, missing):
 def every_pair(**values):
     """Parametrise a test by a table of cases with every pair of values, not every product.
 
-    A name such as ``n_M_rank`` does not split tuples: a parameter is one value.
+    A value may be a `pytest.param` with marks; a case has the marks of all of its values.
     """
-    names, columns = list(values), [list(column) for column in values.values()]
+    columns = [[_split(value) for value in column] for column in values.values()]
     rows = covering([len(column) for column in columns])
-    cases = [tuple(column[i] for column, i in zip(columns, row, strict=True)) for row in rows]
-    return pytest.mark.parametrize(names, cases, ids=[_id(case) for case in cases])
+    return pytest.mark.parametrize(list(values), [_case(columns, row) for row in rows])
 
 
-def _id(case):
-    return "-".join(str(value).replace(" ", "")[:40] for value in case)
+def _split(value):
+    """Return a value and its marks."""
+    if isinstance(value, type(pytest.param())):
+        return value.values[0], value.marks
+    return value, ()
+
+
+def _case(columns, row):
+    chosen = [column[i] for column, i in zip(columns, row, strict=True)]
+    name = "-".join(str(value).replace(" ", "")[:40] for value, _ in chosen)
+    marks = [mark for _, marks in chosen for mark in marks]
+    return pytest.param(*(value for value, _ in chosen), id=name, marks=marks)

@@ -5,6 +5,8 @@ import pytest
 
 from greville import linalg
 
+pytestmark = pytest.mark.everywhere
+
 DTYPES = [np.float64, np.float32]
 
 

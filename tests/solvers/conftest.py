@@ -1,4 +1,4 @@
-"""These tests run on both backends, unless they are marked as tuned."""
+"""These tests run on the tuned backend, and on all if they are marked as everywhere."""
 
 from ..backends import backend, pytest_generate_tests  # noqa: F401
 from ..kernels import both, plain  # noqa: F401

@@ -9,6 +9,7 @@ import pytest
 from greville import ELMClassifier, ELMRegressor, Greville, Opium, OpiumLight, RandomLayer, datasets
 
 from .. import oracles
+from ..every_pair import every_pair
 from ..oracles import relative_error
 from ..problems import problem
 
@@ -22,10 +23,10 @@ def unchanged(model):
     return loss, solver.coef_.tobytes(), model.n_samples_seen_
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(("n", "M"), [(200, 20), (90, 60), (30, 60)])
-@pytest.mark.parametrize("length", [1, 13, 1000])
-def test_unlearning(rng, epsilon, n, M, length):
+@pytest.mark.everywhere
+@every_pair(epsilon=EPSILONS, shape=[(200, 20), (90, 60), (30, 60)], length=[1, 13, 1000])
+def test_unlearning(rng, epsilon, shape, length):
+    n, M = shape
     H, Y = problem(rng, n, M)
     weight = rng.uniform(0.5, 2, size=n)
     gone = rng.permutation(n)[: n // 4]
@@ -50,15 +51,14 @@ def test_unlearning(rng, epsilon, n, M, length):
     assert relative_error(model.coef_, fresh.partial_fit(more, targets).coef_) < 1e-8
 
 
-@pytest.mark.tuned
-def test_unlearning_two_thousand_of_five_thousand(rng):
-    X = rng.normal(size=(5000, 20))
-    H, Y = RandomLayer(500, random_state=0).fit_transform(X), rng.normal(size=(5000, 2))
+def test_unlearning_eight_hundred_of_two_thousand(rng):
+    X = rng.normal(size=(2000, 20))
+    H, Y = RandomLayer(200, random_state=0).fit_transform(X), rng.normal(size=(2000, 2))
     model = Opium().fit(H, Y)
-    order = rng.permutation(5000)
-    for chunk in np.split(order[:2000], 10):
+    order = rng.permutation(2000)
+    for chunk in np.split(order[:800], 10):
         model.unlearn(H[chunk], Y[chunk])
-    want = oracles.pseudoinverse_weights(H[order[2000:]], Y[order[2000:]], 1e-3)
+    want = oracles.pseudoinverse_weights(H[order[800:]], Y[order[800:]], 1e-3)
     assert relative_error(model.coef_.T, want) < 1e-8
 
 
@@ -69,6 +69,7 @@ def test_unlearning_everything(rng):
     assert model.n_samples_seen_ == 0
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_that_were_never_learned(rng, dtype):
     H, Y = (a.astype(dtype) for a in problem(rng, 60, 20))
@@ -101,10 +102,14 @@ def test_unlearning_checks_its_arguments(rng):
     assert "use the solver Opium" in str(refused.value.__cause__)
 
 
-@pytest.mark.parametrize("solver", [Greville(), Opium(0), Opium(1e-3), Opium(1e-12), Opium(0.5)])
-@pytest.mark.parametrize(("n", "M"), [(200, 20), (70, 60), (30, 60)])
-@pytest.mark.parametrize("cuts", [[100], [20], [1, 5, 20]])
-def test_merging(rng, solver, n, M, cuts):
+@pytest.mark.everywhere
+@every_pair(
+    solver=[Greville(), Opium(0), Opium(1e-3), Opium(1e-12), Opium(0.5)],
+    shape=[(200, 20), (70, 60), (30, 60)],
+    cuts=[[100], [20], [1, 5, 20]],
+)
+def test_merging(rng, solver, shape, cuts):
+    n, M = shape
     H, Y = problem(rng, n, M)
     parts = np.split(np.arange(n), [c for c in cuts if c < n])
     models = [type(solver)(**solver.get_params()).fit(H[part], Y[part]) for part in parts]
@@ -215,7 +220,7 @@ def test_classifiers(classes):
     assert list(whole.classes_) == ["a", "b", "c"]
 
 
-@pytest.mark.tuned
+@pytest.mark.full
 def test_eight_shards_of_mnist(data_dir):
     X, y, _, _ = datasets.mnist(data_dir)
     X, y = X[:10_000].astype(float), y[:10_000]

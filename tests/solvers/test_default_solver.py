@@ -13,6 +13,7 @@ from sklearn.base import clone
 from greville import DynamicOpium, ELMRegressor, Opium, SlidingOpium
 
 from .. import oracles
+from ..every_pair import every_pair
 from ..problems import learned, problem
 
 SOLVERS = [Opium(0.3, intercept=True), Opium("auto", intercept=True)]
@@ -33,10 +34,10 @@ def distance(model, H, Y, weight=None):
     return error / (ROUNDING[H.dtype.char] * condition * sizes)
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
-@pytest.mark.parametrize(("n", "M"), SHAPES)
-@pytest.mark.parametrize("dtype", ["d", "f"])
-def test_it_is_the_oracles(rng, solver, n, M, dtype):
+@pytest.mark.everywhere
+@every_pair(solver=SOLVERS, shape=SHAPES, dtype=["d", "f"])
+def test_it_is_the_oracles(rng, solver, shape, dtype):
+    n, M = shape
     H, Y = (a.astype(dtype) for a in problem(rng, n, M))
     for model in (
         clone(solver).fit(H, Y),
@@ -51,7 +52,7 @@ def test_it_is_the_oracles(rng, solver, n, M, dtype):
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_cutting_changes_neither_weights_nor_epsilon(solver, data):
     n, M = data.draw(st.integers(1, 400)), data.draw(st.integers(1, 30))
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
@@ -63,9 +64,7 @@ def test_cutting_changes_neither_weights_nor_epsilon(solver, data):
     assert distance(whole, H + offset, Y) < 100
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
-@pytest.mark.parametrize("offset", [1e4, 1e6, 1e7])
-@pytest.mark.parametrize("cut", [1, 2, 127, 500])
+@every_pair(solver=SOLVERS, offset=[1e4, 1e6, 1e7], cut=[1, 2, 127, 500])
 def test_where_zero_is_does_not_matter(rng, solver, offset, cut):
     H = rng.normal(size=(1001, 5)) + offset
     Y = (H - offset) @ np.arange(1.0, 6)[:, None] + 0.1 * rng.normal(size=(1001, 1))
@@ -75,7 +74,6 @@ def test_where_zero_is_does_not_matter(rng, solver, offset, cut):
     assert model.epsilon_ == learned(solver, H, Y).epsilon_
 
 
-@pytest.mark.tuned
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("offset", [0.0, 100.0, 1000.0])
 def test_single_rows_in_float32_far_from_zero(rng, solver, offset):
@@ -106,8 +104,9 @@ def test_a_mean_that_moves(rng, solver):
     assert distance(model, H, Y) < 100
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("solver", [Opium(0.3, intercept=True), Opium("auto", intercept=True)])
-@pytest.mark.parametrize("n", [1, 2, 30, 400])
+@pytest.mark.parametrize("n", [1, 2, 30, 150])
 def test_prequential_is_the_loop(rng, solver, n):
     H, Y = problem(rng, n, 9)
     H += 50
@@ -205,7 +204,7 @@ def test_unlearning_does_not_move_epsilon(n, gone):
 @pytest.mark.parametrize("dtype", ["d", "f"])
 def test_unlearning_row_by_row(solver, dtype):
     """Errors of many small steps are counted together; what is left is exact, or it is refused."""
-    for seed in range(40):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         n, M = int(rng.integers(2, 12)), int(rng.integers(1, 4))
         H = (rng.normal(size=(n, M)) * rng.choice([1, 100])).astype(dtype)
@@ -271,6 +270,7 @@ def test_what_was_never_learned_cannot_be_unlearned(rng):
 # Units
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("unit", [1e-120, 1e-32, 1e-12, 1e-7, 1e-6, 1.0, 1e5, 1e100])
 @pytest.mark.parametrize("dtype", ["d", "f"])
 def test_the_unit_of_features_does_not_matter(rng, unit, dtype):
@@ -313,10 +313,9 @@ def test_rows_next_to_which_epsilon_is_nothing(rng, dtype, sizes, intercept):
             single.learn_one(H[i], Y[i])
 
 
-@pytest.mark.parametrize(("dtype", "size"), [("f", 1e5), ("d", 1e9)])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("cuts", [[], [8], range(20)], ids=str)
-def test_rows_that_outgrow_epsilon_later(rng, dtype, size, intercept, cuts):
+@every_pair(dtype_size=[("f", 1e5), ("d", 1e9)], intercept=[False, True], cuts=[[], [8], range(20)])
+def test_rows_that_outgrow_epsilon_later(rng, dtype_size, intercept, cuts):
+    dtype, size = dtype_size
     """Small rows first, with which the ridge is in the root from the start; then huge ones."""
     H, Y = problem(rng, 20, 30)
     H, Y = H.astype(dtype), Y.astype(dtype)
@@ -329,6 +328,7 @@ def test_rows_that_outgrow_epsilon_later(rng, dtype, size, intercept, cuts):
     assert np.abs(got - Y[8:]).max() < 100 * ROUNDING[dtype] * largest
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 @pytest.mark.parametrize("dtype", ["d", "f"])
 def test_rows_that_do_not_vary_say_nothing(rng, solver, dtype):
@@ -358,7 +358,7 @@ def test_rows_that_do_not_vary_say_nothing(rng, solver, dtype):
 def test_repeated_rows_count_once():
     """Equal rows with equal targets are no proof that there is no noise."""
     scores = {0: [], 5: []}
-    for seed in range(9):
+    for seed in range(5):
         for repeated, found in scores.items():
             rng = np.random.default_rng(seed)
             X, T = rng.normal(size=(80, 5)), rng.normal(size=(500, 5))
@@ -409,7 +409,7 @@ def test_one_huge_row_is_forgotten(rng, size):
 @pytest.mark.parametrize("window", [5, 6, 7, 40])
 def test_a_window_as_long_as_it_is_wide(dtype, window):
     """Nearly singular windows come and go; none leaves its errors to the next."""
-    for seed in range(5):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         H = rng.normal(size=(100, 6)).astype(dtype)
         Y = (H @ rng.normal(size=6) + 1).astype(dtype)

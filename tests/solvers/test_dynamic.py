@@ -9,6 +9,7 @@ from greville import DynamicOpium, RandomLayer
 from greville.datasets import sine_switch
 
 from .. import oracles
+from ..every_pair import every_pair
 from ..oracles import relative_error
 from ..problems import learned
 from .floors import observed, steps
@@ -18,9 +19,10 @@ def rms(errors):
     return np.sqrt(np.mean(errors**2))
 
 
-@pytest.mark.tuned
-@pytest.mark.parametrize("epsilon", [10.0, 1e-3])
-@pytest.mark.parametrize("seed", [0, 1, 22])
+@pytest.mark.parametrize(
+    ("seed", "epsilon"),
+    [(0, 10.0), *(pytest.param(*case, marks=pytest.mark.full) for case in [(1, 1e-3), (22, 10.0)])],
+)
 def test_the_papers_sine_goes_on(seed, epsilon):
     """It changes after 50,000 samples, when most directions have not been excited for long."""
     X, y = sine_switch(120_000, change=50_000)
@@ -32,7 +34,6 @@ def test_the_papers_sine_goes_on(seed, epsilon):
     assert np.linalg.norm(model.coef_) < 1e3
 
 
-@pytest.mark.tuned
 def test_the_printed_recursion_does_not():
     """It keeps no digits of what is not excited, and multiplies their errors with every row.
 
@@ -78,12 +79,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.tuned
-@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_sequences(rng, name, dtype, scale):
-    n, after = 100_000 if scale == 1 else 5_000, int(5 / (ALPHA - 1))
+def check_hostile_rows(rng, name, dtype, scale, n):
+    """Nothing overflows on the way, and ordinary rows afterwards are learned as by a new model."""
+    after = int(5 / (ALPHA - 1))
     before = rng.normal(size=(500, WIDTH))
     rows = rng.normal(size=(after, WIDTH))
     H = scale * np.vstack([before, HOSTILE[name](rng, n), rows])
@@ -98,14 +96,26 @@ def test_hostile_sequences(rng, name, dtype, scale):
     fresh = DynamicOpium(ALPHA).fit(H[-after:], y[-after:])
     error, best = (rms(test @ (m.coef_ - W)) for m in (model, fresh))
     assert error <= 2 * best
-    if scale != 1 or dtype != np.float64:
-        return
+    return H, y, model
+
+
+@every_pair(name=HOSTILE, dtype=[np.float64, np.float32], scale=[1.0, 1e6, 1e-6])
+def test_hostile_sequences(rng, name, dtype, scale):
+    check_hostile_rows(rng, name, dtype, scale, 5_000)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", HOSTILE)
+def test_long_hostile_sequences(rng, name):
+    H, y, model = check_hostile_rows(rng, name, np.float64, 1.0, 100_000)
     in_chunks = DynamicOpium(ALPHA)
     for start in range(0, len(H), 7919):
         in_chunks.partial_fit(H[start : start + 7919], y[start : start + 7919])
     assert relative_error(in_chunks.coef_, model.coef_) < 1e-8
+    check_hostile_rows(rng, name, np.float32, 1.0, 100_000)
 
 
+@pytest.mark.everywhere
 def test_nothing_but_zeros(rng):
     """As if it had just been made."""
     model = DynamicOpium(1.01, 0.1).partial_fit(np.zeros((50_000, 3)), np.ones(50_000))
@@ -123,6 +133,7 @@ def test_weights_are_bounded_for_targets_that_cannot_be_met(rng):
     assert np.isfinite(model.coef_).all()
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("alpha", [1.05, 1.003])
 @pytest.mark.parametrize("n", [1, 300, 1000])
 def test_the_automatic_floor(rng, alpha, n):
@@ -139,6 +150,7 @@ def test_the_automatic_floor(rng, alpha, n):
         assert relative_error(got, want) < 1e-8
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("factor", [1e-5, 1e5])
 def test_units_do_not_matter(rng, factor):
     H = np.hstack([rng.normal(size=(2000, 3)), np.zeros((2000, 2))])
@@ -151,6 +163,7 @@ def test_units_do_not_matter(rng, factor):
 # The paper's rule, floor=None
 
 
+@pytest.mark.everywhere
 @pytest.mark.host
 def test_without_a_floor_it_warns_once_and_then_stops(rng):
     H, y = np.zeros((200, 3)), np.zeros(200)
@@ -174,7 +187,6 @@ def test_without_a_floor_it_warns_once_and_then_stops(rng):
             assert model.n_samples_seen_ == 1900
 
 
-@pytest.mark.tuned
 @pytest.mark.parametrize("floor", ["auto", None, 1e-3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.filterwarnings("ignore:Without a floor")
@@ -195,6 +207,7 @@ def test_forgetting_never_ends_in_nan(rng, floor, dtype):
         np.testing.assert_allclose(model.coef_, np.ones(5), atol=0.05)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("alpha", [1.01, 1.1, 1.4])
 @pytest.mark.parametrize("M", [3, 40])
 def test_between_the_floors_it_is_the_printed_recursion(alpha, M):

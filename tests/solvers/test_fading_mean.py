@@ -9,6 +9,7 @@ import greville
 from greville import DynamicOpium, ELMRegressor, Opium
 from greville.compiled import loading
 
+from ..every_pair import every_pair
 from ..oracles import relative_error
 
 ALPHA = 1.02
@@ -30,6 +31,7 @@ def weighted_ridge(H, Y, counts, epsilon):
     return W, target - mean @ W
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("epsilon", "floor"), [(0.3, None), ("auto", "auto")])
 def test_it_is_the_ridge_of_rows_around_fading_means(rng, epsilon, floor, weighted):
@@ -45,11 +47,12 @@ def test_it_is_the_ridge_of_rows_around_fading_means(rng, epsilon, floor, weight
     np.testing.assert_allclose(model.predict(H), H @ W + constant, rtol=1e-8)
 
 
-@pytest.mark.tuned
-@pytest.mark.parametrize("alpha", [1.0, ALPHA, "auto"])
-@pytest.mark.parametrize("epsilon", [0.3, "auto"])
-@pytest.mark.parametrize("kernels", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 2])
+@every_pair(
+    alpha=[1.0, ALPHA, "auto"],
+    epsilon=[0.3, "auto"],
+    kernels=[False, pytest.param(True, marks=pytest.mark.full)],
+    n_outputs=[1, 2],
+)
 def test_all_ways_to_learn_are_one(rng, alpha, epsilon, kernels, n_outputs):
     H, Y = shifted(rng, n_outputs=n_outputs)
     Y[250:] -= 20

@@ -9,6 +9,8 @@ import pytest
 
 from greville import Greville, Opium
 
+from ..every_pair import every_pair
+
 EPSILONS = ["auto", 1e-3, 1.0]
 
 
@@ -35,11 +37,15 @@ def started(model, n_units, n_outputs):
     return model.start(n_units, n_outputs, np.float64)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(("n", "n_units", "n_outputs"), [(3, 5, 1), (900, 30, 3), (40, 60, 1)])
-@pytest.mark.parametrize("exact", [False, True])
-def test_gathered_rows_are_learned_as_by_fit(n, n_units, n_outputs, epsilon, intercept, exact):
+@pytest.mark.everywhere
+@every_pair(
+    shape=[(3, 5, 1), (900, 30, 3), (40, 60, 1)],
+    epsilon=EPSILONS,
+    intercept=[False, True],
+    exact=[False, True],
+)
+def test_gathered_rows_are_learned_as_by_fit(shape, epsilon, intercept, exact):
+    n, n_units, n_outputs = shape
     H, Y, weight = problem(n, n_units, n_outputs, shift=3.0 * intercept)
     known = Opium(epsilon, intercept).fit(H, Y, weight)
     model = started(Opium(epsilon, intercept), n_units, n_outputs)
@@ -70,9 +76,7 @@ def test_gathered_rows_are_added_to_what_was_learned(epsilon, exact):
     np.testing.assert_allclose(model.predict(H), known.predict(H), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("n_removed", [1, 30, 200, 300])
+@every_pair(n_removed=[1, 30, 200, 300], epsilon=EPSILONS, intercept=[False, True])
 def test_gathered_rows_are_removed(epsilon, intercept, n_removed):
     H, Y, weight = problem(300, 20, 2, shift=1.0)
     model = Opium(epsilon, intercept).fit(H, Y, weight)
@@ -103,6 +107,7 @@ def test_rows_that_were_never_learned_are_not_removed(n_removed):
         model.fitted_.leave(more)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("rank", [3, 20])
 def test_grevilles_method_gathers_rows(rank):
     random = np.random.default_rng(1)
@@ -143,7 +148,6 @@ def test_gathered_rows_do_not_predict():
         part.predict(H)
 
 
-@pytest.mark.tuned
 def test_a_gram_matrix_that_loses_digits_is_noticed():
     random = np.random.default_rng(0)
     H = random.normal(size=(3000, 60)) * np.logspace(0, -9, 60) @ random.normal(size=(60, 60))

@@ -7,10 +7,12 @@ from sklearn.base import clone
 from greville import Batch, Greville, Opium
 
 from .. import oracles
+from ..every_pair import every_pair
 from ..oracles import relative_error
 from ..problems import learned, problem
 
 
+@pytest.mark.everywhere
 def test_greville_shows_theta_phi_psi_and_rank(rng):
     rows = rng.normal(size=(4, 9))
     H = np.vstack([rows, rows[:2].sum(0), rows[1]])
@@ -26,16 +28,15 @@ def test_greville_shows_theta_phi_psi_and_rank(rng):
     assert not full.phi_.any()
 
 
-@pytest.mark.tuned
 @pytest.mark.parametrize(
-    ("solver", "length"), [(Greville(), 1), (Greville(), 600), (Opium(0), 40)], ids=repr
+    ("solver", "length"), [(Greville(), 1), (Greville(), 180), (Opium(0), 20)], ids=repr
 )
 def test_greville_is_pinv_after_every_row(rng, solver, length):
-    M, n = 200, 600
+    M, n = 60, 180
     H, Y = rng.normal(0.2, 1.0, size=(n, M)), rng.normal(size=(n, 3))
-    for k in rng.choice(np.arange(20, n), size=47, replace=False):  # planted dependent rows
+    for k in rng.choice(np.arange(20, n), size=14, replace=False):  # planted dependent rows
         H[k] = rng.normal(size=12) @ H[rng.choice(k, size=12)]
-    H[7], H[11], H[150] = 0.0, H[3], 1e-7 * H[20]
+    H[7], H[11], H[50] = 0.0, H[3], 1e-7 * H[20]
     model, worst = clone(solver), 0.0
     for start in range(0, n, length):
         model.partial_fit(H[start : start + length], Y[start : start + length])
@@ -44,6 +45,7 @@ def test_greville_is_pinv_after_every_row(rng, solver, length):
     assert worst < 1e-9
 
 
+@pytest.mark.everywhere
 def test_greville_is_its_printed_recursion(rng):
     H, Y = rng.normal(size=(45, 30)), rng.normal(size=(45, 2))
     H[12] = H[3] - 2 * H[5]
@@ -63,12 +65,14 @@ def test_the_tolerance_of_greville_is_relative(rng):
         assert Greville(tol=1e-4).fit(scale * H, Y).rank_ == 5
 
 
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
-@pytest.mark.parametrize(
-    ("n", "M", "rank"), [(90, 30, 30), (30, 90, 30), (40, 40, 40), (80, 40, 25)]
+@pytest.mark.everywhere
+@every_pair(
+    solver=[Batch(), Greville(), Opium(0)],
+    shape=[(90, 30, 30), (30, 90, 30), (40, 40, 40), (80, 40, 25)],
+    condition=[1.0, 1e3, 1e6, 1e9, 1e12],
 )
-@pytest.mark.parametrize("solver", [Batch(), Greville(), Opium(0)], ids=repr)
-def test_known_answers(rng, solver, n, M, rank, condition):
+def test_known_answers(rng, solver, shape, condition):
+    n, M, rank = shape
     H, W, Y = oracles.known_answer(rng, n, M, 2, condition, rank)
     eps = np.finfo(float).eps
     models = [clone(solver).fit(H, Y)]

@@ -32,7 +32,7 @@ from ..oracles import relative_error
 from ..problems import problem
 
 pytest.importorskip("numba")
-pytestmark = pytest.mark.tuned  # other backends have no kernels
+pytestmark = pytest.mark.full  # numba
 
 SOLVERS = [
     Opium(1e-3),

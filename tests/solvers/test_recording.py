@@ -11,8 +11,6 @@ from ..problems import problem
 
 M = 130
 
-pytestmark = pytest.mark.tuned
-
 
 @pytest.fixture
 def recorded(monkeypatch):

@@ -21,6 +21,7 @@ def tune(monkeypatch, backend, **numbers):
     monkeypatch.setattr(backend, "tuning", replace(backend.tuning, **numbers))
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-6])
 def test_opium_on_ill_conditioned_rows(rng, epsilon, condition):
@@ -38,6 +39,7 @@ def test_opium_on_ill_conditioned_rows(rng, epsilon, condition):
     assert relative_error(few.coef_.T, oracle) < max(1e-9, 1e-13 * effective)
 
 
+@pytest.mark.everywhere
 def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
     H, Y = problem(rng, 400, 6)
     for scale in (1e-180, 1e-100, 1e100, 1e140):
@@ -81,6 +83,7 @@ def test_smooth_signals(rng, dtype, limit, taps):
         assert relative_error(clone(solver).fit(H, Y).coef_.T, want) < min(limit, 1e3 * own)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize(
     ("condition", "large", "grams"),
     [(30, False, "f"), (3e3, False, "fd"), (3e6, False, "fd"), (500, True, "f"), (3e6, True, "fd")],
@@ -132,6 +135,7 @@ def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     assert all(step is not None for step in steps)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("epsilon", [1e-2, 1e-3, 1e-6, 1e-9, 1e-15])
 def test_a_small_prior_and_few_rows(rng, dtype, epsilon):
@@ -156,6 +160,7 @@ def learned_loop(solver, H, Y):
     return predicted
 
 
+@pytest.mark.everywhere
 def test_zeros_come_first(rng):
     """They say nothing about whether a tiny prior would drown."""
     H, Y = problem(rng, 5, 10)

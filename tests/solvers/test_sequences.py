@@ -6,6 +6,7 @@
 import copy
 import os
 import pickle
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -72,6 +73,8 @@ class World:
         return weight.astype(self.dtype)
 
 
+HAS_NUMBA = find_spec("numba") is not None
+
 WEIGHTS = st.sampled_from(["none", "none", "some", "zeros"])
 
 
@@ -83,7 +86,7 @@ class Sequence(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 10_000))
     def start(self, seed):
-        self.kernels = kernels(bool(seed % 2))
+        self.kernels = kernels(HAS_NUMBA and bool(seed % 2))
         self.kernels.__enter__()
         self.world = World(seed, self.dtype, M)
         self.rng = self.world.rng
@@ -289,10 +292,11 @@ def _run(machine, name, examples, **attributes):
     case("runTest").runTest()
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_any_sequence(solver, dtype):
-    _run(Sequence, "Case", 25, solver=solver, dtype=dtype)
+    _run(Sequence, "Case", 6, solver=solver, dtype=dtype)
 
 
 class EstimatorSequence(RuleBasedStateMachine):
@@ -303,7 +307,7 @@ class EstimatorSequence(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 10_000))
     def start(self, seed):
-        self.kernels = kernels(bool(seed % 2))
+        self.kernels = kernels(HAS_NUMBA and bool(seed % 2))
         self.kernels.__enter__()
         self.world = World(seed, self.dtype, 3)
         self.rng = self.world.rng
@@ -410,4 +414,4 @@ class EstimatorSequence(RuleBasedStateMachine):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("classify", [False, True], ids=["regressor", "classifier"])
 def test_any_sequence_of_an_estimator(classify, dtype):
-    _run(EstimatorSequence, "Case", 20, classify=classify, dtype=dtype)
+    _run(EstimatorSequence, "Case", 8, classify=classify, dtype=dtype)

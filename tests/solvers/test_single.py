@@ -30,7 +30,7 @@ from ..oracles import relative_error
 from ..problems import ONLINE_SOLVERS, problem
 
 # The plain backend has no fast way for single rows.
-pytestmark = [pytest.mark.tuned, pytest.mark.usefixtures("both")]
+pytestmark = pytest.mark.usefixtures("both")
 
 
 def follow(model, H, Y, ask=True):

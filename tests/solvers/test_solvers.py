@@ -94,6 +94,7 @@ ALL = ONLINE + BATCH
 SHAPES = [(1, 1), (1, 6), (5, 6), (6, 6), (7, 6), (40, 6), (300, 20), (30, 60), (700, 33)]
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ALL, ids=repr)
 @pytest.mark.parametrize(("n", "M"), SHAPES)
 def test_fit_gives_the_oracles_weights(rng, case, n, M):
@@ -105,6 +106,7 @@ def test_fit_gives_the_oracles_weights(rng, case, n, M):
     np.testing.assert_allclose(model.predict(H), H @ model.coef_.T, atol=1e-12)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -128,6 +130,7 @@ def test_a_read_between_chunks_changes_nothing(rng, case, length):
     assert relative_error(model.coef_.T, case.weights(H, Y)) < 1e-10
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ALL, ids=repr)
 def test_sample_weight(rng, case):
     H, Y = problem(rng, 150, 8)
@@ -149,6 +152,7 @@ def test_weight_two_is_the_row_twice(rng, case):
     assert relative_error(weighted.coef_, repeated.coef_) < 1e-11
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 @pytest.mark.parametrize("n", [1, 20, 500])
 def test_prequential_is_the_loop(rng, case, n):
@@ -168,6 +172,7 @@ def test_prequential_is_the_loop(rng, case, n):
         assert record.n_samples_seen_ == 40 + n
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", [c for c in ONLINE if c.errors], ids=repr)
 @pytest.mark.parametrize(("n", "M"), [(1, 5), (5, 5), (200, 5), (300, 40), (30, 60)])
 def test_prequential_is_the_printed_recursion(rng, case, n, M):
@@ -176,6 +181,7 @@ def test_prequential_is_the_printed_recursion(rng, case, n, M):
     assert relative_error(Y - predicted, case.errors(H, Y)) < 1e-9
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("alpha", [1.0, 1.003, 1.2])
 def test_theta_and_psi_are_the_papers(rng, alpha):
     H, Y = problem(rng, 60, 7)
@@ -209,6 +215,7 @@ def squared_condition(solver, H, Y):
     return worst
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ALL, ids=repr)
 @pytest.mark.parametrize(("n", "M"), [(5, 6), (40, 6), (300, 20), (30, 60)])
 def test_float32_stays_float32(rng, case, n, M):
@@ -249,6 +256,7 @@ def test_targets_keep_their_shape(rng):
     assert tall.prequential(H, Y).shape == (30, 1)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ALL, ids=repr)
 def test_input_is_left_alone(rng, case):
     H, Y = problem(rng, 200, 10)
@@ -278,6 +286,7 @@ def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
     np.testing.assert_allclose(model.coef_, want, rtol=1e-12)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
     monkeypatch.setattr(_learn, "learn_by_gram", lambda *args: None)
@@ -294,6 +303,7 @@ def test_pending_rows_are_few(rng):
         assert model.fitted_.pending.n < model.fitted_.shape.backend.tuning.pending_rows
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize(
     "solver", [Greville(), Opium(0), Opium(0.1), DynamicOpium(1.1, 0)], ids=repr
 )
@@ -306,6 +316,7 @@ def test_rows_of_weight_zero_are_only_predicted(solver):
     assert want[1] == 0
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize(
     ("solver", "epsilon"), [(Greville(), 0.0), (Opium(0.3), 0.3), (Opium(1e-7), 1e-7)], ids=repr
 )

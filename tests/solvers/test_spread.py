@@ -13,7 +13,6 @@ from ..problems import problem
 Z90 = norm.ppf(0.95)
 
 
-@pytest.mark.tuned
 @pytest.mark.parametrize(
     ("solver", "n"),
     [
@@ -55,6 +54,7 @@ def test_coverage_of_the_regressor_and_of_the_record(rng):
     assert (far > std.mean()).all()  # it knows what it has not seen
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize(
     "solver",
     [Opium(0.3), Opium(1e-12), Greville(), DynamicOpium(1.01, 0.1), DynamicOpium(1.2, 0.1),
@@ -82,6 +82,7 @@ def test_the_record_says_what_the_loop_says(rng, solver, holes):
     assert np.array_equal(plain, first[0])
 
 
+@pytest.mark.everywhere
 def test_the_textbook_case(rng):
     """Without a prior: residual variance with n - M degrees of freedom, and 1 + a'(H'H)⁻¹a."""
     H, Y = problem(rng, 80, 10)
