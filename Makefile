@@ -87,8 +87,14 @@ format: $(VENV)/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# CASES=quick needs none of the other libraries.
+ifeq ($(strip $(CASES)),quick)
+bench: $(VENV)/demo
+	$(BIN)/python -m benchmarks quick
+else
 bench: .venv-bench/ready
 	.venv-bench/$(SCRIPTS)/python -m benchmarks $(CASES)
+endif
 
 # docs/reproduction.md and what it shows; needs MNIST, and about five minutes.
 reproduction: $(VENV)/demo

@@ -1,10 +1,11 @@
 """The comparison of several libraries: rounds, answers, failures, and the files written."""
 
 import json
+import math
 
 import numpy as np
 import pytest
-from benchmarks import report
+from benchmarks import quick, report
 from benchmarks.comparison import Candidate, compare
 from benchmarks.machine import Machine
 
@@ -73,3 +74,18 @@ def test_files(comparison, tmp_path):
     assert "| job | **greville** |" in text
     assert "another answer" in text
     assert (tmp_path / "speed.png").stat().st_size > 5000
+
+
+def test_quick_cases_beside_those_of_the_last_run(tmp_path, capsys):
+    case, path = quick.CASES[0], tmp_path / "quick.json"
+    earlier = {"name": case.name, "reference": case.reference, "ratio": 0.25}
+    path.write_text(json.dumps([earlier]), encoding="utf-8")
+    lines = quick.run(tmp_path, budget=0, rounds=1, shrink=20)
+    assert [line.name for line in lines] == [case.name for case in quick.CASES]
+    assert all(math.isfinite(line.ratio) and line.ratio > 0 for line in lines)
+    header, first, *others = capsys.readouterr().out.splitlines()
+    assert header.split()[-2:] == ["before", "now/before"]
+    assert first.split()[-2:] == ["0.250", f"{lines[0].ratio / 0.25:.2f}"]
+    assert all(line.endswith("s)") for line in others)  # nothing is known of before
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert [line["ratio"] for line in found] == [line.ratio for line in lines]
