@@ -76,6 +76,7 @@ def test_files(comparison, tmp_path):
     assert (tmp_path / "speed.png").stat().st_size > 5000
 
 
+@pytest.mark.full
 def test_quick_cases_beside_those_of_the_last_run(tmp_path, capsys):
     case, path = quick.CASES[0], tmp_path / "quick.json"
     earlier = {"name": case.name, "reference": case.reference, "ratio": 0.25}
