@@ -24,16 +24,16 @@ def test_the_classifier_learns_one_hot_targets(rng):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@pytest.mark.parametrize("length", [300, 50, 1])
+@pytest.mark.parametrize("length", [120, 50, 1])
 def test_a_class_that_comes_late(rng, solver, length):
-    X, y = classification(rng, n=600)
+    X, y = classification(rng, n=240)
     names = np.array(["delta", "alpha", "charlie", "bravo"])
     late = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)])
     X, y = X[late], names[y[late]]
     model = ELMClassifier(25, solver, random_state=0)
     told = ELMClassifier(25, solver, random_state=0)
     told.partial_fit(X[:1], y[:1], classes=names)
-    for start in range(0, 600, length):
+    for start in range(0, 240, length):
         rows = slice(start, start + length)
         model.partial_fit(X[rows], y[rows])
         if start or length > 1:

@@ -74,8 +74,8 @@ def test_a_model_is_never_seen_half_learned(rng, in_the_middle, classes, learn):
 
 def test_readers_of_a_stream_with_new_classes(rng):
     """Every answer goes with the classes it is of, and every prediction is one of a whole model."""
-    X = 100 * rng.normal(size=(1500, 3))
-    y = np.minimum(np.arange(1500) // 150, rng.integers(10, size=1500))
+    X = 100 * rng.normal(size=(600, 3))
+    y = np.minimum(np.arange(600) // 60, rng.integers(10, size=600))
     model, done, wrong = ELMClassifier(15, random_state=0).partial_fit(X[:2], y[:2]), [], []
 
     def read():
@@ -90,9 +90,9 @@ def test_readers_of_a_stream_with_new_classes(rng):
     for thread in threads:
         thread.start()
     try:
-        for i in range(2, 1500, 3):
+        for i in range(2, 600, 3):
             model.partial_fit(X[i : i + 2], y[i : i + 2])
-            model.learn_one(X[i + 2], y[i + 2]) if i + 2 < 1500 else None
+            model.learn_one(X[i + 2], y[i + 2]) if i + 2 < 600 else None
     finally:
         done.append(True)
         for thread in threads:
