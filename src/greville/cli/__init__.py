@@ -9,6 +9,7 @@ import sys
 import threading
 from typing import Any
 
+from ._imports import lighten
 from ._output import discard_output, is_closed_pipe, make_safe_for_text
 
 EXIT_INTERRUPTED = 130
@@ -62,6 +63,7 @@ def main() -> None:
     """Run the command line; if a package is missing, say how to install it."""
     unraisable, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     make_safe_for_text()
+    lighten()
     output = _identify_stdout()
     try:
         from ._app import app
