@@ -38,6 +38,26 @@ def test_a_cluster_is_imported_only_where_it_is_used():
     children.run([sys.executable, "-c", code])
 
 
+def test_a_short_command_imports_nothing_large_that_it_does_not_use(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{i % 7}.5\n" for i in range(100)))
+    code = (
+        "import sys\n"
+        "from greville import cli\n"
+        "sys.argv = ['greville', 'train', 't.csv', '--target', 'y']\n"
+        "try:\n"
+        "    cli.main()\n"
+        "except SystemExit as ended:\n"
+        "    assert not ended.code\n"
+        "heavy = {'pandas', 'scipy.stats', 'scipy.signal', 'scipy.optimize', 'sklearn.metrics'}\n"
+        "heavy |= {'numba', 'dask', 'distributed', 'fsspec', 'matplotlib', 'torch', 'rich'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "import scipy, sklearn.utils.fixes\n"
+        "assert scipy.stats.norm.cdf(0) == 0.5\n"  # it is there when it is asked for
+        "assert sklearn.utils.fixes.scipy.stats.mode([1, 1, 2]).mode == 1\n"
+    )
+    children.run([sys.executable, "-c", code], cwd=tmp_path)
+
+
 def test_no_package_uses_private_names_of_another():
     assert not private_names.violations()
 

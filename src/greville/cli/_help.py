@@ -1,10 +1,12 @@
-"""What the help of a command calls the values of its options."""
+"""The class of all commands: what their help calls the values of options, and how they start."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from typer.core import TyperCommand
+
+from ._imports import import_packages
 
 # By the names of options; those with a few choices show the choices.
 _METAVARS = {
@@ -51,3 +53,8 @@ class Command(TyperCommand):
                 parameter.display_type_rich = lambda ctx: ""  # type: ignore[attr-defined]
             elif parameter.name in _METAVAR_OF:
                 parameter.metavar = _METAVAR_OF[parameter.name]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Its help, and wrong usage, have been answered before."""
+        import_packages()
+        return super().invoke(ctx)

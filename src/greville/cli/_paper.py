@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table as RichTable
 
 from ..progress import Progress
 from . import EXIT_INTERRUPTED
@@ -188,6 +186,9 @@ def _command() -> str:
 
 def _show(results: list[Any]) -> None:
     """The tables, on the terminal or as plain text."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
     from ..paper import Table
 
     console = Console(markup=False, highlight=False)

@@ -6,20 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import (
-    Progress as RichProgress,
-)
+from typing import TYPE_CHECKING, Any
 
 from ..progress import Advance, Progress, silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 Say = Callable[[str], None]
 
@@ -33,6 +25,10 @@ def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
     if quiet or not sys.stderr.isatty():
         yield silent, lambda line: print(line, file=sys.stderr, flush=True)
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
     console = Console(stderr=True)
     bars = RichProgress(
         TextColumn("{task.description}"),
@@ -88,6 +84,10 @@ def rows_bar(quiet: bool, what: str, sources: Any) -> Iterator[Callable[[Any, in
 
 def rows_progress(what: str, *more: str) -> RichProgress:
     """A bar with rows, rows a second, more texts and the time that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
     texts = ("{task.fields[rows]:,} rows", "{task.fields[rate]:,.0f} rows/s", *more)
     return RichProgress(
         TextColumn(what),

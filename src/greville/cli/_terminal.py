@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterable
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 # Control characters, what turns the direction of writing, line ends of Unicode, and halves of
 # characters, which no terminal can show.
@@ -97,11 +99,15 @@ def _without_nan(tree: Any) -> Any:
 
 def console() -> Console:
     """Standard output, where neither ``[bold]`` nor ``:smile:`` in a name means anything."""
+    from rich.console import Console
+
     return Console(markup=False, emoji=False, highlight=False)
 
 
 def table(*headers: str, title: str | None = None, **options: Any) -> Table:
     """A table whose title may come from a file."""
+    from rich.table import Table
+
     return Table(
         *headers,
         title=None if title is None else printable(title),

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -18,6 +18,8 @@ from ..threads import new_lock
 # Predictions of single rows after which it is worth a quarter of a second to load the kernels.
 _WORTH_LOADING = 32
 
+_COMPILING = "Compiling code for single rows (once on a machine, some seconds) ..."
+
 _lock = new_lock()
 
 
@@ -26,6 +28,7 @@ class _Process:
 
     loaded: ClassVar[dict[str, Kernels]] = {}
     n_asked = 0
+    announced = False
     usable: bool | None = None  # unknown before it is asked for
 
 
@@ -67,9 +70,34 @@ def _compile(layout: Any, function: Any, dtype: np.dtype[Any]) -> Callable[..., 
     signature = layout.signature(function, dtype.name)
     with _uncollected():
         try:
-            return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
+            kernel = layout.njit(cache=True, **layout.OPTIONS)(function)
+            if not _is_stored(kernel, signature):
+                _announce()
+            kernel.compile(signature)
         except (RuntimeError, OSError):  # no folder, or no room, in which it can be kept
-            return layout.njit(signature, **layout.OPTIONS)(function)
+            _announce()
+            kernel = layout.njit(signature, **layout.OPTIONS)(function)
+        kernel.disable_compile()  # for other types, as where a signature is given
+        return kernel
+
+
+def _is_stored(kernel: Any, signature: Any) -> bool:
+    """Whether numba has it on disk; only that which is not there takes long."""
+    try:
+        stored = kernel._cache._cache_file._load_index()
+        return any(key[0] == signature for key in stored)
+    except (AttributeError, TypeError):  # of another version of numba
+        return True
+
+
+def _announce() -> None:
+    """Say on a terminal, once, why the first rows take long."""
+    if _Process.announced:
+        return
+    _Process.announced = True
+    with suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
+        if sys.stderr.isatty():
+            print(_COMPILING, file=sys.stderr, flush=True)
 
 
 @contextmanager
