@@ -5,7 +5,6 @@ What a rebuilding moves is changed here, and nowhere else.
 
 import atexit
 import http.client
-import io
 import json
 import os
 import re
@@ -14,49 +13,54 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from unittest import mock
 
 LIMIT = 120  # seconds; for what hangs
 
 
 def command(*arguments, stdin=b""):
-    """Run the command in this process: its exit code, and the lines on stdout and stderr."""
+    """Run the command in this process: its exit code, and the text on stdout and stderr."""
     from greville.cli import main  # the entry point of the package
 
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with (
-        mock.patch.object(sys, "argv", ["greville", *map(str, arguments)]),
-        _standard_input(stdin.encode() if isinstance(stdin, str) else stdin),
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-    texts = []
-    for stream in (out, err):
-        stream.flush()
-        texts.append(stream.buffer.getvalue().decode("utf-8", "replace"))
+    content = stdin.encode() if isinstance(stdin, str) else stdin
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files[0].write(content)
+        files[0].seek(0)
+        with (
+            _standard_streams(files),
+            mock.patch.object(sys, "argv", ["greville", *map(str, arguments)]),
+        ):
+            try:
+                main()
+                code = 0
+            except SystemExit as ended:
+                code = ended.code or 0
+        texts = []
+        for file in files[1:]:
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
     return code, *texts
 
 
 @contextmanager
-def _standard_input(content):
-    """The bytes are what Python reads from standard input, and what the system does."""
-    kept = os.dup(0)
-    try:
-        with tempfile.TemporaryFile() as file:
-            file.write(content)
-            file.seek(0)
-            os.dup2(file.fileno(), 0)
-            with mock.patch.object(sys, "stdin", open(0, encoding="utf-8", closefd=False)):
-                yield
-    finally:
-        os.dup2(kept, 0)
-        os.close(kept)
+def _standard_streams(files):
+    """The files are the standard streams, of Python and of the system: Arrow uses the latter."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in range(3)]
+    with ExitStack() as stack:
+        for number, (name, mode) in enumerate([("stdin", "r"), ("stdout", "w"), ("stderr", "w")]):
+            os.dup2(files[number].fileno(), number)
+            stack.callback(os.close, kept[number])
+            stack.callback(os.dup2, kept[number], number)
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            stack.enter_context(stream)
+            stack.enter_context(mock.patch.object(sys, name, stream))
+        # Otherwise help names the module that was started, which may be any.
+        stack.enter_context(mock.patch.object(sys.modules["__main__"], "__package__", None))
+        yield
 
 
 class Server:

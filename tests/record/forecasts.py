@@ -23,7 +23,6 @@ SERIES = {
     "season": 10 + 3 * np.sin(2 * np.pi * TIME / 12) + 0.02 * TIME + _noise(),
     "growing-season": (10 + 0.2 * TIME) * (2 + np.sin(2 * np.pi * TIME / 12)) + _noise(),
     "walk": np.cumsum(_noise(1.0)),
-    "noise": _noise(1.0),
     "constant": np.full(120, 3.0),
     "steps": np.where(TIME // 40 % 2, 5.0, 1.0) + _noise(),
     "gaps": np.where((TIME % 13 == 5) | (TIME > 116), np.nan, np.sin(TIME / 3) + _noise()),
@@ -62,9 +61,7 @@ def series_of_all_kinds(series):
     return seen(forecast(series), 1)
 
 
-@case(
-    "forecasts/horizon/{series}", series={k: SERIES[k] for k in ("sine", "trend", "season", "gaps")}
-)
+@case("forecasts/horizon/{series}", series={k: SERIES[k] for k in ("season", "gaps")})
 def several_steps(series):
     """Six steps ahead."""
     return seen(forecast(series, horizon=6), 6)
@@ -147,8 +144,6 @@ COMMANDS = {
     "json": ("--json",),
     "time": ("--time", "month", "--horizon", "3"),
     "time-json": ("--time", "month", "--horizon", "3", "--json"),
-    "lags": ("--lags", "5"),
-    "interval": ("--interval", "0.5"),
     "plot": ("--plot", "load.png"),
     "inputs": ("--inputs", "other"),
     "unknown-column": ("--column", "colour"),

@@ -10,7 +10,7 @@ from .doors import command
 from .outcome import about
 from .told import answers, lines, told
 
-N = 300
+N = 200
 
 
 def sensor(n=N, seed=0):
@@ -31,7 +31,7 @@ def as_lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def streamed(text, *arguments, some=(0, 1, 2, 50, 150, 250), target="flow"):
+def streamed(text, *arguments, some=(0, 1, 2, 50, 120, 180), target="flow"):
     """Some answers, the number of them, the error in thirds, and what was said."""
     code, out, err = command("stream", "--target", target, *arguments, stdin=text)
     found = {"exit": code, "stderr": lines(err)}
@@ -46,7 +46,7 @@ def errors(text, *arguments):
     said = answers(command("stream", "--target", "flow", *arguments, stdin=text)[1])
     flow = [json.loads(line)["flow"] for line in text.splitlines()]
     size = [abs(y - each["prediction"]) for y, each in zip(flow[1:], said[1:], strict=True)]
-    return [about(np.mean(size[i:j])) for i, j in ((100, 200), (200, 240), (240, 299))]
+    return [about(np.mean(size[i:j])) for i, j in ((60, 133), (133, 160), (160, 199))]
 
 
 OPTIONS = {
@@ -167,10 +167,10 @@ def checkpoints():
     """A stream that was stopped goes on, and its model has the same bits."""
     rows = sensor()
     every = ("--hidden", "10", "--every", "64")
-    whole = streamed(as_lines(rows), *every, "--checkpoint", "whole.greville", some=(299,))
-    part = streamed(as_lines(rows[:170]), *every, "--checkpoint", "part.greville", some=(169,))
+    whole = streamed(as_lines(rows), *every, "--checkpoint", "whole.greville", some=(199,))
+    part = streamed(as_lines(rows[:110]), *every, "--checkpoint", "part.greville", some=(109,))
     rest = streamed(
-        as_lines(rows), *every, "--checkpoint", "part.greville", "--replay", some=(0, 129)
+        as_lines(rows), *every, "--checkpoint", "part.greville", "--replay", some=(0, 89)
     )
     same = Path("whole.greville").read_bytes() == Path("part.greville").read_bytes()
     found = {"whole": whole, "part": part, "rest": rest, "same bits": same}

@@ -38,6 +38,7 @@ def lines(text):
     """The lines of a text, without frames of tables and with single blanks."""
     shown = re.sub(rf"[{FRAMES}]", " ", text)
     shown = re.sub(r"^(\s*(?:version|size|checksum)) .*", r"\1 <...>", shown, flags=re.MULTILINE)
+    shown = re.sub(r"-?\d+\.\d{7,}(e-?\d+)?", lambda found: repr(rounded(float(found[0]))), shown)
     found = (re.sub(r"\s+", " ", line).strip() for line in shown.splitlines())
     return [line for line in found if line]
 
