@@ -73,7 +73,7 @@ def _latin():
 FILES = {
     "gz": _gz,
     "damaged-gz": lambda: (
-        Path(_gz()).write_bytes(gzip.compress(b"x,y\n" * 99)[:40]) and "table.csv.gz"
+        Path(_gz()).write_bytes(gzip.compress(TEXTS["comma"].encode())[:300]) and "table.csv.gz"
     ),
     "zip": lambda: _zip("one.csv"),
     "zip-of-two": lambda: _zip("one.csv", "two.csv"),
