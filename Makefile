@@ -18,7 +18,7 @@ INSTALL := $(VENV)/$(PIP)
 # The tests whose results depend on the order in which BLAS adds up.
 NUMERICS := tests/backend tests/linalg tests/layers tests/solvers tests/elm tests/forecasting tests/test_reliability.py
 
-.PHONY: demo test test-all test-rest test-python test-lowest fuzz check format bench reproduction docs dist clean
+.PHONY: demo test test-all test-rest test-python test-lowest fuzz record check format bench reproduction docs dist clean
 
 demo: $(VENV)/demo
 	$(BIN)/greville paper sine ecg
@@ -55,6 +55,12 @@ SEQUENCES ?= 1000
 fuzz: $(VENV)/test-all
 	GREVILLE_SEQUENCES=$(SEQUENCES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
 		--numprocesses auto tests/solvers/test_sequences.py
+
+# What greville does, compared with what is recorded in tests/record: make record CASES='solvers/*'
+# A change that is wanted is accepted with ACCEPT='solvers/opium*' NOTE='what changed and why'.
+record: $(VENV)/test
+	$(BIN)/python -m tests.record $(if $(ACCEPT),--accept,)$(foreach pattern,$(or $(ACCEPT),$(CASES)), '$(pattern)') \
+		$(if $(NOTE),--note "$$NOTE")
 
 # The tests on another Python, in an environment of its own: make test-python PYTHON=python3.12
 test-python:
