@@ -5,6 +5,6 @@ keeps what was compiled on disk. Without numba, or where it does not work, there
 and rows go through NumPy and BLAS.
 """
 
-from .loading import Kernels, Unavailable, load, usable, use, worth_loading
+from .loading import Kernels, Unavailable, announce_compiling, load, usable, use, worth_loading
 
-__all__ = ["Kernels", "Unavailable", "load", "usable", "use", "worth_loading"]
+__all__ = ["Kernels", "Unavailable", "announce_compiling", "load", "usable", "use", "worth_loading"]

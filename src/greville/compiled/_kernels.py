@@ -13,6 +13,7 @@ All of it is in one file: when this changes, what was compiled before is compile
 
 from __future__ import annotations
 
+from functools import cache
 from math import cos, exp, factorial, floor, hypot, inf, isnan, log, nan, sin, sqrt
 from typing import Any, NamedTuple
 
@@ -684,137 +685,6 @@ def _sizes(work):
     return M, L, _places(M, L, int(work[ROOM]))
 
 
-@_part
-def _predict_into(work, out, M, L, at):
-    """Write the outputs for the row q; not DONE where they must be found elsewhere."""
-    if work[N_MEMBERS] > 0:
-        if isnan(_predict_members(work, M, L, at)):
-            return UNUSUAL
-        _copy(_outputs_of_mixture(work, L), out, L)
-        return DONE
-    if isnan(_predict(work, M, L, at)):
-        return UNUSUAL
-    _copy(work[at.out : at.W], out, L)
-    return DONE
-
-
-# What is called from Python: rows may have any strides, and may be read-only.
-
-
-def predict_one(work, h):
-    """The first output for one row, or NaN where it must be found elsewhere."""
-    M, L, at = _sizes(work)
-    if h.shape[0] != M:
-        return nan
-    if work[N_MEMBERS] > 0:
-        if _ask_members(work, h, M, at):
-            return _outputs_of_mixture(work, L)[0]
-        return _predict_members(work, M, L, at)
-    _copy(h, work[at.q : at.out], M)
-    return _predict(work, M, L, at)
-
-
-def predict_outputs(work, h, out):
-    """Write the outputs for one row; not DONE where they must be found elsewhere."""
-    M, L, at = _sizes(work)
-    if h.shape[0] != M:
-        return UNUSUAL
-    _copy(h, work[at.q : at.out], M)
-    return _predict_into(work, out, M, L, at)
-
-
-def learn_one(work, h, y):
-    """Learn one row with its target, a number."""
-    M, L, at = _sizes(work)
-    if h.shape[0] != M or L != 1:
-        return UNUSUAL
-    if work[N_MEMBERS] > 0:
-        _ask_members(work, h, M, at)
-        _targets_of_mixture(work, L)[0] = y
-        return _learn_members(work, M, L, at)
-    place = _place(work, M, L, at)
-    if place < 0:
-        return place
-    _copy(h, work[place : place + M], M)
-    work[at.y] = y
-    return _learn(work, place, M, L, at)
-
-
-def learn_outputs(work, h, y):
-    """Learn one row with its targets."""
-    M, L, at = _sizes(work)
-    if h.shape[0] != M or y.shape[0] != L:
-        return UNUSUAL
-    if work[N_MEMBERS] > 0:
-        _ask_members(work, h, M, at)
-        _copy(y, _targets_of_mixture(work, L), L)
-        return _learn_members(work, M, L, at)
-    place = _place(work, M, L, at)
-    if place < 0:
-        return place
-    _copy(h, work[place : place + M], M)
-    _copy(y, work[at.y : at.f], L)
-    return _learn(work, place, M, L, at)
-
-
-def predict_input(work, layer, x):
-    """The first output for one row of inputs, or NaN where it must be found elsewhere."""
-    M, L, at = _sizes(work)
-    start = _activations(layer, x)
-    if start < 0:
-        return nan
-    if work[N_MEMBERS] > 0:
-        if _ask_members(work, layer[start:], M, at):
-            return _outputs_of_mixture(work, L)[0]
-        return _predict_members(work, M, L, at)
-    _copy(layer[start:], work[at.q : at.out], M)
-    return _predict(work, M, L, at)
-
-
-def predict_input_outputs(work, layer, x, out):
-    """Write the outputs for one row of inputs; not DONE where they must be found elsewhere."""
-    M, L, at = _sizes(work)
-    start = _activations(layer, x)
-    if start < 0:
-        return UNUSUAL
-    _copy(layer[start:], work[at.q : at.out], M)
-    return _predict_into(work, out, M, L, at)
-
-
-def learn_input(work, layer, x, y):
-    """Learn one row of inputs with its target, a number."""
-    M, L, at = _sizes(work)
-    place, start = _place(work, M, L, at), _activations(layer, x)
-    if place < 0:
-        return place
-    if start < 0 or L != 1:
-        return UNUSUAL
-    if work[N_MEMBERS] > 0:
-        _ask_members(work, layer[start:], M, at)
-        _targets_of_mixture(work, L)[0] = y
-        return _learn_members(work, M, L, at)
-    _copy(layer[start:], work[place : place + M], M)
-    work[at.y] = y
-    return _learn(work, place, M, L, at)
-
-
-def learn_input_outputs(work, layer, x, y):
-    """Learn one row of inputs with its targets."""
-    M, L, at = _sizes(work)
-    place, start = _place(work, M, L, at), _activations(layer, x)
-    if place < 0:
-        return place
-    if start < 0 or y.shape[0] != L:
-        return UNUSUAL
-    if work[N_MEMBERS] > 0:
-        _ask_members(work, layer[start:], M, at)
-        _copy(y, _targets_of_mixture(work, L), L)
-        return _learn_members(work, M, L, at)
-    _copy(layer[start:], work[place : place + M], M)
-    _copy(y, work[at.y : at.f], L)
-    return _learn(work, place, M, L, at)
-
-
 def apply(work):
     """Learn the rows that wait; not DONE if one is too long, which then is the first of them."""
     M, L, at = _sizes(work)
@@ -864,47 +734,183 @@ def snapshot(work, into):
     return DONE
 
 
-@_part
-def _record_members(work, H, Y, predicted, M, L, at):
-    n, y = 0, _targets_of_mixture(work, L)
-    for row in range(Y.shape[0] // L):
-        _ask_members(work, H[row * M : row * M + M], M, at)
-        _copy(Y[row * L : row * L + L], y, L)
-        if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
-            break
-        if _learn_members(work, M, L, at) != DONE:
-            break
-        n += 1
-    return n
+# What is called from Python: rows may have any strides, and may be read-only.
 
 
-def record(work, H, Y, predicted):
-    """Predict each row and learn it; how many there were before one must be learned elsewhere.
+@cache
+def entry_points(mixed):
+    """The functions that predict and learn rows, by their names: of one work, or of several.
 
-    No row must be waiting, and none is at the end, unless one was too long.
+    `mixed` is a constant in the compiled code, so that a single work needs no code for others:
+    that takes several times as long to compile.
     """
-    M, L, at = _sizes(work)
-    if work[N_MEMBERS] > 0:
-        return _record_members(work, H, Y, predicted, M, L, at)
-    q = work[at.q : at.q + M]
-    waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
-    n = 0
-    for row in range(Y.shape[0] // L):
-        if work[N_ROWS] >= work[LIMIT] or work[N_KEPT] + work[N_WAITING] >= work[ROOM]:
-            break
-        h, target = H[row * M : row * M + M], Y[row * L : row * L + L]
-        _copy(h, q, M)
-        if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
-            break
-        _copy(h, waiting, M)
-        _copy(target, targets, L)
-        work[N_WAITING] = 1.0
-        work[N_ROWS] += 1.0
-        n += 1
-    if work[N_WAITING] > 0 and _next_waiting(work, 0, M, L, at):
-        _rotate(work, M, L, at, sqrt(work[KEEP]))
-        work[N_WAITING] = 0.0
-    return n
+
+    @_part
+    def _predict_into(work, out, M, L, at):
+        """Write the outputs for the row q; not DONE where they must be found elsewhere."""
+        if mixed:
+            if isnan(_predict_members(work, M, L, at)):
+                return UNUSUAL
+            _copy(_outputs_of_mixture(work, L), out, L)
+            return DONE
+        if isnan(_predict(work, M, L, at)):
+            return UNUSUAL
+        _copy(work[at.out : at.W], out, L)
+        return DONE
+
+    def predict_one(work, h):
+        """The first output for one row, or NaN where it must be found elsewhere."""
+        M, L, at = _sizes(work)
+        if h.shape[0] != M:
+            return nan
+        if mixed:
+            if _ask_members(work, h, M, at):
+                return _outputs_of_mixture(work, L)[0]
+            return _predict_members(work, M, L, at)
+        _copy(h, work[at.q : at.out], M)
+        return _predict(work, M, L, at)
+
+    def predict_outputs(work, h, out):
+        """Write the outputs for one row; not DONE where they must be found elsewhere."""
+        M, L, at = _sizes(work)
+        if h.shape[0] != M:
+            return UNUSUAL
+        _copy(h, work[at.q : at.out], M)
+        return _predict_into(work, out, M, L, at)
+
+    def learn_one(work, h, y):
+        """Learn one row with its target, a number."""
+        M, L, at = _sizes(work)
+        if h.shape[0] != M or L != 1:
+            return UNUSUAL
+        if mixed:
+            _ask_members(work, h, M, at)
+            _targets_of_mixture(work, L)[0] = y
+            return _learn_members(work, M, L, at)
+        place = _place(work, M, L, at)
+        if place < 0:
+            return place
+        _copy(h, work[place : place + M], M)
+        work[at.y] = y
+        return _learn(work, place, M, L, at)
+
+    def learn_outputs(work, h, y):
+        """Learn one row with its targets."""
+        M, L, at = _sizes(work)
+        if h.shape[0] != M or y.shape[0] != L:
+            return UNUSUAL
+        if mixed:
+            _ask_members(work, h, M, at)
+            _copy(y, _targets_of_mixture(work, L), L)
+            return _learn_members(work, M, L, at)
+        place = _place(work, M, L, at)
+        if place < 0:
+            return place
+        _copy(h, work[place : place + M], M)
+        _copy(y, work[at.y : at.f], L)
+        return _learn(work, place, M, L, at)
+
+    def predict_input(work, layer, x):
+        """The first output for one row of inputs, or NaN where it must be found elsewhere."""
+        M, L, at = _sizes(work)
+        start = _activations(layer, x)
+        if start < 0:
+            return nan
+        if mixed:
+            if _ask_members(work, layer[start:], M, at):
+                return _outputs_of_mixture(work, L)[0]
+            return _predict_members(work, M, L, at)
+        _copy(layer[start:], work[at.q : at.out], M)
+        return _predict(work, M, L, at)
+
+    def predict_input_outputs(work, layer, x, out):
+        """Write the outputs for one row of inputs; not DONE where they must be found elsewhere."""
+        M, L, at = _sizes(work)
+        start = _activations(layer, x)
+        if start < 0:
+            return UNUSUAL
+        _copy(layer[start:], work[at.q : at.out], M)
+        return _predict_into(work, out, M, L, at)
+
+    def learn_input(work, layer, x, y):
+        """Learn one row of inputs with its target, a number."""
+        M, L, at = _sizes(work)
+        place, start = _place(work, M, L, at), _activations(layer, x)
+        if place < 0:
+            return place
+        if start < 0 or L != 1:
+            return UNUSUAL
+        if mixed:
+            _ask_members(work, layer[start:], M, at)
+            _targets_of_mixture(work, L)[0] = y
+            return _learn_members(work, M, L, at)
+        _copy(layer[start:], work[place : place + M], M)
+        work[at.y] = y
+        return _learn(work, place, M, L, at)
+
+    def learn_input_outputs(work, layer, x, y):
+        """Learn one row of inputs with its targets."""
+        M, L, at = _sizes(work)
+        place, start = _place(work, M, L, at), _activations(layer, x)
+        if place < 0:
+            return place
+        if start < 0 or y.shape[0] != L:
+            return UNUSUAL
+        if mixed:
+            _ask_members(work, layer[start:], M, at)
+            _copy(y, _targets_of_mixture(work, L), L)
+            return _learn_members(work, M, L, at)
+        _copy(layer[start:], work[place : place + M], M)
+        _copy(y, work[at.y : at.f], L)
+        return _learn(work, place, M, L, at)
+
+    @_part
+    def _record_members(work, H, Y, predicted, M, L, at):
+        n, y = 0, _targets_of_mixture(work, L)
+        for row in range(Y.shape[0] // L):
+            _ask_members(work, H[row * M : row * M + M], M, at)
+            _copy(Y[row * L : row * L + L], y, L)
+            if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
+                break
+            if _learn_members(work, M, L, at) != DONE:
+                break
+            n += 1
+        return n
+
+    def record(work, H, Y, predicted):
+        """Predict each row and learn it; how many there were before one must be learned elsewhere.
+
+        No row must be waiting, and none is at the end, unless one was too long.
+        """
+        M, L, at = _sizes(work)
+        if mixed:
+            return _record_members(work, H, Y, predicted, M, L, at)
+        q = work[at.q : at.q + M]
+        waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
+        n = 0
+        for row in range(Y.shape[0] // L):
+            if work[N_ROWS] >= work[LIMIT] or work[N_KEPT] + work[N_WAITING] >= work[ROOM]:
+                break
+            h, target = H[row * M : row * M + M], Y[row * L : row * L + L]
+            _copy(h, q, M)
+            if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
+                break
+            _copy(h, waiting, M)
+            _copy(target, targets, L)
+            work[N_WAITING] = 1.0
+            work[N_ROWS] += 1.0
+            n += 1
+        if work[N_WAITING] > 0 and _next_waiting(work, 0, M, L, at):
+            _rotate(work, M, L, at, sqrt(work[KEEP]))
+            work[N_WAITING] = 0.0
+        return n
+
+    functions = (
+        *(predict_one, predict_outputs, predict_input, predict_input_outputs),
+        *(learn_one, learn_outputs, learn_input, learn_input_outputs, record),
+        *(apply, replace, snapshot),
+    )
+    return {function.__name__: function for function in functions}
 
 
 _WORK = types.float64[::1]
@@ -916,16 +922,16 @@ def signature(function: Any, dtype: str) -> Any:
     row = types.Array(number, 1, "A", readonly=True)
     long_row = types.Array(number, 1, "C", readonly=True)
     return {
-        predict_one: types.float64(_WORK, row),
-        learn_one: types.int64(_WORK, row, types.float64),
-        learn_outputs: types.int64(_WORK, row, row),
-        predict_outputs: types.int64(_WORK, row, _WORK),
-        predict_input: types.float64(_WORK, _WORK, row),
-        predict_input_outputs: types.int64(_WORK, _WORK, row, _WORK),
-        learn_input: types.int64(_WORK, _WORK, row, types.float64),
-        learn_input_outputs: types.int64(_WORK, _WORK, row, row),
-        apply: types.int64(_WORK),
-        replace: types.int64(_WORK, _WORK),
-        snapshot: types.int64(_WORK, _WORK),
-        record: types.int64(_WORK, long_row, long_row, _WORK),
-    }[function]
+        "predict_one": types.float64(_WORK, row),
+        "learn_one": types.int64(_WORK, row, types.float64),
+        "learn_outputs": types.int64(_WORK, row, row),
+        "predict_outputs": types.int64(_WORK, row, _WORK),
+        "predict_input": types.float64(_WORK, _WORK, row),
+        "predict_input_outputs": types.int64(_WORK, _WORK, row, _WORK),
+        "learn_input": types.int64(_WORK, _WORK, row, types.float64),
+        "learn_input_outputs": types.int64(_WORK, _WORK, row, row),
+        "apply": types.int64(_WORK),
+        "replace": types.int64(_WORK, _WORK),
+        "snapshot": types.int64(_WORK, _WORK),
+        "record": types.int64(_WORK, long_row, long_row, _WORK),
+    }[function.__name__]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,9 @@ from ..threads import new_lock
 # Predictions of single rows after which it is worth a quarter of a second to load the kernels.
 _WORTH_LOADING = 32
 
+# What is said where compiling takes longer than so many seconds. Code on disk is loaded in less.
 _COMPILING = "Compiling code for single rows (once on a machine, some seconds) ..."
+_LONG = 0.6
 
 _lock = new_lock()
 
@@ -26,8 +29,9 @@ _lock = new_lock()
 class _Process:
     """What is known in this process."""
 
-    loaded: ClassVar[dict[str, Kernels]] = {}
+    loaded: ClassVar[dict[tuple[str, bool], Kernels]] = {}
     n_asked = 0
+    announces = False
     announced = False
     usable: bool | None = None  # unknown before it is asked for
 
@@ -42,18 +46,23 @@ class Unavailable(TypeError):
 class Kernels:
     """The kernels for rows of one dtype, each compiled when it is first read.
 
-    Attributes are the functions of `_kernels` by their names. `layout` is that module.
+    Attributes are the functions of `_kernels.entry_points` by their names. `layout` is that module.
     """
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: np.dtype[Any], *, mixed: bool = False) -> None:
         with _uncollected():
             from . import _kernels
 
         self.dtype = dtype
         self.layout = _kernels
+        self._functions = _kernels.entry_points(mixed)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        function = getattr(self.layout, name)
+        function = vars(self)["_functions"].get(name)
+        if function is None:
+            raise AttributeError(name)
+        if _Process.usable is False:
+            raise Unavailable
         with _lock:
             compiled = vars(self).get(name)
             if compiled is None:
@@ -68,35 +77,36 @@ class Kernels:
 
 def _compile(layout: Any, function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
     signature = layout.signature(function, dtype.name)
-    with _uncollected():
+    with _uncollected(), _announced():
         try:
-            kernel = layout.njit(cache=True, **layout.OPTIONS)(function)
-            if not _is_stored(kernel, signature):
-                _announce()
-            kernel.compile(signature)
+            return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
         except (RuntimeError, OSError):  # no folder, or no room, in which it can be kept
-            _announce()
-            kernel = layout.njit(signature, **layout.OPTIONS)(function)
-        kernel.disable_compile()  # for other types, as where a signature is given
-        return kernel
+            return layout.njit(signature, **layout.OPTIONS)(function)
 
 
-def _is_stored(kernel: Any, signature: Any) -> bool:
-    """Whether numba has it on disk; only that which is not there takes long."""
+def announce_compiling() -> None:
+    """Say on stderr when kernels are compiled, also where that is no terminal."""
+    _Process.announces = True
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    """Say why a call takes long, once, if compiling takes longer than loading from disk."""
+    timer = threading.Timer(_LONG, _announce)
+    timer.daemon = True
+    timer.start()
     try:
-        stored = kernel._cache._cache_file._load_index()
-        return any(key[0] == signature for key in stored)
-    except (AttributeError, TypeError):  # of another version of numba
-        return True
+        yield
+    finally:
+        timer.cancel()
 
 
 def _announce() -> None:
-    """Say on a terminal, once, why the first rows take long."""
     if _Process.announced:
         return
     _Process.announced = True
     with suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
-        if sys.stderr.isatty():
+        if _Process.announces or sys.stderr.isatty():
             print(_COMPILING, file=sys.stderr, flush=True)
 
 
@@ -133,14 +143,14 @@ def worth_loading() -> bool:
     return usable()
 
 
-def load(dtype: np.dtype[Any]) -> Kernels | None:
-    """The kernels for rows of a dtype; None where there are none."""
+def load(dtype: np.dtype[Any], *, mixed: bool = False) -> Kernels | None:
+    """The kernels for rows of a dtype, of one state or of several; None where there are none."""
     if not usable():
         return None
-    kernels = _Process.loaded.get(dtype.name)
+    kernels = _Process.loaded.get((dtype.name, mixed))
     if kernels is None:
         try:
-            kernels = _Process.loaded[dtype.name] = Kernels(dtype)
+            kernels = _Process.loaded[dtype.name, mixed] = Kernels(dtype, mixed=mixed)
         except (ImportError, OSError) as error:  # OSError where llvmlite has no memory
             _give_up(error)
     return kernels

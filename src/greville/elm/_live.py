@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from math import isnan, nan
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
-from ..compiled import Kernels, Unavailable
+from ..compiled import Kernels, Unavailable, announce_compiling
 from ..layers import matrix_of
 from ..solvers import NEVER, Algorithm, Live
 from ..validation import NUMBERS, largest_square
@@ -48,16 +49,7 @@ class LiveELM:
         self._live = live
         self._activations = model._activations_one
         self._single = live.single
-        kernels, work = live.kernels, live.work.array
-        layer = _layer_of(kernels, fitted.hidden)
-        self._predict: Any = None
-        self._learn: Any = None
-        if layer is not None and live.single:
-            self._predict = partial(kernels.predict_input, work, layer)
-            self._learn = partial(kernels.learn_input, work, layer)
-        elif layer is not None:
-            self._predict = partial(kernels.predict_input_outputs, work, layer)
-            self._learn = partial(kernels.learn_input_outputs, work, layer)
+        self._layer = _layer_of(live.kernels, fitted.hidden)
         flat = isinstance(targets, NumericTargets) and targets.flat
         self._number = live.number if flat else None
         self._unit, self._centre = 1.0, 0.0
@@ -67,11 +59,26 @@ class LiveELM:
             self._unit = float(scaling.unit[0])  # type: ignore[index]
             self._centre = float(scaling.centre[0])  # type: ignore[index]
 
+    def __getattr__(self, name: str) -> Any:
+        """The kernels for inputs, compiled when they are first wanted; None without a layer."""
+        if name not in ("_predict", "_learn"):
+            raise AttributeError(name)
+        live, layer = vars(self)["_live"], vars(self)["_layer"]
+        bound = None
+        kernel = f"{name[1:]}_input" if live.single else f"{name[1:]}_input_outputs"
+        with suppress(Unavailable):
+            if layer is not None:
+                bound = partial(getattr(live.kernels, kernel), live.work.array, layer)
+        vars(self)[name] = bound
+        return bound
+
     @classmethod
     def start(cls, fitted: FittedELM, model: Any) -> LiveELM | None:
         """Go on from a value; None where rows must be learned otherwise."""
         if fitted.warmup is not None:
             return None
+        if getattr(model, "verbose", False):
+            announce_compiling()
         single = fitted.targets.n_outputs == 1
         looks = _rows_until_look(fitted, fitted.solver.n_seen, model)
         live = Live.start(fitted.solver, single=single, looks=looks)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ..backend import Array
-from ..compiled import Kernels
+from ..compiled import Kernels, Unavailable, load
 from ._derived import replace
 from ._rows import Rows
-from ._work import OneByOne, Work, aligned
+from ._work import OneByOne, Work, aligned, copy_of
 
 
-def make_work(kernels: Kernels, n_hidden: int, n_outputs: int, parts: OneByOne) -> Work | JointWork:
-    """The arrays of the kernels for a state, or for several that are mixed."""
+def make_work(
+    dtype: np.dtype[Any], n_hidden: int, n_outputs: int, parts: OneByOne
+) -> Work | JointWork | None:
+    """The arrays of the kernels for a state, or for several that are mixed; None without any."""
+    kernels = load(dtype, mixed=bool(parts.members))
+    if kernels is None:
+        return None
     kind = JointWork if parts.members else Work
     return kind(kernels, n_hidden, n_outputs, parts)
 
@@ -32,7 +38,7 @@ class JointWork:
     """
 
     def __init__(self, kernels: Kernels, n_hidden: int, n_outputs: int, parts: OneByOne) -> None:
-        self._kernels, self._layout = kernels, kernels.layout
+        self.kernels, self._layout = kernels, kernels.layout
         self._dtype = kernels.dtype
         self._size = n_hidden, n_outputs
         size, n_members = (kernels, n_hidden, n_outputs), len(parts.members)
@@ -68,7 +74,7 @@ class JointWork:
         mixed[places.prior :][: len(starts)] = mixture.log_prior
         mixed[places.squares :][: mixture.squares.size] = mixture.squares.ravel()
         self._filled = {**self._filled, times: parts}
-        self._kernels.replace(self.array, np.concatenate([*starts, mixed]))
+        self.kernels.replace(self.array, np.concatenate([*starts, mixed]))
         self._filled, self._before = {times: parts}, [0] * len(starts)
 
     def _mark_first(self, array: Array) -> None:
@@ -108,7 +114,8 @@ class JointWork:
 
     def state(self, *, apply: bool = True) -> tuple[Any, int, Array, Array]:
         """The state, how many rows came so far, and no rows that are not in it."""
-        self._kernels.apply(self.array)
+        with suppress(Unavailable):  # rows that wait are learned otherwise
+            self.kernels.apply(self.array)
         return self._state_of(self._copy())
 
     def state_after(self, h: Array, y: Any) -> tuple[Any, int] | None:
@@ -141,15 +148,15 @@ class JointWork:
         limit = min(b + member.limit for b, member in zip(before, members, strict=True))
         if limit <= n:
             return False
-        self._kernels.snapshot(copy, self.array)
+        self.kernels.snapshot(copy, self.array)
         self._before = before
         self._filled = {times: replace(parts, members=tuple(members), limit=limit)}
         return True
 
     def _copy_after(self, h: Array, y: Any) -> Array | None:
         """The numbers after one more row than there may be; None if it is too long."""
-        self._kernels.apply(self.array)
-        copy, kernels, layout = self._copy(), self._kernels, self._layout
+        self.kernels.apply(self.array)
+        copy, kernels, layout = self._copy(), self.kernels, self._layout
         for i in range(len(self._works)):
             copy[i * self._stride + layout.LIMIT] = np.inf
         single = np.ndim(y) == 0
@@ -160,9 +167,7 @@ class JointWork:
         return copy
 
     def _copy(self) -> Array:
-        array = np.empty_like(self.array)
-        self._kernels.snapshot(self.array, array)
-        return array
+        return copy_of(self.kernels, self.array)
 
     def _state_of(self, array: Array) -> tuple[Any, int, Array, Array]:
         parts, stride, places = self.parts, self._stride, self._places
@@ -208,14 +213,14 @@ class JointWork:
         n_outputs = Y.shape[1]
         H, Y = np.ascontiguousarray(H).ravel(), np.ascontiguousarray(Y).ravel()
         predicted = np.empty(len(Y))
-        n = self._kernels.record(self.array, H, Y, predicted)
+        n = self.kernels.record(self.array, H, Y, predicted)
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self._dtype)
 
     def _predict(self, h: Array) -> Array | None:
         """The outputs for one row, of shape (1, n_outputs); None where they are found elsewhere."""
         if self._size[1] == 1:
-            value = self._kernels.predict_one(self.array, h)
+            value = self.kernels.predict_one(self.array, h)
             return None if np.isnan(value) else np.array([[value]], self._dtype)
         out = np.empty(self._size[1])
-        done = self._kernels.predict_outputs(self.array, h, out) == self._layout.DONE
+        done = self.kernels.predict_outputs(self.array, h, out) == self._layout.DONE
         return out[None].astype(self._dtype) if done else None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import Unavailable, load, usable
+from ..compiled import Unavailable, usable
 from ..threads import new_lock
 from ._joint_work import JointWork, make_work
 from ._pending import Pending
@@ -63,10 +63,8 @@ class Live:
     def __init__(
         self, fitted: Fitted, work: Work | JointWork, *, single: bool, looks: int = NEVER
     ) -> None:
-        kernels = load(fitted.dtype)
-        assert kernels is not None
         self.work = work
-        self.kernels = kernels
+        self.kernels = work.kernels
         self.number = fitted.dtype.type
         self.single = single
         self.rest = 0  # rows to be learned otherwise
@@ -94,13 +92,12 @@ class Live:
     def start(cls, fitted: Fitted, *, single: bool, looks: int = NEVER) -> Live | None:
         """Go on from a value; None where rows must be learned otherwise."""
         parts = None if fitted.shape.kernels is None else _parts_of(fitted)
-        kernels = None if parts is None else load(fitted.dtype)
-        if parts is None or kernels is None:
+        if parts is None:
             return None
         shape = fitted.shape
         try:
-            work = make_work(kernels, shape.n_hidden, shape.n_outputs, parts)
-            return cls(fitted, work, single=single, looks=looks)
+            work = make_work(shape.dtype, shape.n_hidden, shape.n_outputs, parts)
+            return None if work is None else cls(fitted, work, single=single, looks=looks)
         except Unavailable:
             return None
 

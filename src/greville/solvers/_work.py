@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backend import Array, eps
-from ..compiled import Kernels
+from ..compiled import Kernels, Unavailable
 from ..mixture import Mixture
 from ..validation import largest_square
 from ._derived import replace
@@ -112,7 +113,7 @@ class Work:
         array: Array | None = None,
     ) -> None:
         self._layout = layout = kernels.layout
-        self._kernels = kernels
+        self.kernels = kernels
         self._dtype = kernels.dtype
         room = _ROOM_OF_SMALL if n_hidden <= _SMALL else _ROOM
         self._room = 0 if parts.root is None else room
@@ -123,8 +124,6 @@ class Work:
         self._next: Array | None = None
         self._upper = ~np.tri(n_hidden, k=-1, dtype=bool)
         self._filled: dict[int, OneByOne] = {}
-        for name in ("apply", "snapshot", "replace"):  # all that reading needs, or nothing
-            getattr(kernels, name)
         if array is None:
             self.fill(parts)
 
@@ -141,7 +140,7 @@ class Work:
         times = self.times_filled + 1
         array = self.start_of(parts, times)
         self._filled = {**self._filled, times: parts}
-        self._kernels.replace(self.array, array)
+        self.kernels.replace(self.array, array)
         self._filled = {times: parts}
 
     def start_of(self, parts: OneByOne, times: int) -> Array:
@@ -219,7 +218,8 @@ class Work:
         With `apply` these are learned first, one after the other, unless one is too long.
         """
         if apply and self._room:
-            self._kernels.apply(self.array)
+            with suppress(Unavailable):  # rows that wait are learned otherwise
+                self.kernels.apply(self.array)
         return self.state_of(self._copy(), self.parts)
 
     def state_after(self, h: Array, y: Any) -> tuple[Any, int] | None:
@@ -228,8 +228,8 @@ class Work:
         None if a row is too long. The row is learned into a copy: it may have to be learned
         together with what is due after it.
         """
-        self._kernels.apply(self.array)
-        copy, kernels, layout = self._copy(), self._kernels, self._layout
+        self.kernels.apply(self.array)
+        copy, kernels, layout = self._copy(), self.kernels, self._layout
         copy[layout.LIMIT] = np.inf
         single = np.ndim(y) == 0
         target = float(y) if single else np.ascontiguousarray(y, self._dtype)
@@ -239,9 +239,7 @@ class Work:
         return self.state_of(copy, self.parts)[:2]
 
     def _copy(self) -> Array:
-        array = np.empty_like(self.array)
-        self._kernels.snapshot(self.array, array)
-        return array
+        return copy_of(self.kernels, self.array)
 
     def state_of(self, array: Array, parts: OneByOne) -> tuple[Any, int, Array, Array]:
         """`state`, from the numbers of the work and what it was filled with."""
@@ -299,8 +297,18 @@ class Work:
         n_outputs = Y.shape[1]
         H, Y = np.ascontiguousarray(H).ravel(), np.ascontiguousarray(Y).ravel()
         predicted = np.empty(len(Y))
-        n = self._kernels.record(self.array, H, Y, predicted)
+        n = self.kernels.record(self.array, H, Y, predicted)
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self._dtype)
+
+
+def copy_of(kernels: Kernels, array: Array) -> Array:
+    """A copy of all numbers, while no other thread can learn."""
+    copy = np.empty_like(array)
+    try:
+        kernels.snapshot(array, copy)
+    except Unavailable:  # so that no kernel learns any more
+        copy[:] = array
+    return copy
 
 
 def aligned(n: int) -> Array:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend, Kernels
-from ..compiled import Kernels as Compiled
-from ..compiled import Unavailable, load
+from ..compiled import Unavailable, usable
 from ..devices import memory_errors_named
 from ._correction import Correction
 from ._joint_work import make_work
@@ -290,22 +289,23 @@ class Algorithm(ABC):
         """The same by compiled kernels; None where there are none, or rows have weights."""
         if rows.weight is not None or shape.kernels is None or rows.n < _FEWEST_BY_KERNELS:
             return None
-        kernels = load(shape.dtype)
+        if not usable():
+            return None
         try:
-            return None if kernels is None else self._recorded(kernels, shape, state, rows, seen)
+            return self._recorded(shape, state, rows, seen)
         except Unavailable:
             return None
 
-    def _recorded(
-        self, kernels: Compiled, shape: Shape, state: Any, rows: Rows, seen: int
-    ) -> tuple[Any, Array]:
+    def _recorded(self, shape: Shape, state: Any, rows: Rows, seen: int) -> tuple[Any, Array]:
         work, start = None, 0
         blocks: list[Array] = []
         while start < rows.n:
             parts, n = self.one_by_one(shape, state, seen + start), 0
             if parts is not None and parts.limit > 0 and parts.fits():
                 if work is None:
-                    work = make_work(kernels, shape.n_hidden, shape.n_outputs, parts)
+                    work = make_work(shape.dtype, shape.n_hidden, shape.n_outputs, parts)
+                    if work is None:
+                        raise Unavailable
                 else:
                     work.fill(parts)
                 blocks.append(work.record(*rows.make(start, min(rows.n, start + _KERNEL_ROWS))))
