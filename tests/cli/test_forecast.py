@@ -16,6 +16,7 @@ from ..runner import run
 pytestmark = pytest.mark.usefixtures("here")
 
 
+@pytest.mark.full
 def test_forecasting_the_ecg(here):
     data = Path(greville.__file__).parent / "datasets" / "ecg.npz"
     out, said = run("forecast", data, "--column", "ecg", "--json")
