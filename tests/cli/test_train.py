@@ -144,20 +144,21 @@ def test_settings_that_a_model_has_already(here):
         assert "has its own setting" in message
 
 
-def test_merge_and_unlearn(here):
-    table = houses(9_000)
-    write(table.slice(0, 5000), "a.csv")
-    write(table.slice(5000), "b.csv")
+def test_merge_and_unlearn(here, monkeypatch):
+    monkeypatch.setattr(_state, "FIRST_ROWS", 400)
+    table = houses(900)
+    write(table.slice(0, 500), "a.csv")
+    write(table.slice(500), "b.csv")
     write(table, "all.csv")
     run("train", "a.csv", "-t", "price", "-o", "a.greville", "-q", "--epsilon", "0.1")
     run("train", "b.csv", "--like", "a.greville", "-o", "b.greville", "-q")
     run("train", "all.csv", "--like", "a.greville", "-o", "all.greville", "-q")
     said = run("merge", "a.greville", "b.greville", "-o", "both.greville")[1]
-    assert "has learned 9,000 rows" in said
+    assert "has learned 900 rows" in said
     want, got = greville.load("all.greville"), greville.load("both.greville")
     np.testing.assert_allclose(got.predict(table), want.predict(table), rtol=1e-7)
     summary = json.loads(run("unlearn", "both.greville", "b.csv", "--json", "-q")[0])
-    assert (summary["removed"], summary["rows"]) == (4000, 5000)
+    assert (summary["removed"], summary["rows"]) == (400, 500)
     first = greville.load("a.greville")
     got = greville.load("both.greville")
     np.testing.assert_allclose(got.predict(table), first.predict(table), rtol=1e-6)
