@@ -10,21 +10,30 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+import greville.forecasting  # noqa: F401
 from greville.cli import main
 
 from .. import children
 from ..children import GREVILLE
 from ..posix import resource
-from ..runner import refused
+from ..runner import invoke, refused
 
 # Colours, the title of the window, a bell, markup and emoji of rich, and writing to the left
 EVIL = "\x1b[31mred\x1b]0;title\x07[bold]b[/bold]:smile:\u202ex\x9b1m"
 
 
+@cache
+def _import_all():
+    """Import what commands import when they need it, so that no child has to."""
+    assert invoke(["stream", "--target", "y"], '{"a": 1, "y": 2}\n' * 3).exit_code == 0
+
+
 def command(arguments, stdin, stdout, stderr, prepare=None):
     """Fork a process that runs a command with these descriptors; its id."""
+    _import_all()
 
     def work():
         for number, descriptor in enumerate((stdin, stdout, stderr)):

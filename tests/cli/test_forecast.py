@@ -91,6 +91,7 @@ def test_json_has_no_nan(here):
     assert Path("v-forecast.csv").exists()
 
 
+@pytest.mark.full
 def test_the_last_season_is_a_line_of_the_comparison(here):
     k = np.arange(150)
     season = np.array([5.0, 6, 7, 7, 8, 2, 1])[k % 7]

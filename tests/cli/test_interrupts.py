@@ -41,7 +41,7 @@ LONG = pytest.mark.full
 
 
 @pytest.mark.posix("fork")
-@pytest.mark.parametrize(("n", "many"), [(800, 4), pytest.param(6_000, 50, marks=LONG)])
+@pytest.mark.parametrize(("n", "many"), [(800, 3), pytest.param(6_000, 50, marks=LONG)])
 def test_a_stream_survives_kills(here, n, many):
     rows = as_rows(houses(n))
     Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -77,7 +77,7 @@ def test_a_stream_survives_kills(here, n, many):
 
 
 @pytest.mark.posix("fork")
-@pytest.mark.parametrize("many", [4, pytest.param(20, marks=LONG)])
+@pytest.mark.parametrize("many", [3, pytest.param(20, marks=LONG)])
 def test_training_survives_kills(here, monkeypatch, many):
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
@@ -97,6 +97,7 @@ def test_training_survives_kills(here, monkeypatch, many):
     assert Path("again.greville").read_bytes() == Path("whole.greville").read_bytes()
 
 
+@LONG
 def test_stopped_when_all_was_learned(here, monkeypatch):
     """Loading a checkpoint leaves no trace in what is saved next, not even a cached product."""
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)

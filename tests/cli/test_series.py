@@ -41,6 +41,7 @@ def forecast(name, *options, column="v"):
     return json.loads(out), said
 
 
+@full
 def test_the_newest_samples_count_for_every_step(here):
     v = wave(200)
     write_csv("v.csv", v=written(v))
@@ -262,6 +263,7 @@ def test_the_same_times_without_names(here):
     assert "--by none" in said
 
 
+@full
 def test_months_with_a_yearly_season(here):
     months = np.datetime64("1949-01") + np.arange(144)
     write_csv("air.csv", month=months, passengers=[f"{v:.0f}" for v in airline()])

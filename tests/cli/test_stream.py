@@ -20,23 +20,23 @@ pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_line_out_for_every_line_in(here):
-    lines = jsonl(houses(500))
+    lines = jsonl(houses(400))
     answers, said = streamed(lines, "-t", "price", "--checkpoint", "s.greville", "--every", "100")
-    assert [json.loads(a)["line"] for a in answers] == list(range(1, 501))
+    assert [json.loads(a)["line"] for a in answers] == list(range(1, 401))
     assert json.loads(answers[0])["prediction"] is None
-    prices = houses(500)["price"].to_numpy()
-    errors = prices[300:] - [json.loads(a)["prediction"] for a in answers[300:]]
+    prices = houses(400)["price"].to_numpy()
+    errors = prices[200:] - [json.loads(a)["prediction"] for a in answers[200:]]
     assert np.sqrt(np.mean(errors**2)) < 0.4 * prices.std()
-    assert "500 lines; the state is in s.greville" in said
+    assert "400 lines; the state is in s.greville" in said
     stream = greville.load("s.greville")
     assert isinstance(stream, Stream)
-    assert stream.settled().n_rows == 500
+    assert stream.settled().n_rows == 400
     run("predict", "s.greville", write(houses(5)), "-o", "p.csv", "-q")
-    assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 500
+    assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 400
 
 
 def test_a_stream_of_csv_with_late_targets_and_slips(here):
-    rows = as_rows(houses(100))
+    rows = as_rows(houses(60))
     names = [*rows[0], "id"]
     lines = [",".join(names)]
     for i, row in enumerate(rows):
@@ -56,7 +56,7 @@ def test_a_stream_of_csv_with_late_targets_and_slips(here):
     assert len(answers) == len(lines)
     assert "1 line could not be used, for instance:" in said
     stream = greville.load("s")
-    assert stream.settled().n_rows == 99
+    assert stream.settled().n_rows == 59
     assert len(stream.waiting) == 1
 
 
@@ -78,17 +78,17 @@ def test_answers_come_at_once(here):
 
 def test_a_csv_stream_goes_on(here):
     """Lines are counted as a text editor counts them; the line of names is sent again."""
-    lines = csv_bytes(houses(120)).decode().splitlines(keepends=True)
-    lines.insert(50, "\n")
+    lines = csv_bytes(houses(60)).decode().splitlines(keepends=True)
+    lines.insert(25, "\n")
     options = ["-t", "price", "--hidden", "20", "--checkpoint", "s"]
-    streamed("".join(lines[:80]).encode(), *options)
-    assert greville.load("s").lines == 80
-    _, said = streamed("".join([lines[0], *lines[80:]]).encode(), *options)
-    assert "send line 81 next" in said
-    assert greville.load("s").lines == 122
+    streamed("".join(lines[:40]).encode(), *options)
+    assert greville.load("s").lines == 40
+    _, said = streamed("".join([lines[0], *lines[40:]]).encode(), *options)
+    assert "send line 41 next" in said
+    assert greville.load("s").lines == 62
     streamed("".join(lines).encode(), *options[:4], "--checkpoint", "t")
     one, two = greville.load("s"), greville.load("t")
-    assert one.settled().n_rows == two.settled().n_rows == 120
+    assert one.settled().n_rows == two.settled().n_rows == 60
     assert np.array_equal(one.settled().predict(houses(9)), two.settled().predict(houses(9)))
 
 

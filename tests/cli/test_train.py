@@ -79,7 +79,7 @@ def test_classes(here):
         ("price", [], "score.png"),
         pytest.param("price", ["--prequential"], "score.svg", marks=pytest.mark.full),
         pytest.param("city", ["--prequential"], "score.png", marks=pytest.mark.full),
-        ("city", [], "score.svg"),
+        pytest.param("city", [], "score.svg", marks=pytest.mark.full),
     ],
 )
 def test_pictures_of_scores(here, target, more, name):
