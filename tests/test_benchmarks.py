@@ -10,6 +10,9 @@ from benchmarks.comparison import Candidate, compare
 from benchmarks.machine import Machine
 
 
+pytestmark = pytest.mark.full  # each candidate has a process of its own
+
+
 class Runner:
     """Reports fixed times, so that the load of the machine does not matter."""
 

@@ -6,15 +6,17 @@ import re
 import shlex
 import sys
 import tomllib
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greville.cli._app import app
 from greville.paper.result import scientific
 
 from . import children
+from .cli._outside import command
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,7 +26,16 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ALONE = [page for page in PAGES if page.name != "serve.md"]
 
 
-@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.name)
+def quick_is_the_readme(pages):
+    """Parameters: the README is what every change is tested with."""
+    full = pytest.mark.full
+    return [
+        pytest.param(page, id=page.name, marks=() if page.name == "README.md" else full)
+        for page in pages
+    ]
+
+
+@pytest.mark.parametrize("page", quick_is_the_readme(ALONE))
 def test_python_in_the_docs_runs(page, capsys):
     if page.name == "river.md":
         pytest.importorskip("river")
@@ -57,19 +68,18 @@ def test_the_readme_quotes_the_reproduction():
 RUNNABLE = re.compile(r"^(greville (?!paper\b|serve\b|--)|cat |gzip |head |printf )")
 
 
-def in_a_child(arguments, stdin, stdout):
-    """`greville` in a process of its own, without the seconds that imports take."""
+# In one interpreter, since Dask's threads do not go with a fork. The workers are threads of it:
+# tests/dask/test_command.py has those that are processes.
+WITH_WORKERS = """
+import shlex, sys
+import distributed
+from greville.cli._app import app
 
-    def work():
-        os.dup2(stdin.fileno(), 0)
-        os.dup2(stdout.fileno(), 1)
-        sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-        try:
-            app(arguments, standalone_mode=True)
-        finally:
-            sys.stdout.flush()
-
-    return children.forked(work)
+start = distributed.LocalCluster
+distributed.LocalCluster = lambda **options: start(**options | {"processes": False})
+for line in sys.argv[1:]:
+    app(shlex.split(line)[1:], standalone_mode=False)
+"""
 
 
 def run_line(line, outputs):
@@ -88,17 +98,18 @@ def run_line(line, outputs):
                         out = Path(words[at + 1])
                     del words[at : at + 2]
             with out.open("wb") as file:
-                if words[0] == "greville" and "--workers" not in words:
-                    code = in_a_child(words[1:], given, file)
+                if words[0] == "greville":
+                    numbers = (each.fileno() for each in (given, file, sys.__stderr__))
+                    code = children.exit_code(command(words[1:], *numbers))
                 else:
-                    if words[0] == "greville":  # Dask's threads do not go with a fork
-                        words = [*children.GREVILLE, *words[1:]]
                     code = children.run(words, stdin=given, stdout=file, check=False).returncode
             given.close()
             assert code == 0, (line, code)
             given = out.open("rb")
         given.close()
 
+
+ECG = "src/greville/datasets/ecg.npz"
 
 # Pages with commands, and how many there are at least
 WITH_COMMANDS = {
@@ -114,25 +125,31 @@ WITH_COMMANDS = {
 
 
 @pytest.mark.posix("a POSIX shell")
-@pytest.mark.parametrize("page", [ROOT / name for name in WITH_COMMANDS], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", quick_is_the_readme(ROOT / name for name in WITH_COMMANDS))
 def test_commands_in_the_docs_run(page, tmp_path, monkeypatch):
-    """All of them, one after the other, in a folder that has what a clone has."""
-    for name in ("examples", "src"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    """All of them, one after the other, in a folder that has what a clone has; a shorter ECG."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "outputs").mkdir()
+    data = tmp_path / ECG
+    data.parent.mkdir(parents=True)
+    np.savez(data, ecg=np.load(ROOT / ECG)["ecg"][:1000])
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
     lines = [line for block in blocks for line in re.sub(r"\|\n\s*", "| ", block).splitlines()]
     lines = [line for line in lines if RUNNABLE.match(line)]
     assert len(lines) >= WITH_COMMANDS[page.relative_to(ROOT).as_posix()]
-    for line in lines:
-        run_line(line, tmp_path / "outputs")
+    for with_workers, some in groupby(lines, lambda line: "--workers" in line):
+        if with_workers:
+            children.run([sys.executable, "-c", WITH_WORKERS, *some])
+        else:
+            for line in some:
+                run_line(line, tmp_path / "outputs")
 
 
 def test_the_docs_name_every_command():
     text = (ROOT / "docs/cli.md").read_text()
-    for command in app.registered_commands:
-        assert f"`{command.callback.__name__}`" in text
+    for each in app.registered_commands:
+        assert f"`{each.callback.__name__}`" in text
 
 
 def test_every_lower_bound_is_tested():
@@ -160,6 +177,7 @@ NOT_LOWEST = {"river", "torch"}
 # Tools of the tests and of the site, for which no lowest version is promised
 UNBOUNDED = {
     "array-api-strict",
+    "httpx2",
     "hypothesis",
     "import-linter",
     "mypy",

@@ -2,9 +2,13 @@
 
 import os
 import re
+import runpy
 import sys
+import tempfile
+import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 from . import children
@@ -12,40 +16,48 @@ from . import children
 FOLDER = Path(__file__).parent.parent / "examples"
 SCRIPTS = {path.stem.removeprefix("plot_"): path for path in FOLDER.glob("plot_*.py")}
 
-# An example, with plt.show in the place of a window: it counts the figures and what is in them.
-RUN = """
-import runpy, sys
-import matplotlib.pyplot as plt
 
 def show():
+    """plt.show in the place of a window: it counts the figures and what is in them."""
     for number in plt.get_fignums():
         figure = plt.figure(number)
         figure.canvas.draw()
         drawn = [axes for part in [figure, *figure.subfigs] for axes in part.axes]
         print("figure with", sum(axes.has_data() for axes in drawn), "pictures")
 
-plt.show = show
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
 
+def output_of(name, data=None):
+    """What an example prints, in a forked process. A warning is an error, and a line on stderr."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
 
-def output_of(name, **environment):
-    """What an example prints. A warning is an error, and so is a line on stderr."""
-    kept = {key: value for key, value in os.environ.items() if key != "GREVILLE_DATA"}
-    done = children.run(
-        [sys.executable, "-W", "error", "-c", RUN, str(SCRIPTS[name])],
-        capture_output=True,
-        check=False,
-        text=True,
-        cwd=FOLDER.parent,
-        env={**kept, **environment, "MPLBACKEND": "Agg"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    pictures = re.findall(r"^figure with (\d+) pictures$", done.stdout, re.MULTILINE)
+        def work():
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            os.environ.pop("GREVILLE_DATA", None)
+            if data is not None:
+                os.environ["GREVILLE_DATA"] = data
+            os.chdir(FOLDER.parent)
+            warnings.simplefilter("error")
+            plt.switch_backend("Agg")
+            plt.close("all")
+            plt.show = show
+            sys.argv = [str(SCRIPTS[name])]
+            try:
+                runpy.run_path(sys.argv[0], run_name="__main__")
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+
+        code = children.forked(work, limit=300)
+        out.seek(0)
+        err.seek(0)
+        said, text = err.read().decode(), out.read().decode()
+    assert (code, said) == (0, "")
+    pictures = re.findall(r"^figure with (\d+) pictures$", text, re.MULTILINE)
     assert pictures
     assert min(map(int, pictures)) > 0
-    return done.stdout
+    return text
 
 
 def number(text, after):
@@ -182,6 +194,6 @@ def test_intents_of_real_sentences():
     data = os.environ.get("GREVILLE_DATA", "")
     if not data or not (Path(data) / "clinc" / "clinc150-minilm.npz").exists():
         pytest.skip("GREVILLE_DATA has no clinc/clinc150-minilm.npz")
-    text = output_of("growing_intents", GREVILLE_DATA=data)
+    text = output_of("growing_intents", data)
     assert "sentences of CLINC150" in text
     growing_intents(text)

@@ -8,12 +8,12 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-import yaml
 
 import greville
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+full = pytest.mark.full  # for those that read YAML, too
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -21,9 +21,15 @@ def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def parsed(name):
+    import yaml
+
+    return yaml.safe_load(read(name))
+
+
 def jobs():
     for path in WORKFLOWS:
-        for name, job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].items():
+        for name, job in parsed(path)["jobs"].items():
             yield f"{path.name}: {name}", job
 
 
@@ -36,14 +42,16 @@ def commands():
 
 
 def test_there_is_one_version():
-    assert yaml.safe_load(read("CITATION.cff"))["version"] == greville.__version__
+    cited = re.search(r"^version: (.+)$", read("CITATION.cff"), re.MULTILINE)
+    assert cited[1] == greville.__version__
     newest = re.search(r"^## (\S+) \((.+)\)$", read("CHANGELOG.md"), re.MULTILINE)
     assert newest[1] == greville.__version__
     assert newest[2] == "unreleased" or re.fullmatch(r"\d{4}-\d\d-\d\d", newest[2])
 
 
+@full
 def test_the_citation_has_what_its_format_requires():
-    citation = yaml.safe_load(read("CITATION.cff"))
+    citation = parsed("CITATION.cff")
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert citation["license"] == PROJECT["project"]["license"]
     [paper] = citation["references"]
@@ -56,6 +64,7 @@ def test_types_are_for_users_too():
     assert "Typing :: Typed" in PROJECT["project"]["classifiers"]
 
 
+@full
 def test_workflows_run_targets_of_the_makefile():
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
     named = {
@@ -77,21 +86,22 @@ def test_the_makefile_declares_its_targets():
     assert declared == targets
 
 
+@full
 def test_workflows_test_what_is_supported():
     prefix = "Programming Language :: Python :: "
     versions = [each.removeprefix(prefix) for each in PROJECT["project"]["classifiers"]]
     versions = [each for each in versions if re.fullmatch(r"\d\.\d+", each)]
-    matrix = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"]["test"]["strategy"]["matrix"]
+    matrix = parsed(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
     assert matrix["python"] == versions
     assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
     assert {image.partition("-")[0] for image in matrix["os"]} == {"ubuntu", "macos", "windows"}
 
 
+@full
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_are_careful(path):
     """Pinned actions, few rights, limits of time; no text of others in a command."""
-    text = path.read_text(encoding="utf-8")
-    content = yaml.safe_load(text)
+    text, content = read(path), parsed(path)
     assert content["permissions"] in ({}, {"contents": "read"})
     assert "concurrency" in content
     for job in content["jobs"].values():

@@ -17,11 +17,12 @@ import pytest
 
 import greville
 from greville import cli
-from greville.cli import _output
+from greville.cli import _input, _output, _stream
 from greville.persistence import ModelFileError, atomic, locked, whole_file
 from greville.tables.readers.remote import is_remote
 
 from . import children
+from .cli._outside import started
 
 # What Windows does not have, or has in another way
 _POSIX = re.compile(
@@ -30,6 +31,7 @@ _POSIX = re.compile(
 )
 
 
+@pytest.mark.full
 def test_tests_of_what_windows_lacks_say_so():
     for path in Path(__file__).parent.rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
@@ -163,34 +165,27 @@ def test_drives_are_no_addresses(name):
     assert is_remote("s3://bucket/data.csv")
 
 
-# A stream that reads in the background, as it does on Windows
-_STREAM = """
-from greville.cli import _input, main
-_input.standard_input = _input.Background
-main()
-"""
-
-
+@pytest.mark.posix("fork")
 def test_a_stream_that_reads_in_the_background(tmp_path):
+    """As it does on Windows."""
+
+    def in_the_background():
+        _stream.standard_input = _input.Background
+
     path = tmp_path / "s"
-    options = ["stream", "--target", "y", "--checkpoint", str(path)]
-    with children.started(
-        [sys.executable, "-c", _STREAM, *options],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    options = ["stream", "--target", "y", "--checkpoint", path]
+    with started(*options, prepare=in_the_background) as process:
         for burst in range(3):
             lines = "".join(f'{{"a": {i}, "y": {2 * i}}}\n' for i in range(5))
             process.stdin.write(lines.encode())
-            process.stdin.flush()
             answers = [process.stdout.readline() for _ in range(5)]
             assert all(b"prediction" in answer for answer in answers), burst
-        if os.name == "posix":
-            process.send_signal(signal.SIGTERM)  # while it waits
-        _, said = process.communicate(timeout=children.LIMIT)
-    assert process.returncode == 0, said
+        process.send_signal(signal.SIGTERM)  # while it waits
+        assert process.wait() == 0, process.said()
     assert greville.load(path).lines == 15
 
 
+@pytest.mark.full
 def test_a_server_as_a_process(tmp_path):
     """It starts, learns and stops on every system."""
     command = [*children.GREVILLE, "serve", str(tmp_path / "m"), "--target", "y", "--port", "0"]

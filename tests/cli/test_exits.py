@@ -2,15 +2,15 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
+from pathlib import Path
 
 import pytest
 from benchmarks.exits import GREVILLE, catches, exit_codes, prepare
 
 from .. import children
 from ..runner import run
+from ._outside import started
 
 NAMES = [
     "train, no such target",
@@ -25,31 +25,35 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    found = prepare(tmp_path_factory.mktemp("exits"), megabytes=20)
+    found = prepare(tmp_path_factory.mktemp("exits"), megabytes=5)
     return {name: (case, wanted) for name, case, wanted in found}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_end_with_an_exit_code(cases, name):
     """`make bench CASES=exits` has more runs."""
     case, wanted = cases[name]
-    assert exit_codes(case, runs=3) == {wanted: 3}
+    assert exit_codes(case, runs=2) == {wanted: 2}
 
 
+@pytest.mark.full
 def test_every_case_is_tried(cases):
     assert sorted(cases) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("command", ["--version", "--help", "info", "score", "train", "nonsense"])
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "nonsense", *(pytest.param(c, marks=pytest.mark.full) for c in ("info", "train"))],
+)
 def test_output_into_a_closed_pipe_is_no_error(command, tmp_path):
     """As with head; what is wrong with the command stays so."""
     table, model = tmp_path / "a.csv", tmp_path / "a.greville"
     table.write_text("a,y\n" + "".join(f"{i % 7},{i % 5 + 0.5}\n" for i in range(50)))
     train = ["train", str(table), "--target", "y", "--output", str(model), "--json"]
-    if command in ("info", "score"):
+    if command == "info":
         run(*train)
-    rest = {"info": ["info", str(model)], "score": ["score", str(model), str(table)]}
-    rest["train"] = train
+    rest = {"info": ["info", str(model)], "train": train}
     read, write = os.pipe()
     os.close(read)
     try:
@@ -61,41 +65,46 @@ def test_output_into_a_closed_pipe_is_no_error(command, tmp_path):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.posix("fork")
+def test_predictions_into_a_closed_pipe(here):
+    Path("a.csv").write_text("a,y\n" + "".join(f"{i % 7},{i % 5 + 0.5}\n" for i in range(30_000)))
+    run("train", "a.csv", "--target", "y", "--hidden", "5", "-q")
+    with started("predict", "model.greville", "a.csv") as process:
+        assert process.stdout.readline() == b"a,y,prediction\n"
+        process.stdout.close()  # as head does
+        assert (process.wait(), process.said()) == (0, "")
+
+
+def ignore_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @pytest.mark.posix("SIGINT to another process")
-def test_a_stream_leaves_signals_that_are_ignored(tmp_path):
+def test_a_stream_leaves_signals_that_are_ignored(here):
     """As a shell ignores them for what it starts in the background."""
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-        "sys.argv = ['greville', 'stream', '--target', 'y']; "
-        "from greville.cli import main; main()"
-    )
-    command = [sys.executable, "-c", code]
-    with children.started(command, stdin=-1, stdout=-1, cwd=tmp_path) as process:
+    with started("stream", "--target", "y", prepare=ignore_interrupts) as process:
         process.stdin.write(b'{"a": 1, "y": 1}\n')
-        process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         process.stdin.write(b'{"a": 2, "y": 1}\n')
         process.stdin.close()
         assert b"prediction" in process.stdout.read()
-        assert process.wait(children.LIMIT) == 0
+        assert process.wait() == 0
 
 
 @pytest.mark.posix("named pipes")
-def test_training_that_waits_for_a_pipe_can_be_stopped(tmp_path):
-    """A named pipe without a writer, and one that stays open."""
-    for held in (False, True):
-        pipe = tmp_path / f"pipe-{held}.csv"
-        os.mkfifo(pipe)
-        command = [*GREVILLE, "train", str(pipe), "--target", "y"]
-        with children.started(command, stderr=subprocess.PIPE, cwd=tmp_path) as process:
-            writer = open(pipe, "wb", buffering=0) if held else None  # noqa: SIM115
-            if writer is not None:
-                writer.write(b"a,y\n1,2\n")
-            while process.poll() is None and not catches(process.pid, signal.SIGTERM):
-                time.sleep(0.05)
-            process.send_signal(signal.SIGTERM)
-            said = process.communicate()[1]
-            assert (process.returncode, said) == (143, b"Stopped after 0 rows.\n")
-            if writer is not None:
-                writer.close()
+@pytest.mark.parametrize("source", ["pipe without a writer", "pipe", "-"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_training_that_waits_for_a_pipe_can_be_stopped(here, number, source):
+    """One that stays open, with a first row in it, and one that nobody writes to."""
+    if source != "-":
+        os.mkfifo(source)
+    with started("train", source, "--format", "csv", "--target", "y") as process:
+        writer = open(source, "wb", buffering=0) if source == "pipe" else process.stdin  # noqa: SIM115
+        with writer:
+            writer.write(b"a,y\n1,2\n")
+            while not catches(process.pid, signal.SIGTERM):
+                time.sleep(0.01)
+            process.send_signal(number)
+            ends = {signal.SIGINT: (130, ""), signal.SIGTERM: (143, "Stopped after 0 rows.\n")}
+            assert (process.wait(), process.said()) == ends[number]

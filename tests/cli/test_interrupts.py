@@ -5,9 +5,7 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from greville.cli._app import app
 from greville.tables import TableModel, _state
 
 from .. import children
-from ..children import GREVILLE, LIMIT
 from ..houses import as_rows, csv_bytes, houses, write
 from ..runner import refused, run
 
@@ -40,50 +37,55 @@ def killed_after(child, seconds):
     return children.exit_code(child, limit=seconds) == -signal.SIGKILL
 
 
+LONG = pytest.mark.full
+
+
 @pytest.mark.posix("fork")
-def test_a_stream_survives_50_kills(here):
-    rows = as_rows(houses(6_000))
+@pytest.mark.parametrize(("n", "many"), [(800, 3), pytest.param(6_000, 50, marks=LONG)])
+def test_a_stream_survives_kills(here, n, many):
+    rows = as_rows(houses(n))
     Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ["-t", "price", "--hidden", "20", "--every", "100", "--replay"]
     child = stream_in_a_child("all.jsonl", "whole.out", *options, "--checkpoint", "whole")
     assert children.exit_code(child) == 0
     want = greville.load("whole")
-    assert want.lines == 6_000
+    assert want.lines == n
     chance, kills, rounds = random.Random(0), 0, 0
-    while kills < 50:
+    while kills < many:
         Path("again").unlink(missing_ok=True)
         rounds += 1
         assert rounds < 60
-        while kills < 50:
+        while kills < many:
             child = stream_in_a_child("all.jsonl", "again.out", *options, "--checkpoint", "again")
             if not killed_after(child, chance.uniform(0.0, 0.25)):
                 break
             kills += 1
             if Path("again").exists():
-                assert 0 < greville.load("again").lines <= 6_000  # whole, whatever the moment
+                assert 0 < greville.load("again").lines <= n  # whole, whatever the moment
         else:
             child = stream_in_a_child("all.jsonl", "again.out", *options, "--checkpoint", "again")
             assert children.exit_code(child) == 0
         got = greville.load("again")
-        assert got.lines == 6_000
+        assert got.lines == n
         greville.save(want.model, "one")
         greville.save(got.model, "two")
         assert Path("one").read_bytes() == Path("two").read_bytes()
         assert repr(got.rows) == repr(want.rows)  # nan is not equal to itself
     # A process that is killed may leave half a line, and the next one writes on behind it.
     answered = re.findall(r'\{"line": (\d+), "prediction": [^{}]*\}', Path("again.out").read_text())
-    assert set(map(int, answered)) == set(range(1, 6_001))
+    assert set(map(int, answered)) == set(range(1, n + 1))
 
 
 @pytest.mark.posix("fork")
-def test_training_survives_kills(here, monkeypatch):
+@pytest.mark.parametrize("many", [3, pytest.param(20, marks=LONG)])
+def test_training_survives_kills(here, monkeypatch, many):
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
     options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
     run(*options, "-o", "whole.greville")
     options += ["-o", "again.greville", "--checkpoint", "point", "--every", "500"]
     chance, kills = random.Random(1), 0
-    while kills < 20:
+    while kills < many:
         child = children.fork(lambda: app(options, standalone_mode=True))
         kills += killed_after(child, chance.uniform(0.0, 0.3))
         if Path("again.greville").exists():
@@ -95,6 +97,7 @@ def test_training_survives_kills(here, monkeypatch):
     assert Path("again.greville").read_bytes() == Path("whole.greville").read_bytes()
 
 
+@LONG
 def test_stopped_when_all_was_learned(here, monkeypatch):
     """Loading a checkpoint leaves no trace in what is saved next, not even a cached product."""
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
@@ -113,27 +116,6 @@ def test_stopped_when_all_was_learned(here, monkeypatch):
     one, two = (Path(f"{name}.greville").read_bytes() for name in ("whole", "again"))
     documents = [re.sub(rb"finished\W+\w+|sha256\W+\w+", b"", each) for each in (one, two)]
     assert documents[0] == documents[1]
-
-
-@pytest.mark.posix("SIGTERM to another process")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopping_while_a_pipe_is_open(here, number):
-    with children.started(
-        [*GREVILLE, "train", "-", "-t", "price", "-q"], stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        process.stdin.write(csv_bytes(houses(100)))
-        process.stdin.flush()
-        for _ in range(10 * LIMIT):  # until it listens
-            status = Path(f"/proc/{process.pid}/status").read_text()
-            if int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGTERM - 1) & 1:
-                break
-            time.sleep(0.1)
-        time.sleep(0.5)
-        process.send_signal(number)
-        said = process.stderr.read().decode()  # the other pipe is still open
-        assert process.wait(LIMIT) == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], said
-        assert "Fatal" not in said
 
 
 # Checkpoints

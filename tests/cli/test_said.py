@@ -40,6 +40,7 @@ def test_a_stream_without_any_target(here):
     assert "no line had a value of 'typo'" in said
 
 
+@pytest.mark.full
 def test_series_with_a_row_of_totals_or_a_slip(here):
     days = [str(day)[:10] for day in pd.date_range("2020-01-01", periods=60)]
     values = [10 + np.sin(i) for i in range(60)]

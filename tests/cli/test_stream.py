@@ -1,9 +1,8 @@
-"""The command that answers lines."""
+"""`greville stream`: a line out for every line in, at once, over restarts, for one at a time."""
 
 import json
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -13,33 +12,31 @@ import pytest
 import greville
 from greville.tables import Stream
 
-from .. import children
-from ..children import GREVILLE, LIMIT
 from ..houses import as_rows, csv_bytes, houses, jsonl, number_rows, write
 from ..runner import refused, run
-from ._outside import outside, refused_stream, streamed
+from ._outside import outside, refused_stream, started, streamed
 
 pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_line_out_for_every_line_in(here):
-    lines = jsonl(houses(700))
+    lines = jsonl(houses(400))
     answers, said = streamed(lines, "-t", "price", "--checkpoint", "s.greville", "--every", "100")
-    assert [json.loads(a)["line"] for a in answers] == list(range(1, 701))
+    assert [json.loads(a)["line"] for a in answers] == list(range(1, 401))
     assert json.loads(answers[0])["prediction"] is None
-    prices = houses(700)["price"].to_numpy()
-    errors = prices[300:] - [json.loads(a)["prediction"] for a in answers[300:]]
+    prices = houses(400)["price"].to_numpy()
+    errors = prices[200:] - [json.loads(a)["prediction"] for a in answers[200:]]
     assert np.sqrt(np.mean(errors**2)) < 0.4 * prices.std()
-    assert "700 lines; the state is in s.greville" in said
+    assert "400 lines; the state is in s.greville" in said
     stream = greville.load("s.greville")
     assert isinstance(stream, Stream)
-    assert stream.settled().n_rows == 700
+    assert stream.settled().n_rows == 400
     run("predict", "s.greville", write(houses(5)), "-o", "p.csv", "-q")
-    assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 700
+    assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 400
 
 
 def test_a_stream_of_csv_with_late_targets_and_slips(here):
-    rows = as_rows(houses(200))
+    rows = as_rows(houses(60))
     names = [*rows[0], "id"]
     lines = [",".join(names)]
     for i, row in enumerate(rows):
@@ -50,7 +47,7 @@ def test_a_stream_of_csv_with_late_targets_and_slips(here):
             lines.append(",,,,," + str(rows[i - 1]["price"]) + f",{i - 1}")
     lines.insert(50, "too,few")
     content = "\n".join(lines).encode()
-    options = ["-t", "price", "--id", "id"]
+    options = ["-t", "price", "--id", "id", "--hidden", "20"]
     answers, said = streamed(content, *options, "--on-error", "stop", code=2)
     assert "line 51: it has 2 fields instead of 7" in said
     assert len(answers) == 50
@@ -59,42 +56,45 @@ def test_a_stream_of_csv_with_late_targets_and_slips(here):
     assert len(answers) == len(lines)
     assert "1 line could not be used, for instance:" in said
     stream = greville.load("s")
-    assert stream.settled().n_rows == 199
+    assert stream.settled().n_rows == 59
     assert len(stream.waiting) == 1
 
 
+@pytest.mark.posix("fork")
 def test_answers_come_at_once(here):
-    """A line is answered before the next one is sent."""
-    with children.started(
-        [*GREVILLE, "stream", "-t", "y"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    """A line is answered before the next one is sent; `--every` so many there is a checkpoint."""
+    with started("stream", "-t", "y", "--checkpoint", "s", "--every", "50") as process:
         for i in range(20):
-            process.stdin.write(json.dumps({"x": i, "y": 2 * i}) + "\n")
-            process.stdin.flush()
+            process.stdin.write(json.dumps({"x": i, "y": 2 * i}).encode() + b"\n")
             assert json.loads(process.stdout.readline())["line"] == i + 1
+        process.stdin.write(b'{"x": 1, "y": 2}\n' * 300)  # as from a file
+        for _ in range(300):
+            process.stdout.readline()
+        assert greville.load("s").lines >= 50  # before the end
         process.stdin.close()
-        assert process.wait(LIMIT) == 0
+        assert process.wait() == 0
+    assert greville.load("s").lines == 320
 
 
 def test_a_csv_stream_goes_on(here):
     """Lines are counted as a text editor counts them; the line of names is sent again."""
-    lines = csv_bytes(houses(120)).decode().splitlines(keepends=True)
-    lines.insert(50, "\n")
-    options = ["-t", "price", "--checkpoint", "s"]
-    streamed("".join(lines[:80]).encode(), *options)
-    assert greville.load("s").lines == 80
-    _, said = streamed("".join([lines[0], *lines[80:]]).encode(), *options)
-    assert "send line 81 next" in said
-    assert greville.load("s").lines == 122
-    streamed("".join(lines).encode(), *options[:2], "--checkpoint", "t")
+    lines = csv_bytes(houses(60)).decode().splitlines(keepends=True)
+    lines.insert(25, "\n")
+    options = ["-t", "price", "--hidden", "20", "--checkpoint", "s"]
+    streamed("".join(lines[:40]).encode(), *options)
+    assert greville.load("s").lines == 40
+    _, said = streamed("".join([lines[0], *lines[40:]]).encode(), *options)
+    assert "send line 41 next" in said
+    assert greville.load("s").lines == 62
+    streamed("".join(lines).encode(), *options[:4], "--checkpoint", "t")
     one, two = greville.load("s"), greville.load("t")
-    assert one.settled().n_rows == two.settled().n_rows == 120
+    assert one.settled().n_rows == two.settled().n_rows == 60
     assert np.array_equal(one.settled().predict(houses(9)), two.settled().predict(houses(9)))
 
 
 def test_answers_before_a_broken_line_are_said(here):
     lines = jsonl(houses(5)) + b"{broken\n"
-    stopping = ["-t", "price", "--checkpoint", "s", "--on-error", "stop"]
+    stopping = ["-t", "price", "--hidden", "20", "--checkpoint", "s", "--on-error", "stop"]
     answers, said = streamed(lines, *stopping, code=2)
     assert len(answers) == 5
     assert "line 6: it is not JSON" in said
@@ -112,17 +112,12 @@ def test_a_stream_takes_the_fields_that_training_takes():
 @pytest.mark.posix("SIGTERM and SIGINT to another process")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_asked_to_stop(here, number, code):
-    with children.started(
-        [*GREVILLE, "stream", "-t", "price", "--checkpoint", "s"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    with started("stream", "-t", "price", "--hidden", "20", "--checkpoint", "s") as process:
         process.stdin.write(jsonl(houses(37)))
-        process.stdin.flush()
         for _ in range(37):
             process.stdout.readline()
         process.send_signal(number)
-        _, said = process.communicate(timeout=LIMIT)
-    assert process.returncode == code, said
+        assert process.wait() == code, process.said()
     assert greville.load("s").lines == 37
 
 
@@ -139,17 +134,16 @@ def test_watching(here):
 
 @pytest.mark.posix("SIGKILL")
 def test_two_streams_cannot_have_one_checkpoint():
-    command = [*GREVILLE, "stream", "--target", "y", "--checkpoint", "c.greville"]
-    with children.started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+    command = "stream", "--target", "y", "--checkpoint", "c.greville"
+    with started(*command) as first:
         first.stdin.write(b'{"a": 1, "y": 1}\n{"a": 2, "y": 2}\n')
-        first.stdin.flush()
         first.stdout.readline()
         said = refused_stream('{"a": 1}\n', "--checkpoint", "c.greville")
         assert said.startswith("c.greville: another greville command is using it; wait until")
         first.send_signal(signal.SIGKILL)  # the lock goes with the process, its file does not
+        first.wait()
     assert Path(".c.greville.lock").exists()
     lines = "".join(f'{{"a": {i}, "y": {i}}}\n' for i in range(5))
-    command = "stream", "--target", "y", "--checkpoint", "c.greville"
     assert outside(*command, stdin=lines.encode()).returncode == 0
     assert greville.load("c.greville").lines == 5
     assert not Path(".c.greville.lock").exists()
@@ -165,12 +159,11 @@ def test_nor_can_training_and_unlearning(tmp_path):
         "m.greville": ("unlearn", "m.greville", "slow.csv"),
     }
     for name, command in held.items():
-        with children.started([*GREVILLE, *command], stderr=subprocess.DEVNULL) as first:
+        with started(*command):
             wait_for(lambda name=name: Path(f".{name}.lock").exists())
             others = [command, ("train", "a.csv", "--resume", "m.greville")][: 1 + (name[0] == "m")]
             for other in others:
                 assert refused(*other).startswith(f"{name}: another greville command is using it")
-            first.kill()
     run("train", "a.csv", "--resume", "m.greville")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ..houses import houses, jsonl, write
 from ..runner import refused, run
-from ._outside import forked_stream as streamed
+from ._outside import streamed
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -16,6 +16,8 @@ import pytest
 
 from greville.datasets import DataError, _mnist, find_mnist, mnist
 
+from ..every_pair import every_pair
+
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
@@ -166,9 +168,7 @@ def test_no_network(small):
         mnist(download=False)
 
 
-@pytest.mark.parametrize("compressed", [True, False])
-@pytest.mark.parametrize("folder", ["mnist", "."])
-@pytest.mark.parametrize("named", ["argument", "environment"])
+@every_pair(compressed=[True, False], folder=["mnist", "."], named=["argument", "environment"])
 def test_a_folder_that_the_user_names(small, tmp_path, monkeypatch, compressed, folder, named):
     (tmp_path / "data" / folder).mkdir(parents=True)
     for name, archive in small.items():
@@ -194,6 +194,7 @@ def test_a_damaged_file_is_named(small, tmp_path, damage):
             read(tmp_path)
 
 
+@pytest.mark.full
 def test_the_whole_of_mnist(data_dir):
     X, y, X_test, y_test = mnist(data_dir)
     assert X.shape == (60_000, 784)

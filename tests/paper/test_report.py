@@ -17,11 +17,13 @@ from greville.paper import Table
 
 from .. import children
 
+full = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
-def results():
-    sine = paper.sine(runs=1, long_samples=12_000, long_runs=1, n_workers=1)
-    return [sine, paper.ecg(runs=1), paper.exactness()]
+def exact(documented):
+    """A result without figures, which need not be run again."""
+    return next(result for result in documented[0] if result.name == "exactness")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,8 @@ def report(results, tmp_path_factory):
 
 
 @pytest.mark.parametrize("after", ["each result", "all results"])
-def test_an_interrupt_while_writing_keeps_the_old_report(results, tmp_path, after):
-    path = paper.write_report(results[2:], tmp_path)
+def test_an_interrupt_while_writing_keeps_the_old_report(exact, tmp_path, after):
+    path = paper.write_report([exact], tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
     def interrupt(done):
@@ -52,11 +54,12 @@ def test_an_interrupt_while_writing_keeps_the_old_report(results, tmp_path, afte
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        paper.write_report(results[:2], tmp_path, progress=progress)
+        paper.write_report([exact], tmp_path, command="another", progress=progress)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
     assert path.exists()
 
 
+@full
 def test_the_report_shows_the_numbers(results, report):
     """Every cell of every table, in the order of the blocks."""
     page = (report / "report.html").read_text()
@@ -75,6 +78,7 @@ def test_the_report_shows_the_numbers(results, report):
     assert sorted(facts["files"]) == sorted(file.name for file in report.iterdir())
 
 
+@full
 def test_equal_results_give_equal_figures(results, tmp_path):
     for name in ("a", "b"):
         paper.write_report(results[1:2], tmp_path / name)
@@ -82,6 +86,7 @@ def test_equal_results_give_equal_figures(results, tmp_path):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
+@full
 def test_another_report_replaces_the_first(results, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     paper.write_report(results, tmp_path)
@@ -89,17 +94,18 @@ def test_another_report_replaces_the_first(results, tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"mine.txt", "report.html", "results.json"}
 
 
-def test_files_of_another_origin_are_kept(results, tmp_path):
+def test_files_of_another_origin_are_kept(exact, tmp_path):
     (tmp_path / "results.json").write_text('{"mine": 1}')
     with pytest.raises(OSError, match="not from a report"):
-        paper.write_report(results[2:], tmp_path)
+        paper.write_report([exact], tmp_path)
     assert (tmp_path / "results.json").read_text() == '{"mine": 1}'
     (tmp_path / "other" / "report.html").mkdir(parents=True)
     with pytest.raises(OSError, match="is a folder"):
-        paper.write_report(results[2:], tmp_path / "other")
+        paper.write_report([exact], tmp_path / "other")
     assert [file.name for file in (tmp_path / "other").iterdir()] == ["report.html"]
 
 
+@full
 def test_the_report_needs_no_other_file(report):
     page = (report / "report.html").read_text()
     for link in re.findall(r'(?:src|href|srcset)="([^"]*)"', page):
@@ -164,6 +170,7 @@ def served(report):
     server.server_close()
 
 
+@full
 @pytest.mark.skipif(CHROMIUM is None, reason="install chromium to see the report in a browser")
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_report_in_a_browser(served, tmp_path, dark):
