@@ -24,7 +24,7 @@ def covering(sizes):
             if column not in row:
                 row[column] = max(
                     range(sizes[column]),
-                    key=lambda value: (_new_pairs(row, column, value, missing), -value),  # noqa: B023
+                    key=lambda value: (_new_pairs(row, column, value, missing), -value),
                 )
         rows.append(tuple(row[column] for column in columns))
         missing -= set(combinations(sorted(row.items()), 2))
