@@ -20,13 +20,14 @@ import pytest
 
 import greville
 from greville.serve import Address, Engine, ServeError, Wanted, listen, open_engine, run
+from greville.tables import Stream, TableModel, Troubles
 
 from .. import children
 from .raw import Client, post
-from .rows import inputs, offline, rows
+from .rows import SETTINGS, inputs, rows
 
 NEW = ("--target", "y", "--hidden", "20")
-N = 120  # rows that are learned first
+N = 300  # rows that are learned first
 
 
 def lines(some):
@@ -54,9 +55,10 @@ def server(serve, tmp_path):
 
 def test_predictions_are_those_of_a_stream(shared):
     """Of one row, of many, and of lines; with the interval, if that is asked for."""
-    stream = offline(rows(N), step=N)
+    stream = Stream(TableModel("y", **SETTINGS), "id")
+    stream.answer(rows(N), 1, Troubles(), together=True)
     asked = [inputs(row) for row in rows(20, seed=3)]
-    wanted = [answer["prediction"] for answer in stream.answering().answers(asked)]
+    wanted = [answer["prediction"] for answer in stream.answer(asked, N + 1, Troubles())]
     status, found = shared.post("/predict", asked)
     assert status == 200
     assert np.allclose([answer["prediction"] for answer in found], wanted, rtol=1e-9, atol=1e-9)
@@ -382,7 +384,9 @@ def events(server, wanted):
     assert response.headers["Content-Type"].startswith("text/event-stream")
     found, kind = {}, None
     yield
+    deadline = time.monotonic() + children.LIMIT
     while not wanted <= found.keys():
+        assert time.monotonic() < deadline, found.keys()
         line = response.readline().decode().rstrip("\n")
         if line.startswith("event: "):
             kind = line.removeprefix("event: ")
@@ -392,30 +396,44 @@ def events(server, wanted):
     yield found
 
 
-def test_events_tell_of_predictions_outcomes_refusals_and_drift(server):
-    for k in range(16):  # of many outcomes in a second some are not shown
-        server.post("/predict", {"id": k, "a": 0.1 * k})
-        server.post("/learn", {"id": k, "y": 0.2})
+def test_events_tell_of_predictions_outcomes_and_refusals(server):
     server.post("/predict?std", {**inputs(rows(1)[0]), "id": "early"})
-    watching = events(server, {"state", "tick", "prediction", "outcome", "refused", "alarm"})
+    watching = events(server, {"state", "tick", "prediction", "outcome", "refused"})
     next(watching)
     server.post("/predict", {"a": 1.0, "id": "x"})
     server.post("/learn", rows(3, 5))
     server.post("/learn", {"id": "x", "y": 2.0})
     server.post("/learn", {"a": 2.0})
-    server.post("/learn", rows(300, 6))
-    server.post("/learn", [{**row, "y": 20 + 5 * row["y"]} for row in rows(100, 7)])
     found = next(watching)
     (state,) = found["state"]
-    assert state["rows"] == N + 16
+    assert state["rows"] == N
     assert state["error"]["name"] == "mean absolute error"
-    waiting = [e["id"] for e in state["last"] if e["target"] is None and e["id"] is not None]
-    assert waiting == ["early"]
+    assert state["last"][0]["id"] == "early"
     assert len(state["history"]) > 10
     assert found["prediction"][0]["target"] is None
     assert found["outcome"][0]["target"] == rows(3, 5)[-3]["y"]
     assert found["refused"][0]["field"] == "y"
-    assert N + 300 < found["alarm"][0]["row"] <= N + 420
+    assert found["tick"][-1]["point"]["row"] >= N
+    for k in range(16):  # of many outcomes in a second some are not shown; they do not wait
+        server.post("/predict", {"id": k, "a": 0.1 * k})
+        server.post("/learn", {"id": k, "y": 0.2})
+    server.post("/predict", {"id": "waits", "a": 0.1})
+    watching = events(server, {"state"})
+    next(watching)
+    (state,) = next(watching)["state"]
+    waiting = {e["id"] for e in state["last"] if e["target"] is None and e["id"] is not None}
+    assert {"waits"} <= waiting <= {"waits", "early"}
+
+
+@pytest.mark.full
+def test_drift_raises_an_alarm(serve, tmp_path):
+    server = serve(tmp_path / "m.greville", *NEW)
+    server.post("/learn", rows(1500))
+    watching = events(server, {"alarm"})
+    next(watching)
+    server.post("/learn", [{**row, "y": 20 + 5 * row["y"]} for row in rows(100, 7)])
+    (alarm,) = next(watching)["alarm"]
+    assert 1500 < alarm["row"] <= 1600
 
 
 @pytest.mark.full
