@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from .. import children
+from .rows import NEW, taught
 
 pytest.importorskip("fastapi", reason="install greville[serve] to test the server")
 
@@ -144,6 +145,13 @@ def serve(launcher, tmp_path):
     """Start a server with these arguments."""
     with _servers(launcher, tmp_path) as start:
         yield start
+
+
+@pytest.fixture(scope="session")
+def shared(launcher, tmp_path_factory):
+    """A server whose model no test changes."""
+    with _servers(launcher, tmp_path_factory.mktemp("servers")) as start:
+        yield taught(start(tmp_path_factory.mktemp("model") / "m.greville", *NEW))
 
 
 @pytest.fixture(scope="module")

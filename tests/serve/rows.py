@@ -6,6 +6,9 @@ import greville
 from greville.tables import Stream, TableModel, Troubles
 
 SETTINGS = {"task": "numbers", "hidden": 20}
+NEW = ("--target", "y", "--hidden", "20")  # the same for the command
+
+N = 300  # rows that a server learns first
 
 
 def rows(n, start=0, seed=0):
@@ -14,6 +17,13 @@ def rows(n, start=0, seed=0):
         {"a": round(float(a), 6), "b": round(float(b), 6), "kind": "xyz"[k % 3], "y": float(a * b)}
         for k, (a, b) in enumerate(rng.normal(size=(n, 2)))
     ]
+
+
+def taught(server):
+    """Have a server learn rows."""
+    learned = {"learned": N, "repeated": 0, "position": N}
+    assert server.post("/learn", rows(N)) == (200, learned)
+    return server
 
 
 def inputs(row):

@@ -7,12 +7,6 @@ FRIEND = "https://friend.example"
 
 
 @pytest.fixture(scope="module")
-def open_to_all(start_server):
-    """A server without a token, for this machine alone."""
-    return start_server("--target", "y")
-
-
-@pytest.fixture(scope="module")
 def closed(start_server, tmp_path_factory):
     """A server with a token, that pages of a friend may use."""
     file = tmp_path_factory.mktemp("secret") / "token"
@@ -41,27 +35,27 @@ def test_only_the_page_and_the_health_need_no_token(closed):
         assert closed.get(path)[0] == 401
 
 
-def test_a_server_without_a_token_answers_to_names_of_this_machine_alone(open_to_all, closed):
+def test_a_server_without_a_token_answers_to_names_of_this_machine_alone(shared, closed):
     """A page that has its own name lead here does not know the token, if there is one."""
     for host in ("localhost", "LocalHost:8000", "127.0.0.1:1", "[::1]", "[::1]:8000", "localhost."):
-        assert open_to_all.get("/model", headers={"Host": host})[0] == 200
+        assert shared.get("/model", headers={"Host": host})[0] == 200
     foreign = ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "::1"]
     foreign += ["localhost:x", "[::1", "localhost@evil.example", "evil.example/localhost", ""]
     for host in foreign:
-        status, answer = open_to_all.get("/model", headers={"Host": host})
+        status, answer = shared.get("/model", headers={"Host": host})
         assert (status, set(answer)) == (403, {"error", "field"})
     headers = {"Host": "any.example", "Authorization": f"Bearer {TOKEN}"}
     assert closed.get("/model", headers=headers)[0] == 200
 
 
-def test_pages_of_others_are_refused(open_to_all, closed):
+def test_pages_of_others_are_refused(shared, closed):
     here = {"Host": "localhost:8000", "Authorization": f"Bearer {TOKEN}"}
     own = {**here, "Origin": "http://localhost:8000"}
-    assert open_to_all.get("/health", headers=own)[0] == 200
-    assert "Access-Control-Allow-Origin" not in open_to_all.headers
+    assert shared.get("/health", headers=own)[0] == 200
+    assert "Access-Control-Allow-Origin" not in shared.headers
     others = ["null", "", "http://evil.example", "http://localhost:8001", "http://localhost"]
     others += [f"{FRIEND}.evil", "http://localhost:8000/", "http://user@localhost:8000", "file://"]
-    for server in (open_to_all, closed):
+    for server in (shared, closed):
         for origin in others:
             headers = {**here, "Origin": origin}
             assert server.get("/health", headers=headers)[0] == 403

@@ -70,13 +70,13 @@ def logged(path):
 
 def test_a_model_is_learned_and_written(tmp_path):
     path = tmp_path / "m.greville"
-    some = rows(150)
+    some = rows(90)
     with Served(path) as served:
         assert served.learn(some[:1]) == {"learned": 1, "repeated": 0, "position": 1}
-        assert served.learn(some[1:90])["position"] == 90
-        for row in some[90:95]:
+        assert served.learn(some[1:60])["position"] == 60
+        for row in some[60:65]:
             served.learn([row])
-        served.learn(some[95:])
+        served.learn(some[65:])
         error = abs(served.predict({"a": 1.0, "b": 1.0, "kind": "x"}) - 1)
     assert error < 0.3
     assert logged(path) == some
@@ -99,7 +99,7 @@ def test_after_a_crash_the_model_is_that_of_the_log(tmp_path, n):
 
 
 def test_rows_of_many_threads_are_each_learned_once(tmp_path):
-    path, some = tmp_path / "m.greville", rows(80)
+    path, some = tmp_path / "m.greville", rows(48)
     named = [{**row, "id": k} for k, row in enumerate(some)]
     with Served(path) as served:
 
@@ -113,9 +113,9 @@ def test_rows_of_many_threads_are_each_learned_once(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        assert served.engine.answering().model.n_rows == 80
+        assert served.engine.answering().model.n_rows == 48
     found = logged(path)
-    assert sorted(row["id"] for row in found) == list(range(80))
+    assert sorted(row["id"] for row in found) == list(range(48))
     assert same_model(path, offline(found))
 
 
@@ -249,6 +249,7 @@ def test_what_was_unlearned_is_erased_from_the_log(tmp_path):
         assert served.learn(rows(5, 1))["position"] == 59
 
 
+@pytest.mark.full
 def test_rows_to_erase_are_found_in_one_pass(tmp_path):
     rows = [{"x": k, "y": k % 7} for k in range(5000)]
     work = 0
@@ -305,6 +306,7 @@ def test_a_log_with_a_hole_is_refused(tmp_path):
         assert error.value.status == 503
 
 
+@pytest.mark.full
 def test_a_snapshot_that_fails_is_not_tried_at_once(tmp_path, monkeypatch, caplog):
     path, tried = tmp_path / "m.greville", []
 
@@ -323,6 +325,7 @@ def test_a_snapshot_that_fails_is_not_tried_at_once(tmp_path, monkeypatch, caplo
     assert greville.load(path).settled().n_rows == 200
 
 
+@pytest.mark.full
 def test_old_entries_are_deleted_if_that_is_wanted(tmp_path):
     path = tmp_path / "m.greville"
     with Served(path, keep_log=1e-9) as served:
@@ -406,6 +409,7 @@ def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
         assert served.learn([{"id": "late", "y": 1.0}])["learned"] == 1
 
 
+@pytest.mark.full
 def test_what_is_only_looked_at_stops_nothing(tmp_path, monkeypatch):
     path = tmp_path / "m.greville"
 
@@ -438,6 +442,7 @@ def test_a_mistake_in_greville_is_answered_and_nothing_goes_on(tmp_path, monkeyp
         assert served.engine.answering().model.n_rows == 20
 
 
+@pytest.mark.full
 @pytest.mark.posix("links without special rights")
 def test_a_link_has_the_log_of_its_model(tmp_path):
     path, link = tmp_path / "m.greville", tmp_path / "l.greville"
@@ -450,6 +455,7 @@ def test_a_link_has_the_log_of_its_model(tmp_path):
         assert served.engine.answering().model.n_rows == 20
 
 
+@pytest.mark.full
 def test_errors_count_the_predictions_that_were_given_also_after_a_crash(tmp_path):
     path = tmp_path / "m.greville"
     with Served(path) as served:
