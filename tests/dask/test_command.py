@@ -222,7 +222,7 @@ def _workers_of(pid):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cluster_that_was_started_ends_with_the_command(number):
     """Ctrl-C, as a terminal sends it to all processes, and SIGTERM to the command alone."""
-    parquet.write_table(many_houses(300_000), "t.parquet", row_group_size=3000)
+    parquet.write_table(many_houses(100_000), "t.parquet", row_group_size=3000)
     command = [*children.GREVILLE, "train", "t.parquet", "--target", "price", "--workers", "2"]
     with children.started(
         [*command, "--hidden", "900"],
@@ -234,7 +234,7 @@ def test_a_cluster_that_was_started_ends_with_the_command(number):
         while len(workers) < 2 and time.monotonic() < started + 60:
             time.sleep(0.2)
             workers = _workers_of(process.pid)
-        time.sleep(2)
+        time.sleep(1)
         assert process.poll() is None
         if number == signal.SIGINT:
             os.killpg(process.pid, number)

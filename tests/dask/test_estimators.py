@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from copy import copy, deepcopy
-from itertools import product
 
 import dask
 import dask.array as da
@@ -92,13 +91,12 @@ LAYERS = [
 def test_layers_that_look_at_samples(client, layer, monkeypatch):
     """All rows at first, then a few of them at equal distances."""
     X, _, labels, _ = numbers()
-    for most in (N, 400):
+    for most, chunks in ((N, CHUNKS[1]), (400, CHUNKS[2])):
         monkeypatch.setattr("greville.elm.survey._MOST_ROWS", most)
         known = greville.ELMClassifier(layer, random_state=0, standardize=True).fit(X, labels)
-        for chunks in CHUNKS[1:]:
-            model = ELMClassifier(layer, random_state=0, standardize=True, client=client)
-            model.fit(blocks(X, chunks), blocks(labels, chunks))
-            assert_same(model, known, X)
+        model = ELMClassifier(layer, random_state=0, standardize=True, client=client)
+        model.fit(blocks(X, chunks), blocks(labels, chunks))
+        assert_same(model, known, X)
 
 
 SOLVERS = ["opium", "greville", greville.Opium(0.1), greville.Opium("auto")]
@@ -301,7 +299,7 @@ def test_predictions_are_lazy(client, tmp_path):
 def test_number_of_walks_changes_nothing(client, monkeypatch):
     X, y, _, _ = numbers()
     known = greville.ELMRegressor(80, random_state=0).fit(X, y)
-    for walks, chunks in product((1, 3, 7), (250, 1000)):
+    for walks, chunks in ((1, 250), (3, 1000), (7, 250)):
         monkeypatch.setattr("greville.dask._model.n_walks", lambda *_, n=walks: n)
         model = ELMRegressor(80, random_state=0, client=client)
         assert_same(model.fit(blocks(X, chunks), blocks(y, chunks)), known, X)

@@ -21,8 +21,8 @@ from greville.dask import ELMClassifier, ELMRegressor, Opium
 
 from .problems import N, frame, numbers
 
-# Rounds, and workers that are killed in each: 20 in all.
-_ROUNDS, _KILLED, _WORKERS = 5, 4, 6
+# Rounds, and workers that are killed in each.
+_ROUNDS, _KILLED, _WORKERS = 1, 3, 3
 
 
 def _kill(pids, stop, killed):

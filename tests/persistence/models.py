@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,6 @@ from greville.monitor import DriftMonitor
 from greville.persistence import container, registry, values
 from greville.tables import Stream, TableClassifier, TableModel, TableRegressor, Troubles
 
-from .. import children
 from ..problems import ONLINE_SOLVERS
 
 LAYERS = [
@@ -147,19 +145,3 @@ def take_apart(path):
     """The document and the tensors of a file."""
     with container.opened(str(path)) as file:
         return json.loads(container.metadata_of(file.metadata)[2]), file.tensors()
-
-
-def in_a_process(function, folder, timeout=200):
-    """Run a function of a test module in a process of its own; what it prints."""
-    name = function.__name__
-    code = f"from {function.__module__} import {name}; {name}({str(folder)!r})"
-    ended = children.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        limit=timeout,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return ended.stdout

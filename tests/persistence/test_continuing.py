@@ -21,6 +21,7 @@ from greville import (
 from greville.monitor import DriftMonitor
 from greville.tables import Stream, TableModel, Troubles
 
+from ..every_pair import every_pair
 from ..problems import ONLINE_SOLVERS
 from .models import content, is_fitted, rows, there_and_back
 
@@ -86,13 +87,10 @@ def interrupted(model, rng, X, y, folder, *, before, after, times=3):
         assert content(loaded) == content(model)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("outputs", [0, 3])
-@pytest.mark.parametrize("solver", ONLINE_SOLVERS, ids=str)
-def test_solvers_go_on_to_the_bit(rng, tmp_path, solver, outputs, dtype):
-    for width in (6, 25):
-        H, Y = rows(rng, 400, width, outputs, dtype)
-        interrupted(clone(solver), rng, H, Y, tmp_path, before=60, after=30)
+@every_pair(solver=ONLINE_SOLVERS, outputs=[0, 3], dtype=["float64", "float32"], width=[6, 25])
+def test_solvers_go_on_to_the_bit(rng, tmp_path, solver, outputs, dtype, width):
+    H, Y = rows(rng, 400, width, outputs, dtype)
+    interrupted(clone(solver), rng, H, Y, tmp_path, before=60, after=30, times=2)
 
 
 def test_wide_solvers_go_on_to_the_bit(rng, tmp_path):
@@ -128,7 +126,7 @@ def test_estimators_go_on_to_the_bit(rng, tmp_path, model, dtype):
     X *= np.array([1, 100, 0.01, 1], dtype)
     if isinstance(model, ELMClassifier):
         y = np.array(["rain", "sun", "thunderstorm"])[np.digitize(y, [-1, 1])]
-    interrupted(clone(model), rng, X, y, tmp_path, before=40, after=20, times=4)
+    interrupted(clone(model), rng, X, y, tmp_path, before=40, after=20, times=2)
     late = clone(model).partial_fit(np.repeat(X, 3, axis=0), np.repeat(y, 3, axis=0))
     interrupted(late, rng, X, y, tmp_path, before=10, after=10, times=1)
 
@@ -187,9 +185,9 @@ def test_a_stream_and_its_copy_answer_alike(rng, tmp_path):
         names = zip(x.tolist(), kinds.tolist(), y, strict=True)
         return [{"x": a, "kind": k, "y": b, "id": first + i} for i, (a, k, b) in enumerate(names)]
 
-    stream.answer(some(300, 0), 1, Troubles())
+    stream.answer(some(100, 0), 1, Troubles())
     loaded = there_and_back(stream, tmp_path)
-    for n in (1, 30, 200):
+    for n in (1, 30, 70):
         more = some(n, 10 * stream.lines)
         first = stream.lines + 1
         assert stream.answer(more, first, Troubles()) == loaded.answer(more, first, Troubles())

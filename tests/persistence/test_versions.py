@@ -32,7 +32,7 @@ def test_a_newer_format_says_so(tmp_path):
         greville.load(path)
 
 
-def test_oldercontainer_are_upgraded(tmp_path, monkeypatch):
+def test_older_formats_are_upgraded(tmp_path, monkeypatch):
     path = tmp_path / "model"
     greville.save(Opium(0.25), path)
     document, tensors = take_apart(path)

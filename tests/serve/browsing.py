@@ -8,8 +8,13 @@ import pytest
 
 from ._fake import serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="pages are tested with playwright")
-expect = sync_api.expect
+
+def expect(what):
+    """Playwright's, which is only there where pages are tested."""
+    from playwright.sync_api import expect
+
+    return expect(what)
+
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, _NAMES)), None)
@@ -28,6 +33,7 @@ _ARGUMENTS = [
 def browser():
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_ARGUMENTS)
         yield browser

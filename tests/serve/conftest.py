@@ -5,13 +5,13 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 
 from .. import children
+from .rows import NEW, taught
 
 pytest.importorskip("fastapi", reason="install greville[serve] to test the server")
 
@@ -98,32 +98,68 @@ def launcher():
     """Starts ``greville serve``; the process id."""
     if not hasattr(os, "fork"):
         pytest.skip("the servers of these tests are forked; tests/test_platforms.py starts another")
-    command = [sys.executable, "-m", "tests.serve._launcher"]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with children.started(command, limit=3600, env=environment, **pipes) as process:
+    from . import _launcher
+
+    (read, ask), (answer, write) = os.pipe(), os.pipe()
+
+    def work():
+        os.close(ask)
+        os.close(answer)
+        with open(read) as asked, open(write, "w") as answered:
+            _launcher.main(asked, answered)
+
+    child = children.fork(work)
+    os.close(read)
+    os.close(write)
+    with open(ask, "w", buffering=1) as asking, open(answer) as answers:
 
         def launch(arguments, said):
-            process.stdin.write(json.dumps([arguments, said]) + "\n")
-            process.stdin.flush()
-            return int(process.stdout.readline())
+            asking.write(json.dumps([arguments, said]) + "\n")
+            return int(answers.readline())
 
         yield launch
-        process.stdin.close()
+    assert children.exit_code(child) == 0
+
+
+@contextmanager
+def _servers(launcher, folder):
+    """Start servers; all are stopped at the end."""
+    started = []
+
+    def start(*arguments, port=0, ready=True):
+        own = folder / f"server{len(started)}"
+        own.mkdir()
+        server = Server(launcher, own, [*arguments, "--port", port])
+        started.append(server)
+        return server.wait_until_ready() if ready else server
+
+    try:
+        yield start
+    finally:
+        for server in started:
+            server.end(signal.SIGKILL)
 
 
 @pytest.fixture
 def serve(launcher, tmp_path):
-    """Start a server with these arguments; all are stopped at the end."""
-    started = []
+    """Start a server with these arguments."""
+    with _servers(launcher, tmp_path) as start:
+        yield start
 
-    def start(*arguments, port=0, ready=True):
-        folder = tmp_path / f"server{len(started)}"
-        folder.mkdir()
-        server = Server(launcher, folder, [*arguments, "--port", port])
-        started.append(server)
-        return server.wait_until_ready() if ready else server
 
-    yield start
-    for server in started:
-        server.end(signal.SIGKILL)
+@pytest.fixture(scope="session")
+def shared(launcher, tmp_path_factory):
+    """A server whose model no test changes."""
+    with _servers(launcher, tmp_path_factory.mktemp("servers")) as start:
+        yield taught(start(tmp_path_factory.mktemp("model") / "m.greville", *NEW))
+
+
+@pytest.fixture(scope="module")
+def start_server(launcher, tmp_path_factory):
+    """Start a server for all tests of a module, with a model of its own."""
+    with _servers(launcher, tmp_path_factory.mktemp("servers")) as start:
+
+        def start_one(*options):
+            return start(tmp_path_factory.mktemp("model") / "m.greville", *options)
+
+        yield start_one

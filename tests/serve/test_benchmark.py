@@ -7,6 +7,8 @@ import pytest
 from benchmarks import serve
 from benchmarks.load_generator import Load, Measured
 
+pytestmark = pytest.mark.full
+
 LIMIT, ONE, _, _, MANY, *_ = serve.JOBS
 
 

@@ -18,6 +18,7 @@ import greville.serve  # noqa: F401 - so that children need not import it
 from greville.cli._app import app
 
 from .. import children
+from ..runner import run
 from ..test_docs import run_line
 
 ROOT = Path(__file__).parent.parent.parent
@@ -129,6 +130,7 @@ class Reader:
         return done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.posix("a POSIX shell")
 @needs_curl
 def test_the_page_shows_what_happens(tmp_path, monkeypatch):
@@ -148,8 +150,7 @@ def options_of(words):
 
 @pytest.fixture(scope="module")
 def known_options():
-    done = children.run([*children.GREVILLE, "serve", "--help"], capture_output=True, text=True)
-    return set(re.findall(r"--[a-z][a-z-]*", done.stdout))
+    return set(re.findall(r"--[a-z][a-z-]*", run("serve", "--help")[0]))
 
 
 def test_all_options_on_the_page_exist(known_options):

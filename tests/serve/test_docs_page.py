@@ -1,7 +1,11 @@
 """The page of the API in a browser, against a scripted description."""
 # ruff: noqa: F811, since fixtures are imported
 
+import pytest
+
 from .browsing import LOW_CONTRAST, browser, expect, scripted, visit  # noqa: F401
+
+pytestmark = pytest.mark.full
 
 
 def test_endpoints(scripted, visit):

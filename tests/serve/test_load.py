@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from benchmarks.load_generator import Load, generate
 
+pytestmark = pytest.mark.full
+
 
 @contextmanager
 def answering(status=lambda count: 200, closes=False, wait=lambda count: 0.0):

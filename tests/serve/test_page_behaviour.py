@@ -8,6 +8,8 @@ import pytest
 from ._fake import entry, houses, nothing_learned, state, tick
 from .browsing import LOW_CONTRAST, browser, expect, scripted, visit  # noqa: F401
 
+pytestmark = pytest.mark.full
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 LONG = "n" * 200
 

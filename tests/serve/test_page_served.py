@@ -8,6 +8,8 @@ import pytest
 
 from .browsing import browser, expect, scripted, visit  # noqa: F401
 
+pytestmark = pytest.mark.full
+
 CITIES = ("Bonn", "Oslo", "Rome")
 
 
