@@ -25,27 +25,27 @@ def wavy(n, seed=0, noise=0.3):
 
 def with_gaps(series):
     series = series.copy()
-    series[[3, 40, 41, 60]] = np.nan
-    series[75:90] = np.nan
+    series[[3, 40, 41]] = np.nan
+    series[55:65] = np.nan
     return series
 
 
 @pytest.fixture(scope="module")
 def by_default():
-    return forecast(wavy(200), hidden=40)
+    return forecast(wavy(130), hidden=40)
 
 
 @pytest.mark.parametrize(("horizon", "case"), [(1, "both"), (2, "gaps"), (7, "inputs")])
 def test_agrees_with_a_plain_loop(horizon, case):
-    n, inputs = 120, None
+    n, inputs = 90, None
     y = wavy(n)
     if case != "gaps":
         inputs = np.random.default_rng(1).integers(-2, 3, size=(n, 2)) * 1.0
         inputs[0] = 0, 0
         inputs[1] = 0.9, 0.9  # the unit is one
-        inputs[67, 1] = np.nan
+        inputs[47, 1] = np.nan
         y[2:] += inputs[1:-1, 0] - inputs[:-2, 1]
-        y[69] = y[68]
+        y[49] = y[48]
     if case != "inputs":
         y = with_gaps(y)
     expected = plain_loop(y, 6, horizon, inputs)
@@ -71,10 +71,10 @@ def in_one(y, inputs, horizon):
 
 @pytest.mark.parametrize(
     ("horizon", "run", "change"),
-    [(1, one_by_one, 95), (1, in_one, 13), (1, in_one, 95), (2, in_one, 13), (7, in_one, 95)],
+    [(1, one_by_one, 70), (1, in_one, 13), (1, in_one, 70), (2, in_one, 13), (7, in_one, 70)],
 )
 def test_no_target_is_used_before_it_is_known(horizon, run, change):
-    n = 120
+    n = 90
     y, inputs = wavy(n), np.random.default_rng(2).normal(size=(n, 1))
     y = with_gaps(y) if change > 13 else y
     before = run(y, inputs, horizon)
@@ -95,10 +95,10 @@ def test_no_target_is_used_before_it_is_known(horizon, run, change):
 
 @pytest.mark.parametrize("horizon", [1, 7])
 def test_future_predictions_do_not_change_when_their_targets_come(horizon):
-    y = with_gaps(wavy(120))
+    y = with_gaps(wavy(90))
     whole = forecast(y, horizon=horizon, hidden=30)
-    for end in (11, 80, 110):  # before all gaps, in a gap, and after them
-        for missing in (False, True):
+    for end in (11, 60, 80):  # before most gaps, in one, and after them
+        for missing in (False, True) if end == 60 else (False,):
             seen = y.copy() if missing else y[:end].copy()
             seen[end:] = np.nan
             part = forecast(seen, horizon=horizon, hidden=30)
@@ -110,22 +110,31 @@ def test_future_predictions_do_not_change_when_their_targets_come(horizon):
                     np.testing.assert_allclose(found[-1], expected[last], rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("horizon", [1, 3])
-def test_how_the_series_is_cut_changes_nothing(horizon):
-    n = 120
-    y, inputs = with_gaps(wavy(n)), np.random.default_rng(2).normal(size=(n, 2))
+PIECES, SINGLY = [1, 2, 2, 9, 50, 58], range(1, 90)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "ends"),
+    [
+        pytest.param(1, SINGLY, id="1-singly"),
+        pytest.param(3, PIECES, id="3-pieces"),
+        pytest.param(1, PIECES, id="1-pieces", marks=pytest.mark.full),
+        pytest.param(3, SINGLY, id="3-singly", marks=pytest.mark.full),
+    ],
+)
+def test_how_the_series_is_cut_changes_nothing(horizon, ends):
+    y, inputs = with_gaps(wavy(90)), np.random.default_rng(2).normal(size=(90, 2))
     whole = in_one(y, inputs, horizon)
-    for ends in ([1, 2, 2, 9, 50, 80], range(1, n)):
-        model, parts = Forecaster(horizon=horizon, hidden=30), []
-        for part, other in zip(np.split(y, ends), np.split(inputs, ends), strict=True):
-            parts.append(model.update(part, other))
-            assert len(model.future()) == horizon or model.n_samples_seen_ < 9 + horizon
-        cut = Forecast.joined([*parts, model.future()])
-        assert model.n_samples_seen_ == n
-        for name in RESULT_COLUMNS:
-            np.testing.assert_allclose(
-                getattr(cut, name), getattr(whole, name), rtol=0, atol=1e-8, err_msg=name
-            )
+    model, parts = Forecaster(horizon=horizon, hidden=30), []
+    for part, other in zip(np.split(y, ends), np.split(inputs, ends), strict=True):
+        parts.append(model.update(part, other))
+        assert len(model.future()) == horizon or model.n_samples_seen_ < 9 + horizon
+    cut = Forecast.joined([*parts, model.future()])
+    assert model.n_samples_seen_ == 90
+    for name in RESULT_COLUMNS:
+        np.testing.assert_allclose(
+            getattr(cut, name), getattr(whole, name), rtol=0, atol=1e-8, err_msg=name
+        )
 
 
 def test_a_long_series_is_taken_in_chunks_and_reports_progress(monkeypatch):
@@ -150,11 +159,12 @@ def test_a_long_series_is_taken_in_chunks_and_reports_progress(monkeypatch):
 
 @pytest.mark.parametrize("horizon", [1, 2])
 def test_missing_samples(horizon):
-    y = with_gaps(wavy(300))
+    n = 200
+    y = with_gaps(wavy(n))
     found = forecast(y, lags=4, horizon=horizon, hidden=40)
     assert np.isfinite(found.prediction).all()
     assert np.isfinite(found.linear).all()
-    last_known = [y[: i + 1][np.isfinite(y[: i + 1])][-1] for i in range(300)]
+    last_known = [y[: i + 1][np.isfinite(y[: i + 1])][-1] for i in range(n)]
     made_at = found.index - found.step
     assert np.array_equal(found.persistence, np.array(last_known)[made_at])
     assert np.isnan(found.target).sum() == horizon + np.isnan(y[3 + horizon :]).sum()
@@ -167,18 +177,18 @@ def test_missing_samples(horizon):
 
 def test_a_gap_is_filled_by_what_was_expected():
     """A season goes on in a gap of twenty samples, and so does what is predicted in it."""
-    k = np.arange(400)
+    k = np.arange(250)
     y = np.sin(2 * np.pi * k / 12)
-    y[360:380] = np.nan
+    y[220:240] = np.nan
     found = forecast(y, horizon=3)
-    in_gap = (found.index >= 365) & (found.index < 380)
+    in_gap = (found.index >= 225) & (found.index < 240)
     expected = np.sin(2 * np.pi * found.index[in_gap] / 12)
     assert np.abs(found.prediction[in_gap] - expected).max() < 0.1
     assert np.abs(found.persistence[in_gap] - expected).max() > 0.5
 
 
 def test_no_gap_leads_away_from_what_was_seen():
-    y = np.concatenate([1.05 ** np.arange(100), np.full(500, np.nan), [100.0]])
+    y = np.concatenate([1.05 ** np.arange(100), np.full(200, np.nan), [100.0]])
     found = forecast(y, hidden=40)
     assert np.abs(found.prediction).max() < 200
 
@@ -193,7 +203,13 @@ def test_the_electrocardiogram():
 
 
 @pytest.mark.parametrize(
-    ("name", "interval"), [("sine", 0.9), ("noise", 0.9), ("noise", 0.5), ("louder", 0.8)]
+    ("name", "interval"),
+    [
+        ("noise", 0.5),
+        ("louder", 0.8),
+        pytest.param("sine", 0.9, marks=pytest.mark.full),
+        pytest.param("noise", 0.9, marks=pytest.mark.full),
+    ],
 )
 def test_coverage_of_the_interval(name, interval):
     rng = np.random.default_rng(0)
@@ -229,13 +245,13 @@ def common_series(n=800):
     ("name", "horizon"),
     [
         ("random walk", 1),
-        ("white noise", 1),
         ("intermittent", 4),
         *(
             pytest.param(name, horizon, marks=pytest.mark.full)
             for name, horizon in [
                 ("trend and season", 1),
                 ("autoregressive", 1),
+                ("white noise", 1),
                 ("intermittent", 1),
                 ("steps", 1),
                 ("random walk", 4),
@@ -249,9 +265,9 @@ def test_never_much_worse_than_simpler_predictors(name, horizon):
 
 
 def test_units_do_not_matter():
-    y = common_series(300)["autoregressive"]
+    y = common_series(200)["autoregressive"]
     expected = forecast(y, hidden=40).summary()
-    for offset, unit in ((1e6, 1.0), (0.0, 1e-7), (-3e9, 1e4), (0.0, 1e-200)):
+    for offset, unit in ((1e6, 1.0), (-3e9, 1e4), (0.0, 1e-200)):
         found = forecast(offset + unit * y, hidden=40).summary()
         for name in ("persistence", "linear"):
             assert found["ratio"][name] == pytest.approx(expected["ratio"][name], rel=0.01)
@@ -283,7 +299,7 @@ def test_a_series_that_does_not_change():
     ids=str,
 )
 def test_settings_change_the_predictions(settings, by_default):
-    found = forecast(wavy(200), **{"hidden": 40, **settings})
+    found = forecast(wavy(130), **{"hidden": 40, **settings})
     assert found.summary()["ratio"]["persistence"] < 1
     assert not np.array_equal(found.prediction, by_default.prediction)
 
