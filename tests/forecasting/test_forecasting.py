@@ -71,7 +71,7 @@ def in_one(y, inputs, horizon):
 
 @pytest.mark.parametrize(
     ("horizon", "run", "change"),
-    [(1, one_by_one, 70), (1, in_one, 13), (1, in_one, 70), (2, in_one, 13), (7, in_one, 70)],
+    [(1, one_by_one, 70), (1, in_one, 13), (1, in_one, 70), (7, in_one, 70)],
 )
 def test_no_target_is_used_before_it_is_known(horizon, run, change):
     n = 90
@@ -195,7 +195,7 @@ def test_no_gap_leads_away_from_what_was_seen():
 
 def test_the_electrocardiogram():
     """The paper's own use: far better than persistence, and better than a linear model."""
-    summary = forecast(ecg(4000)[1]).summary()
+    summary = forecast(ecg(3000)[1]).summary()
     assert summary["ratio"]["persistence"] < 0.4
     assert summary["ratio"]["linear"] < 0.9
     assert abs(summary["coverage"] - 0.9) < 0.02

@@ -268,7 +268,7 @@ def test_most_of_the_first_rows_are_learned_without_a_table(monkeypatch):
     assert model._state.warmup.rows.n == model.n_rows == 200
 
 
-@pytest.mark.parametrize("first", [64, 4096])
+@pytest.mark.parametrize("first", [64, pytest.param(4096, marks=pytest.mark.full)])
 def test_rows_together_and_one_by_one(monkeypatch, first):
     monkeypatch.setattr(_state, "FIRST_ROWS", first)
     rows = [{k: v for k, v in row.items() if k != "n"} for row in warm_up_rows()]

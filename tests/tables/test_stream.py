@@ -288,9 +288,11 @@ def test_rows_of_different_kinds_are_read_as_if_alone(tmp_path):
     """A block of them is learned as single rows were answered; a file keeps their types."""
     rows = MIXED * 50
     alone, together = (Stream(TableModel("y", task="numbers", hidden=5)) for _ in range(2))
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows[:30], 1):
         (answer,) = alone.answer([row], number, Troubles())
         assert "error" not in answer
+    for start in range(30, 300, 27):
+        alone.answer(rows[start : start + 27], start + 1, Troubles())
     together.answer(rows, 1, Troubles())
     assert alone.model.n_rows == together.model.n_rows == 256
     greville.save(alone, tmp_path / "alone")
@@ -309,7 +311,7 @@ def sorted_rows(n, seed=0):
 @pytest.mark.parametrize("size", [100, 800])
 def test_history_that_is_sorted_by_its_target(size):
     """Rows whose targets come together are not predicted from each other's targets."""
-    stream, rows = Stream(TableModel("y")), sorted_rows(800)
+    stream, rows = Stream(TableModel("y", hidden=60)), sorted_rows(800)
     for start in range(0, len(rows), size):
         stream.answer(rows[start : start + size], start + 1, Troubles(), together=True)
     low, high = (stream.answer([{"x": x}], 801, Troubles())[0]["prediction"] for x in (-2, 2))
@@ -336,7 +338,7 @@ def test_intervals_where_targets_come_in_groups():
 def test_groups_are_kept_in_files(tmp_path):
     """A stream that is saved within a block goes on with the same trust in the last target."""
     rows = sorted_rows(600)
-    one, two = Stream(TableModel("y")), Stream(TableModel("y"))
+    one, two = (Stream(TableModel("y", hidden=30)) for _ in range(2))
     for start in range(0, 600, 50):
         group = rows[start : start + 50]
         one.answer(group, start + 1, Troubles(), together=True)
@@ -367,7 +369,7 @@ def test_probabilities_of_classes_that_came_before():
 def test_nothing_of_an_unlearned_target_is_mixed_in():
     rows = wandering(300)
     far = {"x": 0.0, "y": 1e6}
-    plain, stream = Stream(TableModel("y")), Stream(TableModel("y"))
+    plain, stream = (Stream(TableModel("y", hidden=30)) for _ in range(2))
     for each, some in ((plain, rows), (stream, [*rows, far])):
         each.answer(some, 1, Troubles())
         each.unlearn([some[-1]])
