@@ -129,7 +129,13 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
-@pytest.mark.parametrize("shared", [False, True], ids=["own model", "the same model"])
+@pytest.mark.parametrize(
+    "shared",
+    [
+        pytest.param(False, id="own model", marks=pytest.mark.full),
+        pytest.param(True, id="the same model"),
+    ],
+)
 def test_a_child_forked_while_another_thread_learns(shared):
     """It learns too, whatever locks that thread held, and BLAS has its threads there."""
     rng = np.random.default_rng(0)

@@ -93,7 +93,7 @@ def test_no_target_is_used_before_it_is_known(horizon, run, change):
     assert not np.array_equal(before.prediction[~same], after.prediction[~same])
 
 
-@pytest.mark.parametrize("horizon", [1, 7])
+@pytest.mark.parametrize("horizon", [1, pytest.param(7, marks=pytest.mark.full)])
 def test_future_predictions_do_not_change_when_their_targets_come(horizon):
     y = with_gaps(wavy(90))
     whole = forecast(y, horizon=horizon, hidden=30)
@@ -157,7 +157,7 @@ def test_a_long_series_is_taken_in_chunks_and_reports_progress(monkeypatch):
     np.testing.assert_allclose(whole.prediction, found.prediction[:-1], atol=1e-8)
 
 
-@pytest.mark.parametrize("horizon", [1, 2])
+@pytest.mark.parametrize("horizon", [2, pytest.param(1, marks=pytest.mark.full)])
 def test_missing_samples(horizon):
     n = 200
     y = with_gaps(wavy(n))
@@ -205,8 +205,8 @@ def test_the_electrocardiogram():
 @pytest.mark.parametrize(
     ("name", "interval"),
     [
-        ("noise", 0.5),
         ("louder", 0.8),
+        pytest.param("noise", 0.5, marks=pytest.mark.full),
         pytest.param("sine", 0.9, marks=pytest.mark.full),
         pytest.param("noise", 0.9, marks=pytest.mark.full),
     ],
@@ -264,14 +264,23 @@ def test_never_much_worse_than_simpler_predictors(name, horizon):
     assert max(summary["ratio"].values()) < 1.05
 
 
-def test_units_do_not_matter():
+@pytest.mark.parametrize(
+    ("offset", "unit"),
+    [
+        (-3e9, 1e4),
+        *(
+            pytest.param(*units, marks=pytest.mark.full)
+            for units in ((1e6, 1.0), (0.0, 1e-7), (0.0, 1e-200))
+        ),
+    ],
+)
+def test_units_do_not_matter(offset, unit):
     y = common_series(200)["autoregressive"]
     expected = forecast(y, hidden=40).summary()
-    for offset, unit in ((1e6, 1.0), (-3e9, 1e4), (0.0, 1e-200)):
-        found = forecast(offset + unit * y, hidden=40).summary()
-        for name in ("persistence", "linear"):
-            assert found["ratio"][name] == pytest.approx(expected["ratio"][name], rel=0.01)
-        assert found["coverage"] == pytest.approx(expected["coverage"], abs=0.02)
+    found = forecast(offset + unit * y, hidden=40).summary()
+    for name in ("persistence", "linear"):
+        assert found["ratio"][name] == pytest.approx(expected["ratio"][name], rel=0.01)
+    assert found["coverage"] == pytest.approx(expected["coverage"], abs=0.02)
 
 
 def test_a_series_that_does_not_change():
@@ -287,13 +296,18 @@ def test_a_series_that_does_not_change():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"alpha": 1.003},
-        {"solver": Opium(0.1), "hidden": 30},
-        {"random_state": 3},
-        {"lags": 30, "horizon": 3},
+        {"alpha": 1.003, "random_state": 3},
+        {"lags": 30, "horizon": 3, "solver": Opium(0.1), "hidden": 30},
         *(
             pytest.param(settings, marks=pytest.mark.full)
-            for settings in ({"alpha": 1}, {"solver": "dynamic"}, {"lags": 1})
+            for settings in (
+                {"alpha": 1},
+                {"alpha": 1.003},
+                {"solver": "dynamic"},
+                {"solver": Opium(0.1)},
+                {"random_state": 3},
+                {"lags": 1},
+            )
         ),
     ],
     ids=str,
@@ -335,7 +349,7 @@ def test_a_summary_by_hand():
     "series",
     [
         pytest.param(wavy(560), id="long"),
-        pytest.param(np.full(40, np.nan), id="nothing"),
+        pytest.param(np.full(40, np.nan), id="nothing", marks=pytest.mark.full),
         pytest.param(wavy(60), id="short", marks=pytest.mark.full),
         pytest.param(with_gaps(wavy(300)), id="gaps", marks=pytest.mark.full),
         pytest.param(np.ones(60), id="constant", marks=pytest.mark.full),

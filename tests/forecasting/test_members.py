@@ -34,14 +34,15 @@ def lorenz(n, step=0.02):
     return np.array(samples[500:])
 
 
+@pytest.mark.full
 def test_a_series_without_noise():
     """As good as our own estimator on the same lags with as many units: below -100 dB."""
-    y = lorenz(1600)
+    y = lorenz(2000)
     found = forecast(y)[:-1]
     lags = np.lib.stride_tricks.sliding_window_view(y[:-1], 10)
     alone = ELMRegressor(200, random_state=0).prequential(lags, y[10:]) - y[10:]
     level, own = (
-        20 * np.log10(np.sqrt(np.mean(errors[800:] ** 2)) / y.std())
+        20 * np.log10(np.sqrt(np.mean(errors[1000:] ** 2)) / y.std())
         for errors in (found.prediction - found.target, alone)
     )
     assert level < -100
@@ -87,6 +88,7 @@ def test_the_last_season_repeated():
     assert by_step["seasonal"] == pytest.approx(errors["seasonal"])
 
 
+@pytest.mark.full
 def test_the_median_of_what_is_mostly_nothing():
     rng = np.random.default_rng(1)
     y = np.where(rng.random(600) < 0.08, rng.exponential(size=600), 0.0)
@@ -94,6 +96,7 @@ def test_the_median_of_what_is_mostly_nothing():
     assert errors["greville"] < 0.8 * min(errors["persistence"], errors["linear"])
 
 
+@pytest.mark.full
 def test_numbers_that_stop_being_positive():
     """The curve is left at the next look; what comes between is learned all the same."""
     k = np.arange(300)
@@ -121,7 +124,7 @@ class Remembering(TransformerMixin, BaseEstimator):
         return np.exp(-distances / (2 * self.width_**2 * X.shape[1]))
 
 
-@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("horizon", [1, pytest.param(3, marks=pytest.mark.full)])
 def test_a_transformer_is_fitted_to_the_first_rows(horizon):
     y = 5 + np.sin(np.arange(180) / 4) + 0.1 * np.random.default_rng(0).normal(size=180)
     Remembering.fitted_to.clear()
@@ -155,11 +158,12 @@ def test_forecasters_are_no_model_files(tmp_path):
         greville.save(Forecaster(), tmp_path / "model.greville")
 
 
+@pytest.mark.full
 def test_pending_work_does_not_grow():
-    """What is kept after 2400 samples is as large as after 1800."""
-    y = np.random.default_rng(0).normal(size=2400)
+    """What is kept after 5000 samples is as large as after 4200."""
+    y = np.random.default_rng(0).normal(size=5000)
     model, sizes = Forecaster(hidden=10), []
-    for piece in np.split(y, [1800]):
+    for piece in np.split(y, [4200]):
         model.update(piece)
         sizes.append(len(pickle.dumps(model)))
     assert sizes[1] < 1.1 * sizes[0]

@@ -13,7 +13,7 @@ from greville.tables import Batch, TableError, TableModel, _state
 from ..houses import csv_bytes, houses, rows_of
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(cuts=st.lists(st.integers(1, 299), max_size=6), first=st.sampled_from([64, 4096]))
 def test_cutting_changes_nothing(cuts, first):
     table = houses()
