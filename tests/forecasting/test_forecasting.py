@@ -35,7 +35,15 @@ def by_default():
     return forecast(wavy(130), hidden=40)
 
 
-@pytest.mark.parametrize(("horizon", "case"), [(1, "both"), (2, "gaps"), (7, "inputs")])
+@pytest.mark.parametrize(
+    ("horizon", "case"),
+    [
+        (1, "both"),
+        (7, "both"),
+        pytest.param(2, "gaps", marks=pytest.mark.full),
+        pytest.param(3, "inputs", marks=pytest.mark.full),
+    ],
+)
 def test_agrees_with_a_plain_loop(horizon, case):
     n, inputs = 90, None
     y = wavy(n)
@@ -71,7 +79,13 @@ def in_one(y, inputs, horizon):
 
 @pytest.mark.parametrize(
     ("horizon", "run", "change"),
-    [(1, one_by_one, 70), (1, in_one, 13), (1, in_one, 70), (7, in_one, 70)],
+    [
+        (1, one_by_one, 70),
+        (1, in_one, 70),
+        (7, in_one, 70),
+        pytest.param(1, in_one, 13, marks=pytest.mark.full),
+        pytest.param(2, in_one, 13, marks=pytest.mark.full),
+    ],
 )
 def test_no_target_is_used_before_it_is_known(horizon, run, change):
     n = 90
@@ -245,7 +259,6 @@ def common_series(n=800):
     ("name", "horizon"),
     [
         ("random walk", 1),
-        ("intermittent", 4),
         *(
             pytest.param(name, horizon, marks=pytest.mark.full)
             for name, horizon in [
@@ -254,6 +267,7 @@ def common_series(n=800):
                 ("white noise", 1),
                 ("intermittent", 1),
                 ("steps", 1),
+                ("intermittent", 4),
                 ("random walk", 4),
             ]
         ),
@@ -400,7 +414,7 @@ def test_invalid_series():
         forecast(["much", "more"])
 
 
-@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("horizon", [1, pytest.param(3, marks=pytest.mark.full)])
 def test_an_error_leaves_everything_as_it_was(horizon):
     failing, weights = [], np.random.default_rng(0).normal(size=(11, 40))
 

@@ -139,7 +139,7 @@ def test_a_transformer_is_fitted_to_the_first_rows(horizon):
         np.testing.assert_allclose(getattr(cut, name), getattr(whole, name), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("horizon", [1, 4])
+@pytest.mark.parametrize("horizon", [1, pytest.param(4, marks=pytest.mark.full)])
 def test_a_copy_goes_on_alike(horizon):
     """To rounding: a copy has learned the rows that were still collected in the other."""
     rng, k = np.random.default_rng(0), np.arange(150)

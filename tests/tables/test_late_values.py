@@ -149,7 +149,7 @@ def test_missing_values_and_too_many_that_come_late(few_first, tmp_path):
 
 
 def test_files_and_streams_in_the_middle_of_late_values(few_first, tmp_path):
-    table = table_of(late(80))
+    table = table_of(late(40))
     rows = table.to_pylist()
     whole, parts = Stream(model()), Stream(model())
     whole.answer(rows, 1, Troubles())

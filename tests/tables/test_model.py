@@ -40,7 +40,7 @@ def _as_batches(table):
 
 
 def test_the_record_is_what_a_loop_says(few_first):
-    n = 100
+    n = 80
     table = houses(n)
     model, loop = TableModel("price", hidden=60), TableModel("price", hidden=60)
     got = np.concatenate([part.prediction for part in model.record(table)])

@@ -242,12 +242,12 @@ def test_the_first_rows_are_those_of_tables(monkeypatch, tmp_path):
         with monkeypatch.context() as patch:
             patch.setattr(_state.State, "learned_one", lambda self, row: None)
             slow.learn_one(row)
-        if i == 100:
+        if i == 130:
             persistence.save(fast, tmp_path / "m")
             saved = [copy.deepcopy(fast), pickle.loads(pickle.dumps(fast)), fast.twin()]
             loaded = persistence.load(tmp_path / "m")
             saved.append(loaded)
-        for other in saved or () if i > 100 else ():
+        for other in saved or () if i > 130 else ():
             other.learn_one(row)
     for model in (fast, *saved):
         assert (model.n_rows, model.n_without_target) == (slow.n_rows, slow.n_without_target)

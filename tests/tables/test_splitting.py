@@ -59,7 +59,7 @@ def write_csv(path, chance, end, quoted=True, header=True, n=250):
 def test_ranges_of_csv(tmp_path, end, quoted, reading):
     chance, path = random.Random(0), tmp_path / "t.csv"
     for _ in range(2):
-        write_csv(path, chance, end, quoted, n=60)
+        write_csv(path, chance, end, quoted, n=40)
         sources = find_sources([str(path)])
         whole = rows_of(sources, reading)
         for size in (31, 200):
