@@ -1,4 +1,4 @@
-"""Alarms when something has changed, and seldom else."""
+"""The drift monitor raises an alarm when something has changed, and seldom else."""
 
 import numpy as np
 import pytest
@@ -20,38 +20,49 @@ def test_false_alarms_of_a_classifier():
     for share in (0.001, 0.01, 0.3):
         alarms = sum(
             len(DriftMonitor(rate=1e-3).update_many((rng.random(2000) < share) * 1.0))
-            for _ in range(50)
+            for _ in range(15)
         )
-        assert alarms < 100 + 30
+        assert alarms < 30 + 3 * np.sqrt(30)
 
 
-@pytest.mark.parametrize("draw", ["normal", "laplace", "standard_t", "uniform"])
-def test_false_alarms_are_as_rare_as_stated(draw):
-    """100 streams of 2,000 errors at a rate of 1e-3: at most 200 alarms, less three deviations."""
+@pytest.mark.parametrize(
+    ("draw", "streams"),
+    [
+        ("normal", 20),
+        ("standard_t", 20),
+        *(
+            pytest.param(draw, 100, marks=pytest.mark.full)
+            for draw in ("normal", "laplace", "standard_t", "uniform")
+        ),
+    ],
+)
+def test_false_alarms_are_as_rare_as_stated(draw, streams):
+    """Streams of 2,000 errors at a rate of 1e-3: two alarms each, and at most three deviations."""
     rng = np.random.default_rng(5)
     options = {"df": 3} if draw == "standard_t" else {}
     alarms = 0
-    for _ in range(100):
+    for _ in range(streams):
         errors = getattr(rng, draw)(size=2000, **options)
         alarms += len(DriftMonitor(rate=1e-3).update_many(errors, 0.5))
-    assert alarms < 200 + 3 * np.sqrt(200)
+    assert alarms < 2 * streams + 3 * np.sqrt(2 * streams)
 
 
 @pytest.mark.parametrize(("factor", "within"), [(10, 10), (3, 40), (1.5, 400)])
 def test_changes_are_found(factor, within):
     rng = np.random.default_rng(1)
     delays = []
-    for _ in range(20):
-        errors = rng.normal(size=3000)
+    for _ in range(9):
+        errors = rng.normal(size=1000 + 2 * within)
         errors[1000:] *= factor
         alarms = DriftMonitor().update_many(errors)
-        delays.append(min([a - 1000 for a in alarms if a >= 1000], default=2000))
+        delays.append(min([a - 1000 for a in alarms if a >= 1000], default=2 * within))
     assert np.median(delays) <= within
 
 
 def test_the_papers_sine():
     """The first sample that differs raises the alarm."""
     X, y = sine_switch(10_000)
+    X, y = X[:5100], y[:5100]
     H = RandomLayer(100, random_state=0).fit_transform(X)
     predicted, std = DynamicOpium(1.003, 10.0).prequential(H, y, return_std=True)
     alarms = DriftMonitor().update_many(y - predicted, std)

@@ -1,4 +1,4 @@
-"""What notebooks show: true, at once, and without changing the model."""
+"""What notebooks show of a model is true, and looking at it changes nothing."""
 
 import pickle
 from html import escape
@@ -144,8 +144,11 @@ def state_of(model):
     return {k: id(v) for k, v in vars(model).items()}
 
 
+KERNELS = [False, pytest.param(True, marks=pytest.mark.full)]  # numba compiles them
+
+
 @pytest.mark.parametrize("solver", ONLINE, ids=str)
-@pytest.mark.parametrize("kernels", [False, True])
+@pytest.mark.parametrize("kernels", KERNELS, ids=["plain", "compiled"])
 def test_looking_changes_nothing(solver, kernels, data):
     """Not a bit, while rows wait or are learned in place."""
     X, y = data
@@ -305,7 +308,7 @@ def test_errors_are_not_stored(data, tmp_path):
 
 @pytest.mark.parametrize("n", [1, 33, 64, 100])
 @pytest.mark.parametrize("solver", ["opium", "dynamic", Opium(0.3), SlidingOpium(50)], ids=str)
-@pytest.mark.parametrize("kernels", [False, True])
+@pytest.mark.parametrize("kernels", KERNELS, ids=["plain", "compiled"])
 def test_epsilon_is_the_one_in_use_or_none(solver, n, kernels, data):
     X, y = data
     with compiled.use(kernels):

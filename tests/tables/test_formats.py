@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from greville.tables import Reading, TableError, TableModel, Troubles
 
-from ..cli._outside import outside
+from ..children import forked
 from ..houses import as_rows, csv_bytes, houses, number_rows, rows_of
 from ..runner import refused, run
 
@@ -195,8 +195,9 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("what", FOREIGN)
-@pytest.mark.parametrize("name", ["t.bin", "t.csv"])
+@pytest.mark.parametrize(
+    ("what", "name"), [*((what, "t.csv") for what in FOREIGN), ("a web page", "t.bin")]
+)
 def test_what_cannot_be_read_is_named(here, what, name):
     Path(name).write_bytes(FOREIGN[what])
     said = refused("train", name, "--target", "y")
@@ -241,8 +242,14 @@ def test_out_of_a_pipe(here):
         with ThreadPoolExecutor(1) as pool:
             pool.submit(Path("pipe.csv").write_bytes, content)
             assert message in refused("train", "pipe.csv", "--target", "y")
-    done = outside("train", "-", "--target", "y", stdin=b"ARROW1\x00\x00")
-    assert done.stderr == b"standard input: it looks like arrow; pass --format arrow.\n"
+    Path("rows").write_bytes(b"ARROW1\x00\x00")
+
+    def work():
+        os.dup2(os.open("rows", os.O_RDONLY), 0)
+        said = refused("train", "-", "--target", "y")
+        assert said == "standard input: it looks like arrow; pass --format arrow."
+
+    assert forked(work) == 0
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t.sqlite", "t.zip", "t.csv.xz"])

@@ -149,12 +149,12 @@ def test_missing_values_and_too_many_that_come_late(few_first, tmp_path):
 
 
 def test_files_and_streams_in_the_middle_of_late_values(few_first, tmp_path):
-    table = table_of(late(120))
+    table = table_of(late(40))
     rows = table.to_pylist()
     whole, parts = Stream(model()), Stream(model())
     whole.answer(rows, 1, Troubles())
-    for start in range(0, len(rows), 37):
-        parts.answer(rows[start : start + 37], start + 1, Troubles())
+    for start in range(0, len(rows), 47):
+        parts.answer(rows[start : start + 47], start + 1, Troubles())
         greville.save(parts, tmp_path / "s")
         parts = greville.load(tmp_path / "s")
     for stream in (whole, parts):

@@ -1,7 +1,5 @@
 """Models of tables: how rows are cut changes nothing, and an error leaves a model as it was."""
 
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,20 +9,19 @@ from pyarrow import parquet
 
 import greville
 from greville.tables import Batch, TableError, TableModel, _state
-from greville.tables._values import Values
 
-from .. import children
 from ..houses import csv_bytes, houses, rows_of
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(cuts=st.lists(st.integers(1, 299), max_size=6), first=st.sampled_from([64, 4096]))
 def test_cutting_changes_nothing(cuts, first):
     table = houses()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_state, "FIRST_ROWS", first)
-        want = TableModel("price").learn(table)
-        model, recorded, start = TableModel("price"), TableModel("price"), 0
+        new = TableModel("price", hidden=60)
+        want = new.twin().learn(table)
+        model, recorded, start = new.twin(), new.twin(), 0
         for stop in [*sorted(set(cuts)), 300]:
             model.learn(table.slice(start, stop - start))
             recorded.record(table.slice(start, stop - start))
@@ -43,11 +40,12 @@ def _as_batches(table):
 
 
 def test_the_record_is_what_a_loop_says(few_first):
-    table = houses(150)
-    model, loop = TableModel("price"), TableModel("price")
+    n = 80
+    table = houses(n)
+    model, loop = TableModel("price", hidden=60), TableModel("price", hidden=60)
     got = np.concatenate([part.prediction for part in model.record(table)])
     want = []
-    for i in range(150):
+    for i in range(n):
         row = table.slice(i, 1)
         want.append(loop.predict(row)[0] if i else np.nan)
         loop.record(row)
@@ -55,21 +53,14 @@ def test_the_record_is_what_a_loop_says(few_first):
 
 
 def test_files_in_the_middle_of_everything(tmp_path, few_first):
-    table = houses(200)
-    for stop in (1, 3, 40, 64, 65, 130):
+    table = houses(140)
+    for stop in (1, 40, 64, 65, 130):
         model = TableModel("price").learn(table.slice(0, stop))
         greville.save(model, tmp_path / "m.greville")
         again = greville.load(tmp_path / "m.greville")
         for each in (model, again):
             each.learn(table.slice(stop))
         assert np.array_equal(model.predict(table), again.predict(table))
-
-
-def test_a_process_that_knows_nothing_of_tables_loads_one(tmp_path):
-    greville.save(TableModel("price").learn(houses(30)), tmp_path / "m.greville")
-    code = "import sys, greville; print(greville.load(sys.argv[1]).target)"
-    done = children.run([sys.executable, "-c", code, tmp_path / "m.greville"], capture_output=True)
-    assert done.stdout == b"price\n"
 
 
 def test_first_rows_in_two_formats(tmp_path):
@@ -102,6 +93,7 @@ def test_columns_that_come_later_are_no_part_of_the_table():
         TableModel("price").learn(one).learn(one.drop_columns(["area"]))
 
 
+@pytest.mark.full
 def test_wide_and_long_text_in_the_first_rows_fits_into_a_file(tmp_path):
     rng = np.random.default_rng(0)
     columns = {f"c{i}": rng.normal(size=2000).astype(str) for i in range(120)}
@@ -117,17 +109,6 @@ def test_wide_and_long_text_in_the_first_rows_fits_into_a_file(tmp_path):
     assert np.array_equal(again.predict(essay), model.predict(essay))
 
 
-def test_frames_of_pandas_and_polars():
-    import pandas as pd
-    import polars as pl
-
-    table = houses(100)
-    want = TableModel("price").learn(table).predict(table)
-    for frame in (pd.DataFrame(table.to_pydict()), pl.DataFrame(table.to_pydict())):
-        model = TableModel("price").learn(frame)
-        np.testing.assert_allclose(model.predict(frame), want, rtol=1e-8)
-
-
 @pytest.mark.parametrize("solver", ["opium", "dynamic", "sliding", "light", "greville"])
 def test_every_solver(solver, tmp_path):
     table = houses()
@@ -139,16 +120,16 @@ def test_every_solver(solver, tmp_path):
 
 
 def test_merging_and_unlearning(few_first):
-    table = houses(2400)
-    part, rest = table.slice(0, 1200), table.slice(1200)
+    table = houses(800)
+    part, rest = table.slice(0, 400), table.slice(400)
     both = TableModel("price", epsilon=0.1).learn(part).learn(rest)
     first = TableModel("price", epsilon=0.1).learn(part)
     second = first.forgotten().learn(rest)
     alone = first.twin()
     first.merge(second)
-    assert first.n_rows == 2400
+    assert first.n_rows == 800
     np.testing.assert_allclose(first.predict(table), both.predict(table), rtol=1e-8)
-    assert first.unlearn(rest) == 1200
+    assert first.unlearn(rest) == 400
     np.testing.assert_allclose(first.predict(table), alone.predict(table), rtol=1e-7)
     with pytest.raises(TableError, match="first.forgotten"):
         alone.merge(TableModel("price", epsilon=0.1).learn(houses(200, seed=3)))
@@ -173,15 +154,13 @@ def test_an_error_leaves_everything_as_it_was(few_first):
 
 
 def test_the_row_is_named_far_into_a_file(tmp_path):
-    lines = [f"{i},{i % 7}" for i in range(1, 60_001)]
-    lines[54_320] = "oops,1"
+    lines = [f"{i},{i % 7}" for i in range(1, 12_001)]
+    lines[11_320] = "oops,1"
     path = tmp_path / "long.csv"
     path.write_text("x,y\n" + "\n".join(lines) + "\n")
-    model = TableModel("y", task="regression")
-    batches = rows_of(path)
-    message = r"long.csv, line 54,322: column 'x' .* got 'oops'; fix it"
-    with pytest.raises(TableError, match=message):
-        model.learn(batches)
+    model = TableModel("y", task="regression", hidden=20)
+    with pytest.raises(TableError, match=r"long.csv, line 11,322: column 'x' .* got 'oops'; fix"):
+        model.learn(rows_of(path))
 
 
 @pytest.mark.parametrize("columns", [["area"], ["area", "city"]])
@@ -207,12 +186,6 @@ def test_settings_are_checked_at_once(settings, message):
         TableModel("y", **settings)
 
 
-def test_table_models_refuse_too_many_names():
-    table = pa.table({f"c{i}": [1.0, 2.0] for i in range(50_002)})
-    with pytest.raises(ValueError, match="at most 50,000 can be used"):
-        TableModel("c0").learn(table)
-
-
 def test_errors_speak_of_arguments_and_can_be_worded_otherwise():
     with pytest.raises(TableError) as caught:
         TableModel("y").learn(
@@ -228,20 +201,3 @@ def test_errors_speak_of_arguments_and_can_be_worded_otherwise():
     with pytest.raises(TableError, match=r"^hidden=0: ") as caught:
         TableModel("y", hidden=0)
     assert caught.value.argument == "hidden"
-
-
-def test_columns_are_parsed_once(monkeypatch):
-    """Also the first rows, from which the schema is and which are then encoded and learned."""
-    parsed = []
-    parse = Values._parsed_text
-
-    def counted(self):
-        parsed.append(len(self))
-        return parse(self)
-
-    monkeypatch.setattr(Values, "_parsed_text", counted)
-    text = [f" {i}.5" for i in range(100)]
-    model = TableModel("y", task="regression").learn(pa.table({"x": text, "y": text})).settle()
-    assert parsed == [100, 100]
-    model.predict(pa.table({"x": text[:7]}))
-    assert parsed == [100, 100, 7]

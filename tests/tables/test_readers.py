@@ -53,14 +53,16 @@ WRITERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def want():
+    return TableModel("price", hidden=40).learn(houses(100)).settle()
+
+
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_format_says_the_same(tmp_path, name):
-    table = houses()
+def test_every_format_says_the_same(tmp_path, name, want):
+    table = houses(100)
     WRITERS[name](table, tmp_path / name)
-    model = TableModel("price").learn(rows_of(tmp_path / name))
-    want = TableModel("price").learn(table)
-    for each in (model, want):
-        each.settle()
+    model = TableModel("price", hidden=40).learn(rows_of(tmp_path / name)).settle()
     assert model.task == "regression"
     assert model.schema.as_list() == want.schema.as_list()
     np.testing.assert_allclose(model.predict(table), want.predict(table), rtol=1e-9)
@@ -264,7 +266,7 @@ def test_optional_fields_of_json(tmp_path, monkeypatch):
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
     batches = rows_of(tmp_path / "x.jsonl")
     assert len(batches) > 3
-    model = TableModel("y", task="regression").learn(batches)
+    model = TableModel("y", task="regression", hidden=10).learn(batches)
     assert len(np.concatenate([model.answers(b).prediction for b in batches])) == 5000
     with pytest.raises(TableError, match="it has no column 'x'"):
         model.predict(

@@ -19,7 +19,7 @@ def table(rng, n):
     return pd.DataFrame(X, columns=["a", "b", "c"]), y
 
 
-@pytest.mark.parametrize("n", [60, 800, 5000])
+@pytest.mark.parametrize("n", [60, 800, pytest.param(5000, marks=pytest.mark.full)])
 def test_estimators_and_the_command_agree(rng, tmp_path, n):
     X, y = table(rng, n)
     size = ELMRegressor(random_state=0).fit(X.to_numpy(), y).hidden_.n_hidden_

@@ -21,27 +21,28 @@ def bursts(stream, rows, cuts):
     return answers
 
 
-@settings(max_examples=15, deadline=None)
-@given(cuts=st.lists(st.integers(0, 700), max_size=8).map(sorted), data=st.data())
+@settings(max_examples=3, deadline=None)
+@given(cuts=st.lists(st.integers(0, 400), max_size=8).map(sorted), data=st.data())
 def test_bursts_change_no_bit_of_the_model(cuts, data):
-    rows = as_rows(houses(700))
+    rows = as_rows(houses(400))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_state, "FIRST_ROWS", data.draw(st.sampled_from([64, 4096])))
-        want, stream = Stream(TableModel("price")), Stream(TableModel("price"))
+        want, stream = (Stream(TableModel("price", hidden=60)) for _ in range(2))
         wanted, got = bursts(want, rows, []), bursts(stream, rows, cuts)
-    assert [a["line"] for a in got] == list(range(1, 701))
+    assert [a["line"] for a in got] == list(range(1, 401))
     np.testing.assert_allclose(
         [a["prediction"] for a in got[2:]], [a["prediction"] for a in wanted[2:]], rtol=1e-5
     )
     table = houses(50, seed=9)
     assert np.array_equal(stream.model.predict(table), want.model.predict(table))
     assert np.array_equal(stream.settled().predict(table), want.settled().predict(table))
-    assert stream.settled().n_rows == 700
+    assert stream.settled().n_rows == 400
 
 
 def test_late_targets():
-    rows = as_rows(houses(400))
-    stream, plain = Stream(TableModel("price"), "id"), Stream(TableModel("price"))
+    rows = as_rows(houses(100))
+    stream = Stream(TableModel("price", hidden=60), "id")
+    plain = Stream(TableModel("price", hidden=60))
     bursts(plain, rows, [])
     answers = []
     for i, row in enumerate(rows):
@@ -51,13 +52,13 @@ def test_late_targets():
             late = {"id": i - 3, "price": rows[i - 3]["price"]}
             answers += stream.answer([late], stream.lines + 1, Troubles())
     assert len(stream.waiting) == 3
-    assert answers[-1]["id"] == 396
+    assert answers[-1]["id"] == 96
     assert answers[-1]["learned"]
-    first = next(a for a in answers if a["id"] == 396)
+    first = next(a for a in answers if a["id"] == 96)
     assert first["prediction"] == answers[-1]["prediction"]
-    assert stream.settled().n_rows == 397
+    assert stream.settled().n_rows == 97
     table = houses(50, seed=9)
-    rest = [{"id": i, "price": rows[i]["price"]} for i in (397, 398, 399)]
+    rest = [{"id": i, "price": rows[i]["price"]} for i in (97, 98, 99)]
     stream.answer(rest, stream.lines + 1, Troubles())
     np.testing.assert_allclose(
         stream.settled().predict(table), plain.settled().predict(table), rtol=1e-7
@@ -67,7 +68,7 @@ def test_late_targets():
 def test_a_stream_in_a_file_goes_on_to_the_bit(tmp_path):
     rows = as_rows(houses(600))
     monitor = DriftMonitor()
-    stream = Stream(TableModel("price"), "id", monitor)
+    stream = Stream(TableModel("price", hidden=60), "id", monitor)
     for k, row in enumerate(rows):
         row["id"] = k
         if k % 5 == 0:
@@ -161,7 +162,7 @@ def test_targets_too_large_for_an_estimator_are_wrong_rows():
     rows = as_rows(houses(600))
     rows[400]["price"] = 1e200
     rows[500]["area"] = 1e200
-    stream, troubles = Stream(TableModel("price")), Troubles(skip=True)
+    stream, troubles = Stream(TableModel("price", hidden=60)), Troubles(skip=True)
     answers = stream.answer(rows, 1, troubles)
     assert [a["line"] for a in answers if "error" in a] == [401, 501]
     assert stream.settled().n_rows == 598
@@ -202,7 +203,16 @@ def errors(answers, rows):
     return np.array([answer["prediction"] - row["y"] for answer, row in pairs])
 
 
-@pytest.mark.parametrize("solver", ["opium", "dynamic", "light", "sliding", "greville"])
+@pytest.mark.parametrize(
+    "solver",
+    [
+        "opium",
+        *(
+            pytest.param(solver, marks=pytest.mark.full)
+            for solver in ("dynamic", "light", "sliding", "greville")
+        ),
+    ],
+)
 def test_no_default_is_worse_than_the_last_target(solver):
     rows = wandering(900)
     settings = {"task": "regression", "solver": solver, "hidden": "stream"}
@@ -220,15 +230,11 @@ def test_no_default_is_worse_than_the_last_target(solver):
     assert not plain.follows
 
 
-@pytest.mark.parametrize("cuts", [[], [100, 101, 130], range(1, 600, 7)])
-def test_bursts_change_no_bit_of_what_follows(cuts, tmp_path):
+def test_bursts_change_no_bit_of_what_follows(tmp_path):
     rows = wandering(600)
-    one, other = (
-        Stream(TableModel("y", task="regression")),
-        Stream(TableModel("y", task="regression")),
-    )
+    one, other = (Stream(TableModel("y", task="regression", hidden=30)) for _ in range(2))
     bursts(one, rows, [])
-    bursts(other, rows, cuts)
+    bursts(other, rows, [1, 100, 101, 130, *range(200, 600, 57)])
     for stream, name in ((one, "one"), (other, "other")):
         greville.save(stream, tmp_path / name)
     again = [greville.load(tmp_path / name) for name in ("one", "other")]
@@ -242,9 +248,8 @@ def test_bursts_change_no_bit_of_what_follows(cuts, tmp_path):
 def test_a_stream_of_an_older_version_goes_on(tmp_path):
     from greville.fields import declaration_of
 
-    rows = wandering(300)
-    stream = Stream(TableModel("y", task="regression"))
-    stream.answer(rows, 1, Troubles())
+    stream = Stream(TableModel("y", task="regression", hidden=30))
+    stream.answer(wandering(300), 1, Troubles())
     declaration = declaration_of(Stream)
     fields = declaration.read(stream)
     del fields["follower"]
@@ -255,7 +260,7 @@ def test_a_stream_of_an_older_version_goes_on(tmp_path):
 
 def test_rows_with_standard_deviations_and_without_a_target():
     rows = wandering(400)
-    stream = Stream(TableModel("y", task="regression"))
+    stream = Stream(TableModel("y", task="regression", hidden=60))
     answers = stream.answer(rows, 1, Troubles(), std=True)
     z = errors(answers[100:], rows[100:]) / [a["std"] for a in answers[101:]]
     assert 0.5 < np.sqrt(np.mean(z**2)) < 2
@@ -265,7 +270,7 @@ def test_rows_with_standard_deviations_and_without_a_target():
 
 
 def test_classes_are_answered_by_the_model():
-    rows = [{"x": float(i % 7), "y": "ab"[i % 7 > 3]} for i in range(300)]
+    rows = [{"x": float(i % 7), "y": "ab"[i % 7 > 3]} for i in range(120)]
     stream, plain = Stream(TableModel("y")), Stream(TableModel("y"), follow=False)
     assert stream.answer(rows, 1, Troubles()) == plain.answer(rows, 1, Troubles())
 
@@ -280,6 +285,7 @@ MIXED = [
 ]
 
 
+@pytest.mark.full
 def test_rows_of_different_kinds_are_read_as_if_alone(tmp_path):
     """A block of them is learned as single rows were answered; a file keeps their types."""
     rows = MIXED * 50
@@ -302,10 +308,10 @@ def sorted_rows(n, seed=0):
     return [{"x": float(x[i]), "y": float(y[i])} for i in np.argsort(y)]
 
 
-@pytest.mark.parametrize("size", [100, 200, 800])
+@pytest.mark.parametrize("size", [100, 800])
 def test_history_that_is_sorted_by_its_target(size):
     """Rows whose targets come together are not predicted from each other's targets."""
-    stream, rows = Stream(TableModel("y")), sorted_rows(800)
+    stream, rows = Stream(TableModel("y", hidden=60)), sorted_rows(800)
     for start in range(0, len(rows), size):
         stream.answer(rows[start : start + size], start + 1, Troubles(), together=True)
     low, high = (stream.answer([{"x": x}], 801, Troubles())[0]["prediction"] for x in (-2, 2))
@@ -314,11 +320,11 @@ def test_history_that_is_sorted_by_its_target(size):
 
 
 def test_intervals_where_targets_come_in_groups():
-    rng, size = np.random.default_rng(1), 20
-    x = rng.normal(size=2000)
-    y = x + np.cumsum(rng.normal(size=2000))  # the level wanders
+    rng, size, n = np.random.default_rng(1), 20, 1200
+    x = rng.normal(size=n)
+    y = x + np.cumsum(rng.normal(size=n))  # the level wanders
     rows = [{"x": a, "y": b} for a, b in zip(x.tolist(), y.tolist(), strict=True)]
-    stream, inside = Stream(TableModel("y")), []
+    stream, inside = Stream(TableModel("y", hidden=30)), []
     for start in range(0, len(rows), size):
         group = rows[start : start + size]
         asked = stream.answering().answers([{"x": row["x"]} for row in group], std=True)
@@ -329,10 +335,11 @@ def test_intervals_where_targets_come_in_groups():
     assert 0.85 < np.mean(inside) < 0.97
 
 
+@pytest.mark.full
 def test_groups_are_kept_in_files(tmp_path):
     """A stream that is saved within a block goes on with the same trust in the last target."""
     rows = sorted_rows(600)
-    one, two = Stream(TableModel("y")), Stream(TableModel("y"))
+    one, two = (Stream(TableModel("y", hidden=30)) for _ in range(2))
     for start in range(0, 600, 50):
         group = rows[start : start + 50]
         one.answer(group, start + 1, Troubles(), together=True)
@@ -363,7 +370,7 @@ def test_probabilities_of_classes_that_came_before():
 def test_nothing_of_an_unlearned_target_is_mixed_in():
     rows = wandering(300)
     far = {"x": 0.0, "y": 1e6}
-    plain, stream = Stream(TableModel("y")), Stream(TableModel("y"))
+    plain, stream = (Stream(TableModel("y", hidden=30)) for _ in range(2))
     for each, some in ((plain, rows), (stream, [*rows, far])):
         each.answer(some, 1, Troubles())
         each.unlearn([some[-1]])
