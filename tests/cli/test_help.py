@@ -54,6 +54,6 @@ def test_shell_completion():
 
 
 def test_help_does_not_wait_for_what_it_does_not_use():
-    heavy = "{'numpy', 'scipy', 'sklearn', 'pyarrow', 'matplotlib'}"
+    heavy = "{'numpy', 'scipy', 'sklearn', 'pyarrow', 'matplotlib', 'rich'}"
     code = f"import sys; import greville.cli._app; assert not {heavy} & set(sys.modules)"
     children.run([sys.executable, "-c", code])
