@@ -11,7 +11,9 @@ VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 ALL_EXTRAS ?= river,test-all
 BIN := $(VENV)/$(SCRIPTS)
-# Python compiles a module when it is first imported; compiling all of them takes half of the set-up.
+# Python compiles a module when it is first imported, and keeps that, if it may write; to compile all of
+# them takes half of the set-up.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(SCRIPTS)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint $(CONSTRAINTS)
 INSTALL := $(VENV)/$(PIP)
 
