@@ -44,6 +44,7 @@ def test_brackets_in_strings_are_not_nesting():
     assert greville.load("model.greville").n_rows == 50
 
 
+@pytest.mark.full
 def test_a_long_line_of_a_stream_is_passed_over():
     long = b'{"y": 1, "a": "' + b"x" * 100_000_000 + b'"}\n'
     lines = b'{"y": 1, "a": 2}\n' + long + b'{"y": 2, "a": 3}\n'
