@@ -8,7 +8,6 @@ from benchmarks import report
 from benchmarks.comparison import Candidate, compare
 from benchmarks.machine import Machine
 
-
 pytestmark = pytest.mark.full  # each candidate has a process of its own
 
 
