@@ -106,15 +106,17 @@ def outside(*arguments, stdin=b"", memory=None):
         return children.run([*GREVILLE, *arguments], input=stdin, capture_output=True, check=False)
 
     def limit():
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+        sizes = Path("/proc/self/statm")
+        if memory is not None and sizes.exists():
+            used = int(sizes.read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
 
     with tempfile.TemporaryDirectory() as folder:
         given, out, err = (Path(folder) / name for name in ("in", "out", "err"))
         given.write_bytes(stdin)
         with given.open("rb") as one, out.open("wb") as two, err.open("wb") as three:
             numbers = (file.fileno() for file in (one, two, three))
-            child = command(arguments, *numbers, limit if memory is not None else None)
+            child = command(arguments, *numbers, limit)
             code = children.exit_code(child)
         return subprocess.CompletedProcess(arguments, code, out.read_bytes(), err.read_bytes())
 

@@ -34,7 +34,7 @@ def cases(tmp_path_factory):
 def test_commands_end_with_an_exit_code(cases, name):
     """`make bench CASES=exits` has more runs."""
     case, wanted = cases[name]
-    assert exit_codes(case, runs=2) == {wanted: 2}
+    assert exit_codes(case, runs=1) == {wanted: 1}
 
 
 @pytest.mark.full
@@ -44,20 +44,19 @@ def test_every_case_is_tried(cases):
 
 @pytest.mark.parametrize(
     "command",
-    ["--help", "nonsense", *(pytest.param(c, marks=pytest.mark.full) for c in ("info", "train"))],
+    ["--help", "nonsense", pytest.param("info", marks=pytest.mark.full)],
 )
 def test_output_into_a_closed_pipe_is_no_error(command, tmp_path):
     """As with head; what is wrong with the command stays so."""
-    table, model = tmp_path / "a.csv", tmp_path / "a.greville"
-    table.write_text("a,y\n" + "".join(f"{i % 7},{i % 5 + 0.5}\n" for i in range(50)))
-    train = ["train", str(table), "--target", "y", "--output", str(model), "--json"]
+    arguments = [command]
     if command == "info":
-        run(*train)
-    rest = {"info": ["info", str(model)], "train": train}
+        table, model = tmp_path / "a.csv", tmp_path / "a.greville"
+        table.write_text("a,y\n" + "".join(f"{i % 7},{i % 5 + 0.5}\n" for i in range(50)))
+        run("train", table, "--target", "y", "--output", model, "-q")
+        arguments.append(str(model))
     read, write = os.pipe()
     os.close(read)
     try:
-        arguments = rest.get(command, [command])
         done = children.run([*GREVILLE, *arguments], stdout=write, stderr=-1, check=False)
     finally:
         os.close(write)

@@ -83,6 +83,7 @@ def test_files_that_are_more_than_a_model_are_not_replaced(here):
     assert not Path("out.csv").exists()
 
 
+@pytest.mark.full
 def test_columns_that_change_with_more_rows_are_said(here):
     for name, n in (("one.csv", 600), ("two.csv", 200)):
         rows = [f"{i},{i % 7},{3.5 * (i % 7) + 0.01 * i}" for i in range(1, n + 1)]

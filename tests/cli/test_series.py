@@ -154,7 +154,8 @@ def test_rows_that_are_missing_in_time_are_gaps(here):
     assert str(rows["t"].to_pylist()[190 - 10]) == str(days[190])
 
 
-@pytest.mark.parametrize("named", [True, pytest.param(False, marks=full)])
+@full
+@pytest.mark.parametrize("named", [True, False])
 def test_the_newest_row_first(here, named):
     days = np.datetime64("2024-01-01") + np.arange(150)
     write_csv("up.csv", t=days, v=written(wave(150)))
@@ -175,14 +176,10 @@ def stocks(n=60, order="date"):
     return dict(zip(("date", "symbol", "v", "volume"), zip(*rows, strict=True), strict=True))
 
 
+@full
 @pytest.mark.parametrize(
     ("order", "timed"),
-    [
-        ("symbol", True),
-        pytest.param("date", True, marks=full),
-        pytest.param("date", False, marks=full),
-        pytest.param("symbol", False, marks=full),
-    ],
+    [("symbol", True), ("date", True), ("date", False), ("symbol", False)],
 )
 def test_several_series_are_noticed_and_forecast(here, order, timed):
     columns = stocks(order=order)

@@ -57,20 +57,20 @@ def test_an_infinite_target_in_csv_is_no_class():
 
 
 def test_on_error_stop_answers_all_lines_before():
-    rows = good_rows(300)
-    rows[270]["x"] = "many"
+    rows = good_rows(100)
+    rows[90]["x"] = "many"
     answers, said = streamed(
         lines_of(rows), "-t", "y", "--checkpoint", "s", "--on-error", "stop", code=2
     )
-    assert [json.loads(a)["line"] for a in answers] == list(range(1, 271))
-    assert "271: column 'x' should be a number, got 'many'" in said
+    assert [json.loads(a)["line"] for a in answers] == list(range(1, 91))
+    assert "91: column 'x' should be a number, got 'many'" in said
     asked = [{"x": i / 7, "kind": "a"} for i in range(30)]
     asked[12]["x"] = "many"
     answers, said = streamed(
         lines_of(asked), "-t", "y", "--checkpoint", "s", "--on-error", "stop", code=2
     )
-    assert [json.loads(a)["line"] for a in answers] == list(range(271, 283))
-    assert "line 283: column 'x' should be a number, got 'many'" in said
+    assert [json.loads(a)["line"] for a in answers] == list(range(91, 103))
+    assert "line 103: column 'x' should be a number, got 'many'" in said
 
 
 def test_standard_deviations_and_probabilities():

@@ -89,7 +89,7 @@ def test_equal_results_give_equal_figures(results, tmp_path):
 @full
 def test_another_report_replaces_the_first(results, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-    paper.write_report(results, tmp_path)
+    paper.write_report(results[1:], tmp_path)
     paper.write_report(results[2:], tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"mine.txt", "report.html", "results.json"}
 
