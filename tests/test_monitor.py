@@ -14,15 +14,16 @@ def test_bets_win_nothing_on_average():
         assert quad(lambda u, e=e: e * np.exp(-e * u), 0, np.inf)[0] == pytest.approx(1)  # p = e^-u
 
 
-def test_false_alarms_of_a_classifier():
-    """Errors that are 0 or 1."""
+@pytest.mark.parametrize("streams", [15, pytest.param(50, marks=pytest.mark.full)])
+def test_false_alarms_of_a_classifier(streams):
+    """Errors that are 0 or 1: two alarms in each stream, and at most three deviations."""
     rng = np.random.default_rng(3)
     for share in (0.001, 0.01, 0.3):
         alarms = sum(
             len(DriftMonitor(rate=1e-3).update_many((rng.random(2000) < share) * 1.0))
-            for _ in range(15)
+            for _ in range(streams)
         )
-        assert alarms < 30 + 3 * np.sqrt(30)
+        assert alarms < 2 * streams + 3 * np.sqrt(2 * streams)
 
 
 @pytest.mark.parametrize(

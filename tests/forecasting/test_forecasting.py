@@ -207,9 +207,10 @@ def test_no_gap_leads_away_from_what_was_seen():
     assert np.abs(found.prediction).max() < 200
 
 
-def test_the_electrocardiogram():
+@pytest.mark.parametrize("n", [3000, pytest.param(8000, marks=pytest.mark.full)])
+def test_the_electrocardiogram(n):
     """The paper's own use: far better than persistence, and better than a linear model."""
-    summary = forecast(ecg(3000)[1]).summary()
+    summary = forecast(ecg(n)[1]).summary()
     assert summary["ratio"]["persistence"] < 0.4
     assert summary["ratio"]["linear"] < 0.9
     assert abs(summary["coverage"] - 0.9) < 0.02

@@ -87,6 +87,9 @@ def test_frames_of_polars_are_those_of_pandas(frame):
     other = pl.DataFrame(X.to_dict("list"))
     want = TableRegressor().fit(X, y).predict(X)
     np.testing.assert_allclose(TableRegressor().fit(other, y).predict(other), want, rtol=1e-8)
+    table = pl.DataFrame(houses(300).to_pydict())
+    model = TableModel("price", task="regression").learn(table)
+    np.testing.assert_allclose(model.predict(table), want, rtol=1e-8)
 
 
 def test_text_dates_and_gaps_are_worth_something(frame):
