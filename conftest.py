@@ -4,11 +4,12 @@ The quick part covers every promise once and needs no large package. A test belo
 if it is marked as `full`, or if it stands in one of the folders below.
 """
 
-# Folders and modules that need what only `make test-all` installs
+# Folders and modules that need what only `make test-all` installs, or take long
 FULL = (
     "src/greville/adapters",  # river
     "src/greville/backend/torch.py",
     "src/greville/dask",
+    "src/greville/paper",  # examples that run experiments
     "tests/adapters",
     "tests/dask",
     "tests/devices",
