@@ -8,6 +8,7 @@ if it is marked as `full`, or if it stands in one of the folders below.
 FULL = (
     "src/greville/adapters",  # river
     "src/greville/backend/torch.py",
+    "src/greville/compiled/_kernels.py",  # numba
     "src/greville/dask",
     "src/greville/paper",  # examples that run experiments
     "tests/adapters",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import contextmanager
 
 import pytest
@@ -72,7 +73,10 @@ def fork(work):
     """
     if not hasattr(os, "fork"):
         pytest.skip("Windows has no fork")
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python 3.12 and later: other threads may hold locks. Those of BLAS and Arrow know of forks.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child:
         return child
     code = 1

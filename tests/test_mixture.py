@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greville import DynamicOpium
@@ -40,6 +40,7 @@ def test_by_hand(n_outputs, decay, rng):
     np.testing.assert_allclose(mix(weights[:-1], errors), expected, rtol=1e-9, atol=1e-12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 40), max_size=4), st.booleans())
 def test_how_rows_are_cut_changes_no_bit(cuts, singly):
     rng = np.random.default_rng(0)
