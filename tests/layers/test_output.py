@@ -134,7 +134,7 @@ def test_beside_others(layer, kind, data):
 def test_on_some_columns(layer, kind, data):
     X, y = data
     frame = as_frame(kind, X)
-    frame = frame.assign(id=1.0) if kind == "pandas" else frame.with_columns(id=pl.lit(1.0))
+    frame = FRAMES[kind]({**{name: frame[name] for name in frame.columns}, "id": np.ones(len(X))})
     columns = ColumnTransformer([("units", clone(layer), NAMES)], remainder="passthrough")
     found = columns.set_output(transform=kind).fit_transform(frame, y)
     assert list(found.columns) == list(columns.get_feature_names_out())
