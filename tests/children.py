@@ -74,7 +74,7 @@ def fork(work):
     if not hasattr(os, "fork"):
         pytest.skip("Windows has no fork")
     with warnings.catch_warnings():
-        # Python 3.12 warns that other threads may hold locks; those of BLAS and Arrow know of forks.
+        # Python 3.12 warns that other threads may hold locks; BLAS and Arrow take care of theirs.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child:

@@ -1,5 +1,8 @@
 """`set_output`, names of columns in and out: every layer, alone and in scikit-learn's tools."""
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,17 +40,14 @@ LAYERS = [
     StackedLayer(RandomLayer(5, random_state=0), FourierLayer(4, random_state=0)),
     image_layer(SHAPE, 9, n_filters=3, random_state=0),
 ]
-
-
-def frame_of_polars(columns):
-    return pytest.importorskip("polars").DataFrame(columns)
-
-
-FRAMES = {"pandas": pd.DataFrame, "polars": frame_of_polars}
+FRAMES = {"pandas": pd.DataFrame}
+if find_spec("polars"):
+    FRAMES["polars"] = import_module("polars").DataFrame
 
 each_layer = pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
+no_polars = pytest.mark.skipif("polars" not in FRAMES, reason="polars is not installed")
 each_kind = pytest.mark.parametrize(
-    "kind", ["pandas", pytest.param("polars", marks=pytest.mark.full)]
+    "kind", ["pandas", pytest.param("polars", marks=[pytest.mark.full, no_polars])]
 )
 
 
