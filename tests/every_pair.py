@@ -47,6 +47,13 @@ def every_pair(**values):
     return pytest.mark.parametrize(list(values), [_case(columns, row) for row in rows])
 
 
+def quick_first(quick, others):
+    """Values of a parameter: some for every change, the others for `make test-all`."""
+    full = pytest.mark.full
+    rest = [pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=full) for v in others]
+    return [*quick, *rest]
+
+
 def _split(value):
     """Return a value and its marks."""
     if isinstance(value, type(pytest.param())):

@@ -14,6 +14,7 @@ def test_bets_win_nothing_on_average():
         assert quad(lambda u, e=e: e * np.exp(-e * u), 0, np.inf)[0] == pytest.approx(1)  # p = e^-u
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("streams", [15, pytest.param(50, marks=pytest.mark.full)])
 def test_false_alarms_of_a_classifier(streams):
     """Errors that are 0 or 1: two alarms in each stream, and at most three deviations."""

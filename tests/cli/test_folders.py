@@ -38,6 +38,7 @@ def batches_of(name, columns=None):
     return list(read(find_sources([name]), Reading(), Troubles(), columns))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
 def test_names_of_folders_are_columns(here, format):
     write_folders(format)

@@ -66,6 +66,7 @@ def test_forecasts_with_inputs_times_and_gaps(here):
     assert "the picture is in out.png" in said
 
 
+@pytest.mark.full
 def test_no_forecast_sees_its_future(here):
     """Change the end of the file: nothing that was predicted before it was known may change."""
     rng = np.random.default_rng(0)

@@ -147,6 +147,7 @@ def damaged(good, seed):
     return content
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "seeds", [range(5), pytest.param(range(5, 40), marks=pytest.mark.full)], ids=["few", "many"]
 )

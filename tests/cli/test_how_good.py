@@ -72,6 +72,7 @@ def test_rows_held_out_are_not_learned(here):
     assert found["score"]["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-6)
 
 
+@pytest.mark.full
 def test_files_and_batches_do_not_change_what_is_held_out(here):
     table = houses(500)
     write(table.slice(0, 123), "a.csv")

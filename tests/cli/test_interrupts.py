@@ -40,6 +40,7 @@ def killed_after(child, seconds):
 LONG = pytest.mark.full
 
 
+@pytest.mark.full
 @pytest.mark.posix("fork")
 @pytest.mark.parametrize(("n", "many"), [(800, 3), pytest.param(3_000, 50, marks=LONG)])
 def test_a_stream_survives_kills(here, n, many):

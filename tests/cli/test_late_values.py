@@ -31,6 +31,7 @@ def r2_of(model, *more):
     return json.loads(run("score", model, "test.csv", "--json", "-q")[0])["r2"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["folder", pytest.param("parquet", marks=pytest.mark.full)])
 def test_a_file_for_each_value_is_as_good_as_shuffled_rows(kind):
     parts = [part(value) for value in range(6)]

@@ -51,6 +51,7 @@ def test_every_file_is_read_once(here, monkeypatch):
     assert reads == {"one": 1}
 
 
+@pytest.mark.full
 def test_checkpoints_change_no_bit_of_the_model(here):
     """Also where chunks of rows have so few targets that these wait to be learned together."""
     write_rows(here / "rows.csv", 70_000, every=300)

@@ -58,6 +58,7 @@ def test_the_newest_samples_count_for_every_step(here):
     assert rows["prediction"].to_pylist()[-8:] == [row["prediction"] for row in one]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("missing", "horizon"),
     [
@@ -92,6 +93,7 @@ def test_where_nothing_can_be_said_that_is_said(here):
     assert "nan" not in shown
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("first", "step", "ahead"),
     [
@@ -141,6 +143,7 @@ def test_irregular_times_are_said(here):
     assert "The times in 't' are irregular" in said
 
 
+@pytest.mark.full
 def test_rows_that_are_missing_in_time_are_gaps(here):
     days = np.datetime64("2024-01-01") + np.arange(200)
     kept = np.delete(np.arange(200), [50, 51, 120, 190])
@@ -228,6 +231,7 @@ def test_one_series_that_looks_like_several(here):
     forecast("days.csv")  # every time is there once
 
 
+@pytest.mark.full
 def test_two_columns_tell_series_apart(here):
     days = np.datetime64("2024-01-01") + np.arange(40)
     rows = [(d, s, i, k) for k, d in enumerate(days) for s in "xy" for i in "pq"]

@@ -35,6 +35,7 @@ def test_a_line_out_for_every_line_in(here):
     assert json.loads(run("info", "s.greville", "--json")[0])["rows"] == 400
 
 
+@pytest.mark.full
 def test_a_stream_of_csv_with_late_targets_and_slips(here):
     rows = as_rows(houses(60))
     names = [*rows[0], "id"]
@@ -76,6 +77,7 @@ def test_answers_come_at_once(here):
     assert greville.load("s").lines == 320
 
 
+@pytest.mark.full
 def test_a_csv_stream_goes_on(here):
     """Lines are counted as a text editor counts them; the line of names is sent again."""
     lines = csv_bytes(houses(60)).decode().splitlines(keepends=True)
@@ -149,6 +151,7 @@ def test_two_streams_cannot_have_one_checkpoint():
     assert not Path(".c.greville.lock").exists()
 
 
+@pytest.mark.full
 @pytest.mark.posix("named pipes")
 def test_nor_can_training_and_unlearning(tmp_path):
     Path("a.csv").write_text(number_rows(300))

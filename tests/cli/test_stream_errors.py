@@ -36,6 +36,7 @@ def test_a_bad_line_is_answered_and_the_stream_goes_on():
     assert "4 lines could not be used, for instance:" in said
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "first",
     ['{"y": 1.0}', '{"x": null, "y": 2.0}', '{"x": 1.0, "y": Infinity}', "[1, 2]", "{"],
@@ -91,6 +92,7 @@ def test_standard_deviations_and_probabilities():
     assert '"{""a"": ' in answers[-1]
 
 
+@pytest.mark.full
 def test_what_there_is_no_std_or_proba_of():
     assert "--std and --proba" in refused("stream", "-t", "y", "--std", "--proba")
     assert "none for classes" in refused("stream", "-t", "y", "--std", "--task", "classification")
@@ -99,6 +101,7 @@ def test_what_there_is_no_std_or_proba_of():
     assert said.startswith("--proba: the model predicts a number")
 
 
+@pytest.mark.full
 def test_std_and_proba_with_a_model():
     for target, kinds, wrong, right in [
         ("price", houses(60), "--proba", "--std"),

@@ -15,6 +15,7 @@ from ._outside import EVIL, command, outside
 pytestmark = pytest.mark.usefixtures("here")
 
 
+@pytest.mark.full
 def test_nothing_from_a_file_reaches_the_terminal_as_it_is(tmp_path):
     rng = np.random.default_rng(0)
     values = enumerate(rng.normal(size=80))

@@ -73,6 +73,7 @@ def test_classes(here):
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("target", "more", "name"),
     [
@@ -93,6 +94,7 @@ def test_pictures_of_scores(here, target, more, name):
     assert not Path("x.gif").exists()
 
 
+@pytest.mark.full
 def test_prequential_scores_learn_and_keep_the_file(here):
     table = houses(500)
     write(table.slice(0, 50), "first.csv")

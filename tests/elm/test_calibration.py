@@ -77,7 +77,9 @@ def test_probabilities_are_better_than_the_nearest_ones(rng):
 
 @pytest.mark.parametrize(
     ("solver", "n"),
-    [("opium", 100), ("opium", 700), (Opium(0.3), 260), (OpiumLight(gain=0.5), 260),
+    [("opium", 100), (Opium(0.3), 260),
+     pytest.param("opium", 700, marks=pytest.mark.full),
+     pytest.param(OpiumLight(gain=0.5), 260, marks=pytest.mark.full),
      pytest.param("greville", 260, marks=pytest.mark.full),
      pytest.param(Opium(0.3), 900, marks=pytest.mark.full)],
 )  # fmt: skip
@@ -100,6 +102,7 @@ def test_cutting_a_stream_changes_no_probability(rng, solver, n):
     np.testing.assert_allclose(record.predict_proba(X), whole.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.full
 def test_single_rows_of_a_long_stream(rng):
     """Longer than the warm-up, so that compiled code learns them where there is some."""
     X, y = noisy(rng, 2700)

@@ -96,6 +96,7 @@ def test_float32_and_sparse_rows(rng):
     np.testing.assert_allclose(scattered.predict(A), dense.predict(A), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.full
 def test_models_of_one_that_prepared_are_merged_and_unlearn(rng):
     X, y = steps(rng)
     first = ELMRegressor(random_state=0).prepare(X, y)
@@ -119,6 +120,7 @@ def test_the_size_follows_the_rows_that_will_come(rng):
     assert ELMRegressor().fit(X[:25], y[:25]).hidden_.n_hidden_ == 100
 
 
+@pytest.mark.full
 def test_labels_that_the_rows_do_not_have(rng):
     X, y = steps(rng, 3000)
     labels = np.where(y > 1, "high", "low")

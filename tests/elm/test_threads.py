@@ -72,6 +72,7 @@ def test_a_model_is_never_seen_half_learned(rng, in_the_middle, classes, learn):
     assert not np.array_equal(everything(model, X[:9])["predictions"], before["predictions"])
 
 
+@pytest.mark.full
 def test_readers_of_a_stream_with_new_classes(rng):
     """Every answer goes with the classes it is of, and every prediction is one of a whole model."""
     X = 100 * rng.normal(size=(600, 3))

@@ -243,6 +243,7 @@ def test_a_transformer_gets_inputs_as_they_are(wild):
     assert stream.partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:]).score(X, y) > 0.8
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("load", "model", "least"),
     [

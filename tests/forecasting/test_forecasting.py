@@ -189,6 +189,7 @@ def test_missing_samples(horizon):
     assert nothing.summary()["verdict"].startswith("The series is too short")
 
 
+@pytest.mark.full
 def test_a_gap_is_filled_by_what_was_expected():
     """A season goes on in a gap of twenty samples, and so does what is predicted in it."""
     k = np.arange(250)
@@ -207,6 +208,7 @@ def test_no_gap_leads_away_from_what_was_seen():
     assert np.abs(found.prediction).max() < 200
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [3000, pytest.param(8000, marks=pytest.mark.full)])
 def test_the_electrocardiogram(n):
     """The paper's own use: far better than persistence, and better than a linear model."""
@@ -279,6 +281,7 @@ def test_never_much_worse_than_simpler_predictors(name, horizon):
     assert max(summary["ratio"].values()) < 1.05
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("offset", "unit"),
     [
@@ -308,6 +311,7 @@ def test_a_series_that_does_not_change():
     assert summary["verdict"].startswith("Nothing to predict")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "settings",
     [
@@ -333,6 +337,7 @@ def test_settings_change_the_predictions(settings, by_default):
     assert not np.array_equal(found.prediction, by_default.prediction)
 
 
+@pytest.mark.full
 def test_inputs_are_learned_in_any_units():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=300)

@@ -49,6 +49,7 @@ def test_a_series_without_noise():
     assert level < own + 6
 
 
+@pytest.mark.full
 def test_a_season_that_grows_with_the_series():
     """The change one season ago, of a season that doubles, is not enough."""
     rng, k = np.random.default_rng(0), np.arange(240)
@@ -58,6 +59,7 @@ def test_a_season_that_grows_with_the_series():
     assert errors["greville"] < 0.97 * errors["linear"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("horizon", [1, pytest.param(12, marks=pytest.mark.full)])
 def test_a_meter_with_outliers(horizon):
     """Nothing most of the time, and now and then very much: squares would follow the outliers."""

@@ -71,6 +71,7 @@ def test_the_errors_of_each_step():
             assert found["mean_absolute"]["persistence"] == pytest.approx(want)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("horizon", [12, pytest.param(1, marks=pytest.mark.full)])
 def test_a_year_of_months(horizon):
     model = Forecaster(horizon=horizon)
@@ -97,6 +98,7 @@ def test_lags_that_are_given_stay():
     assert model.season_ is None
 
 
+@pytest.mark.full
 def test_a_season_is_chosen_from_what_has_come():
     """One that appears later changes nothing of what was predicted before it."""
     rng, k = np.random.default_rng(0), np.arange(160)

@@ -125,6 +125,7 @@ def test_colours_and_other_sizes(rng, dtype):
     assert model.score(X[400:], y[400:]) > 0.97
 
 
+@pytest.mark.full
 def test_digits_are_told_apart_better_than_by_one_stage():
     X, y = load_digits(return_X_y=True)
 
@@ -169,6 +170,7 @@ def test_saved_merged_unlearned_and_learned_in_chunks(rng, tmp_path):
     assert {*y} == {left.predict_one(x) for x in X[:20]}
 
 
+@pytest.mark.full
 def test_parameters_of_both_stages_can_be_searched():
     X, y = load_digits(return_X_y=True)
     model = ELMClassifier(image_layer((8, 8), 100), random_state=0)

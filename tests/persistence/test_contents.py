@@ -124,6 +124,7 @@ def test_what_is_foreign_is_refused(model, advice, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.full
 def test_a_subclass_an_attribute_and_bad_extras_are_refused(tmp_path):
     class Opium2(Opium):
         pass

@@ -98,6 +98,7 @@ def test_after_a_crash_the_model_is_that_of_the_log(tmp_path, n):
     assert same_model(path, offline(some, step=211))
 
 
+@pytest.mark.full
 def test_rows_of_many_threads_are_each_learned_once(tmp_path):
     path, some = tmp_path / "m.greville", rows(48)
     named = [{**row, "id": k} for k, row in enumerate(some)]
@@ -346,6 +347,7 @@ def test_files_are_for_their_owner(tmp_path):
             assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600
 
 
+@pytest.mark.full
 def test_a_disk_that_is_full_loses_nothing(tmp_path, monkeypatch):
     path, some = tmp_path / "m.greville", rows(90)
     with Served(path) as served:

@@ -18,6 +18,7 @@ def rms(errors):
     return np.sqrt(np.mean(errors**2))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("signal", "epsilon", "seeds"),
     [

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from greville import DynamicOpium, ELMRegressor, Opium, SlidingOpium
 
 from .. import oracles
-from ..every_pair import every_pair
+from ..every_pair import every_pair, quick_first
 from ..problems import learned, problem
 
 SOLVERS = [Opium(0.3, intercept=True), Opium("auto", intercept=True)]
@@ -106,7 +106,7 @@ def test_a_mean_that_moves(rng, solver):
 
 @pytest.mark.everywhere
 @pytest.mark.parametrize("solver", [Opium(0.3, intercept=True), Opium("auto", intercept=True)])
-@pytest.mark.parametrize("n", [1, 2, 30, 150])
+@pytest.mark.parametrize("n", quick_first([2, 90], [1, 150]))
 def test_prequential_is_the_loop(rng, solver, n):
     H, Y = problem(rng, n, 9)
     H += 50
@@ -406,7 +406,7 @@ def test_one_huge_row_is_forgotten(rng, size):
 
 
 @pytest.mark.parametrize("dtype", ["d", "f"])
-@pytest.mark.parametrize("window", [5, 6, 7, 40])
+@pytest.mark.parametrize("window", quick_first([6, 40], [5, 7]))
 def test_a_window_as_long_as_it_is_wide(dtype, window):
     """Nearly singular windows come and go; none leaves its errors to the next."""
     for seed in range(2):

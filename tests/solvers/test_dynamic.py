@@ -187,8 +187,10 @@ def test_without_a_floor_it_warns_once_and_then_stops(rng):
             assert model.n_samples_seen_ == 1900
 
 
-@pytest.mark.parametrize("floor", ["auto", None, 1e-3])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("floor", "dtype"),
+    [("auto", np.float64), ("auto", np.float32), (None, np.float64), (1e-3, np.float32)],
+)
 @pytest.mark.filterwarnings("ignore:Without a floor")
 def test_forgetting_never_ends_in_nan(rng, floor, dtype):
     H = np.zeros((1300, 5), dtype)
@@ -208,8 +210,9 @@ def test_forgetting_never_ends_in_nan(rng, floor, dtype):
 
 
 @pytest.mark.everywhere
-@pytest.mark.parametrize("alpha", [1.01, 1.1, 1.4])
-@pytest.mark.parametrize("M", [3, 40])
+@pytest.mark.parametrize(
+    ("alpha", "M"), [(1.1, 3), (1.4, 40), pytest.param(1.01, 40, marks=pytest.mark.full)]
+)
 def test_between_the_floors_it_is_the_printed_recursion(alpha, M):
     """And what the floor adds is a multiple of I, around a part of the weights."""
     period, share, pull = observed(alpha, M)

@@ -11,6 +11,8 @@ from ..oracles import relative_error
 from ..problems import learned, problem
 
 AUTO = [Opium("auto"), Opium("auto", intercept=True)]
+# More units than the whole curve is taken of
+BY_CHOLESKY = pytest.param(700, 450, marks=pytest.mark.full)
 SHAPES = [(1, 5), (2, 5), (5, 20), (40, 20), (300, 30), (150, 200), (1200, 30), (700, 450)]
 
 
@@ -67,7 +69,7 @@ def _predictions(H, W, intercept):
 
 @pytest.mark.everywhere
 @pytest.mark.parametrize("solver", AUTO, ids=repr)
-@pytest.mark.parametrize(("n", "M"), [(5, 20), (60, 20), (300, 30), (150, 200), (700, 450)])
+@pytest.mark.parametrize(("n", "M"), [(5, 20), (60, 20), (150, 200), BY_CHOLESKY])
 def test_the_path_is_the_evidence_and_the_choice_its_top(rng, solver, n, M):
     H, Y = problem(rng, n, M)
     path = clone(solver).fit(H, Y).path()

@@ -16,6 +16,7 @@ from greville.solvers import _learn
 
 from .. import oracles
 from ..children import LIMIT
+from ..every_pair import quick_first
 from ..oracles import relative_error
 from ..problems import learned, problem
 from .floors import observed
@@ -91,7 +92,9 @@ BATCH = [
 ALL = ONLINE + BATCH
 
 
-SHAPES = [(1, 1), (1, 6), (5, 6), (6, 6), (7, 6), (40, 6), (300, 20), (30, 60), (700, 33)]
+SHAPES = quick_first(
+    [(1, 1), (5, 6), (6, 6), (40, 6), (30, 60), (700, 33)], [(1, 6), (7, 6), (300, 20)]
+)
 
 
 @pytest.mark.everywhere
@@ -109,7 +112,7 @@ def test_fit_gives_the_oracles_weights(rng, case, n, M):
 @pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 @given(data=st.data())
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 def test_cutting_changes_nothing(case, data):
     n, M = data.draw(st.integers(1, 400)), data.draw(st.integers(1, 30))
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
@@ -120,7 +123,7 @@ def test_cutting_changes_nothing(case, data):
 
 
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
-@pytest.mark.parametrize("length", [1, 7, 200])
+@pytest.mark.parametrize("length", quick_first([7], [1, 200]))
 def test_a_read_between_chunks_changes_nothing(rng, case, length):
     H, Y = problem(rng, 210, 12)
     model = clone(case.solver)
@@ -154,7 +157,7 @@ def test_weight_two_is_the_row_twice(rng, case):
 
 @pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
-@pytest.mark.parametrize("n", [1, 20, 200])
+@pytest.mark.parametrize("n", [1, 20, 140])
 def test_prequential_is_the_loop(rng, case, n):
     H, Y = problem(rng, 40 + n, 25)
     weight = rng.integers(0, 3, size=40 + n).astype(float)
@@ -217,7 +220,7 @@ def squared_condition(solver, H, Y):
 
 @pytest.mark.everywhere
 @pytest.mark.parametrize("case", ALL, ids=repr)
-@pytest.mark.parametrize(("n", "M"), [(5, 6), (40, 6), (300, 20), (30, 60)])
+@pytest.mark.parametrize(("n", "M"), quick_first([(40, 6), (30, 60)], [(5, 6), (300, 20)]))
 def test_float32_stays_float32(rng, case, n, M):
     H, Y = (a.astype(np.float32) for a in problem(rng, n, M))
     want = case.weights(H.astype(float), Y.astype(float))

@@ -148,6 +148,7 @@ def test_missing_values_and_too_many_that_come_late(few_first, tmp_path):
     assert not unlearned  # one that is too many is like the others
 
 
+@pytest.mark.full
 def test_files_and_streams_in_the_middle_of_late_values(few_first, tmp_path):
     table = table_of(late(40))
     rows = table.to_pylist()

@@ -162,6 +162,7 @@ def test_a_wrong_row_leaves_the_model_as_it_was(few_first):
     assert model.predict_one(rows[0]) == pytest.approx(before, rel=1e-12)
 
 
+@pytest.mark.full
 def test_questions_are_answered_as_if_one_by_one(few_first):
     """What is learned between them counts, however lines come."""
     rows = as_rows(houses(150))
@@ -232,6 +233,7 @@ def warm_up_rows():
     return rows
 
 
+@pytest.mark.full
 def test_the_first_rows_are_those_of_tables(monkeypatch, tmp_path):
     """Rows of the warm-up that are learned in place, and rows that go through tables."""
     rows = warm_up_rows()

@@ -51,6 +51,7 @@ def write_csv(path, chance, end, quoted=True, header=True, n=250):
                 file.write(end)
 
 
+@pytest.mark.full
 @every_pair(
     end=["\n", "\r\n", "\r"],
     quoted=[False, True],

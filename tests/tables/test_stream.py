@@ -203,6 +203,7 @@ def errors(answers, rows):
     return np.array([answer["prediction"] - row["y"] for answer, row in pairs])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "solver",
     [
@@ -319,6 +320,7 @@ def test_history_that_is_sorted_by_its_target(size):
     assert abs(high - 120) < 15
 
 
+@pytest.mark.full
 def test_intervals_where_targets_come_in_groups():
     rng, size, n = np.random.default_rng(1), 20, 1200
     x = rng.normal(size=n)
