@@ -287,6 +287,7 @@ def test_the_verdict_is_said_in_plain_words(here):
     assert "Repeating the last value is as good." in shown
 
 
+@pytest.mark.full
 @pytest.mark.posix("SIGTERM to itself")
 def test_no_file_is_left_by_a_signal(here):
     write_csv("v.csv", v=written(wave(60)))

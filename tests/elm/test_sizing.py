@@ -65,6 +65,7 @@ def test_what_does_not_fit_is_refused():
         check_size("X with many columns", 10, 10**8, np.float64, square=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("solver", ["opium", "dynamic", "light", "greville"])
 def test_a_layer_that_has_grown_has_learned_all_rows(rng, solver):
     """How rows are cut does not matter: the model is that of the larger layer from the start."""

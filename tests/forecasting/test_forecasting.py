@@ -107,6 +107,7 @@ def test_no_target_is_used_before_it_is_known(horizon, run, change):
     assert not np.array_equal(before.prediction[~same], after.prediction[~same])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("horizon", [1, pytest.param(7, marks=pytest.mark.full)])
 def test_future_predictions_do_not_change_when_their_targets_come(horizon):
     y = with_gaps(wavy(90))

@@ -322,6 +322,7 @@ def test_a_class_that_comes_late_does_not_change_the_choice(rng):
     assert relative_error(late.solver_.coef_, early.solver_.coef_) < 1e-10
 
 
+@pytest.mark.full
 def test_the_sum_of_many_models(rng):
     H, Y = problem(rng, 2000, 5)
     for solver in (Opium(10.0, intercept=True), Opium("auto", intercept=True)):

@@ -117,6 +117,7 @@ def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, la
         assert relative_error(learned(model, H, Y, [300]).coef_.T, want) < 10 * bound
 
 
+@pytest.mark.full
 @pytest.mark.host
 def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     """The gradient counts what the root holds, faded, and the floor."""

@@ -411,6 +411,7 @@ def test_a_replaced_state_keeps_no_correction(rng, plain):
     assert copied.fitted_.correction._n == 10  # also after pickling its dtype
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "solver", [Opium(), Opium("auto", intercept=True), DynamicOpium(), OpiumLight()], ids=str
 )

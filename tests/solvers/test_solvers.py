@@ -289,6 +289,7 @@ def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
     np.testing.assert_allclose(model.coef_, want, rtol=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):

@@ -50,6 +50,7 @@ def errors_of(answers, table):
     return np.concatenate([part.prediction for part in answers]) - table["y"].to_numpy()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("hidden", [40, 200])
 def test_a_stream_with_late_values_is_bounded_and_as_good_as_one_that_knew_them(few_first, hidden):
     table = table_of(late())

@@ -76,6 +76,7 @@ def fields_by_hand(text):
     return rows
 
 
+@pytest.mark.full
 def test_lines_of_any_table(here, monkeypatch):
     pieces = ["a", '"x, y"', '"two\nlines"', '"q""q"', '5" p', '""', "", '"cr\r\nlf"', '"\n\n"']
     for seed in range(60):

@@ -231,6 +231,7 @@ def test_no_default_is_worse_than_the_last_target(solver):
     assert not plain.follows
 
 
+@pytest.mark.full
 def test_bursts_change_no_bit_of_what_follows(tmp_path):
     rows = wandering(600)
     one, other = (Stream(TableModel("y", task="regression", hidden=30)) for _ in range(2))

@@ -352,6 +352,7 @@ def test_a_stream_reads_them_too():
     assert [f.kind for f in stream.settled().findings] == ["written numbers"] * 2
 
 
+@pytest.mark.full
 def test_cuts_files_and_merges_change_nothing(few_first, tmp_path):
     rng = np.random.default_rng(1)
     far = rng.normal(size=N)
