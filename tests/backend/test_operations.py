@@ -181,15 +181,6 @@ def test_the_root_of_a_sum(rng, b, size):
     np.testing.assert_allclose(Lt.T @ Lt, np.eye(4) + F @ F.T, rtol=1e-9)
 
 
-def test_symmetric_systems(rng, b):
-    F = rng.normal(size=(4, 7))
-    K, B = F @ F.T - 5 * np.eye(4), rng.normal(size=(4, 2))
-    X, reciprocal = b.solve_symmetric(b.asarray(K), b.asarray(B))
-    np.testing.assert_allclose(K @ b.to_numpy(X), B, atol=1e-10)
-    assert reciprocal == pytest.approx(1 / np.linalg.cond(K, 1), rel=2)
-    assert b.solve_symmetric(b.asarray(np.zeros((2, 2))), b.asarray(np.ones((2, 1)))) is None
-
-
 def test_sums(rng, b):
     A = rng.normal(size=(6, 3))
     np.testing.assert_allclose(b.column_squares(b.asarray(A)), (A**2).sum(0))

@@ -101,8 +101,6 @@ def test_rows_that_come_and_go(rng, backend):
     W = linalg.solve_weights(b, R, Z)
     args = b, R, W, b.asarray(rows), b.asarray(targets), signs, b.condition(R)
     kept, left = np.delete(H, 3, 0), np.delete(Y, 3, 0)
-    want = np.linalg.lstsq(np.vstack([kept, more]), np.vstack([left, targets[[0, 2]]]))[0]
-    np.testing.assert_allclose(b.to_numpy(linalg.signed_weights_after(*args)), want, rtol=1e-9)
     errors = b.to_numpy(linalg.signed_innovations(*args))
     before = np.linalg.lstsq(np.vstack([kept, more[:1]]), np.vstack([left, targets[:1]]))[0]
     np.testing.assert_allclose(errors[2], targets[2] - more[1] @ before, rtol=1e-9)

@@ -27,7 +27,6 @@ class PlainBackend:
     """
 
     tuning = Tuning(record_units=1 << 30, kept_gram_units=0)
-    parallel = None
 
     def __init__(self, xp: Any, name: str = "plain", device: Any = None) -> None:
         self.xp = xp
@@ -209,15 +208,6 @@ class PlainBackend:
         return self.triangularise(self.xp.concat([self._eye(Ft.shape[1], Ft), Ft]))
 
     # General matrices
-
-    def solve_symmetric(self, K: Array, B: Array) -> tuple[Array, float] | None:
-        xp = self.xp
-        try:
-            X, inverse = xp.linalg.solve(K, B), xp.linalg.inv(K)
-        except (ValueError, RuntimeError):
-            return None
-        sizes = [float(xp.max(xp.sum(xp.abs(A), axis=0))) for A in (K, inverse)]
-        return X, 1 / (sizes[0] * sizes[1])
 
     def svd(self, A: Array) -> tuple[Array, Array, Array]:
         U, s, Vt = self.xp.linalg.svd(A, full_matrices=False)

@@ -75,17 +75,11 @@ class Kernels(NamedTuple):
 
     Attributes
     ----------
-    dot : x'y
-    axpy : y + a·x, into y
     gemv : alpha·Ax + beta·y, or A'x with ``trans=1``, for Fortran-ordered A
-    into : the function a -> R⁻ᵀa for a root R
     shared : numbers in a matrix from which `gemv` may use several threads
     """
 
-    dot: Callable[..., Any]
-    axpy: Callable[..., Any]
     gemv: Callable[..., Any]
-    into: Callable[[Array], Callable[[Array], Array]]
     shared: int
 
 
@@ -203,9 +197,6 @@ class Backend(Protocol):
     def root_of_identity_plus(self, Ft: Array) -> Array:
         """L' with LL' = I + FF', given F'. F' is consumed."""
 
-    def solve_symmetric(self, K: Array, B: Array) -> tuple[Array, float] | None:
-        """K⁻¹B for a symmetric K, and the reciprocal condition number of K; None if singular."""
-
     def svd(self, A: Array) -> tuple[Array, Array, Array]:
         """The thin singular value decomposition U, s, V'."""
 
@@ -214,10 +205,6 @@ class Backend(Protocol):
 
     def kernels(self, dtype: Any) -> Kernels | None:
         """Operations on single rows; None where there are none that are fast."""
-
-    @property
-    def parallel(self) -> Any:
-        """Routines that two Python threads can run at once in float64, or None."""
 
 
 def eps(dtype: Any) -> float:

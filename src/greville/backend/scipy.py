@@ -10,7 +10,6 @@ of its own, and two such pools on the same cores slow each other down many times
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from scipy.linalg import blas as _blas
 from scipy.linalg import lapack as _lapack
 
 from ..threads import one_thread
-from . import _unlocked
 from .protocol import Array, Kernels, Tuning, longest_rows
 
 # Columns LAPACK eliminates at a time. Measured for 64 to 256 rows: on 500 to 4000 columns 16 to 64
@@ -42,22 +40,12 @@ _ONE_THREAD = 1e9
 # it.)
 _THREADED_ROOT = 4096
 
-# Units with which a Cholesky factor is made in so many blocks: few large steps, which are worth two
-# threads. M = 2000: 67 ms on one thread, 38 on two by LAPACK, 46 in blocks.
-_IN_BLOCKS = range(1024, _THREADED_ROOT)
-_N_BLOCKS = 4
-
 # Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
 # (A triangular solve with one vector always runs on one.)
 _SHARED = 9216
 
-# Roots from which a triangular solve with one vector is worth a second thread.
-_LARGE_ROOT = 3000
-
 DOT = {np.dtype("d"): _blas.ddot, np.dtype("f"): _blas.sdot}
-_AXPY = {np.dtype("d"): _blas.daxpy, np.dtype("f"): _blas.saxpy}
 _GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
-_TRSV = {np.dtype("d"): _blas.dtrsv, np.dtype("f"): _blas.strsv}
 
 
 def _routine(module: Any, name: str, like: Array) -> Any:
@@ -147,11 +135,7 @@ class ScipyBackend:
         R = np.empty_like(G) if spare is None else spare
         np.copyto(R, G)
         R = self.with_ridge(R, ridge, consume=True)
-        if G.dtype != np.float64 or self.parallel is None:
-            return self.cholesky(R)
-        with _threads_for_root(G):
-            found = _unlocked.root_in_place(R)  # G has zeros below its diagonal
-        return R if found and np.isfinite(np.diagonal(R)).all() else None
+        return self.cholesky(R)
 
     def root_and_solved(
         self,
@@ -177,12 +161,6 @@ class ScipyBackend:
         return product[::-1, ::-1].copy(order="F")
 
     def cholesky(self, G: Array) -> Array | None:
-        if len(G) in _IN_BLOCKS and G.dtype == np.float64 and self.parallel is not None:
-            G = np.asfortranarray(G)
-            found = _unlocked.root_by_blocks(G, _N_BLOCKS)
-            for j in range(len(G) - 1):
-                G[j + 1 :, j] = 0.0
-            return G if found and np.isfinite(np.diagonal(G)).all() else None
         with _threads_for_root(G):
             R, info = _routine(_lapack, "potrf", G)(G, lower=0, clean=1, overwrite_a=1)
         return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
@@ -279,13 +257,6 @@ class ScipyBackend:
 
     # General matrices
 
-    def solve_symmetric(self, K: Array, B: Array) -> tuple[Array, float] | None:
-        size = float(np.abs(K).sum(axis=0).max())
-        factor, pivots, X, info = _routine(_lapack, "sysv", K)(K, B)
-        if info != 0:
-            return None
-        return X, float(_routine(_lapack, "sycon", K)(factor, pivots, size)[0])
-
     def svd(self, A: Array) -> tuple[Array, Array, Array]:
         try:
             with _threads_for_root(A):
@@ -301,10 +272,6 @@ class ScipyBackend:
 
     def kernels(self, dtype: Any) -> Kernels:
         return _KERNELS[dtype]
-
-    @property
-    def parallel(self) -> Any:
-        return _unlocked if _unlocked.available() else None
 
 
 def _threads_for_root(A: Array) -> AbstractContextManager[Any]:
@@ -323,18 +290,8 @@ def _appended(R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Arr
     return R, Z, left
 
 
-def _into_coordinates(R: Array) -> Any:
-    """a → R⁻ᵀa."""
-    if len(R) >= _LARGE_ROOT and R.dtype == np.float64 and _unlocked.available():
-        return partial(_unlocked.solve_transposed_vector, R)
-    return partial(_TRSV[R.dtype], R, trans=1)
-
-
 def _unit(v: Array) -> Array:
     return v / np.linalg.norm(v)
 
 
-_KERNELS = {
-    dtype: Kernels(DOT[dtype], _AXPY[dtype], _GEMV[dtype], _into_coordinates, _SHARED)
-    for dtype in (np.dtype("d"), np.dtype("f"))
-}
+_KERNELS = {dtype: Kernels(_GEMV[dtype], _SHARED) for dtype in (np.dtype("d"), np.dtype("f"))}

@@ -14,7 +14,6 @@ from .root import (
     root_and_targets,
     signed_innovations,
     signed_is_safe,
-    signed_weights_after,
     solve_weights,
 )
 
@@ -34,7 +33,6 @@ __all__ = [
     "root_and_targets",
     "signed_innovations",
     "signed_is_safe",
-    "signed_weights_after",
     "smallest_safe_ridge",
     "solve_weights",
 ]

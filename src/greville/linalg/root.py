@@ -134,25 +134,6 @@ def remove_diagonal(b: Backend, R: Array, Z: Array, d: float) -> tuple[Array, Ar
 # Rows that are learned and rows that are removed, in one step
 
 
-def signed_weights_after(
-    b: Backend, R: Array, W: Array, H: Array, Y: Array, signs: Array, condition: float
-) -> Array | None:
-    """W after rows of which some (sign 1) are learned and others (sign -1) removed.
-
-    R has this `condition`. None where too many digits would be lost.
-    """
-    Ft = b.solve(R, H.T, transposed=True)
-    found = b.solve_symmetric(_signed_gram(b, Ft, signs), Y - b.matmul(H, W))
-    if found is None:
-        return None
-    gain, reciprocal = found
-    dtype = b.dtype_of(R)
-    if not eps(dtype) * condition <= reciprocal * _LARGEST_SIGNED[dtype.char]:
-        return None
-    after = W + b.solve(R, b.matmul(Ft, gain))
-    return after if _finite(b, after) else None
-
-
 def signed_innovations(
     b: Backend, R: Array, W: Array, H: Array, Y: Array, signs: Array, condition: float
 ) -> Array | None:

@@ -12,13 +12,11 @@ import numpy as np
 from ..backend import Array
 from . import _record
 from ._chosen import Chosen, append_to_chosen, choose
-from ._correction import Correction, RootCorrection, most_pending
 from ._derived import replace, with_derived
 from ._evidence import Choice, choice_in_stream
 from ._gathering import Gathering, joined_sums, without_sums
 from ._learn import Exact, gram_pays, innovate, learn
 from ._mean import Chunk, Mean
-from ._pending import Pending
 from ._remove import check_same_rows, merge, unlearn
 from ._rows import Rows, block_length
 from ._state import State, spreads_in_order
@@ -188,14 +186,6 @@ class ExactAlgorithm(Algorithm):
 
     # Reading
 
-    def correction(
-        self, shape: Shape, state: Exact, pending: Pending, seen: int, *, reflect: bool
-    ) -> Correction | None:
-        limit = self.rows_until_next_event(shape, seen)
-        if pending.n >= limit:
-            return None
-        return root_correction(state.root, pending, limit, 1.0, reflect=reflect)
-
     def weights(self, state: Exact) -> Array:
         return state.root.solution
 
@@ -252,24 +242,6 @@ def joined(exact: Exact, learned: Learned, keep: float = 1.0) -> Exact:
         new.sums, count=root.count, count_of_squares=root.count_of_squares, mean=root.mean
     )
     return with_derived(replace(new, sums=sums), root=root)
-
-
-def root_correction(
-    root: State, pending: Pending, limit: int, growth: float, *, reflect: bool
-) -> RootCorrection | None:
-    """What pending rows will do to a root, up to a limit; None where they must be learned."""
-    if root.backend.kernels(root.dtype) is None:
-        return None
-    if root.basis is not None and not root.is_prior_alone:
-        return None
-    limit = min(limit, most_pending(root))
-    if pending.n >= limit:
-        return None
-    for reflections in (True,) if reflect else (False, True):
-        correction = RootCorrection(root, limit, growth, reflect=reflections)
-        if correction.follow(pending):
-            return correction
-    return None
 
 
 @lru_cache(maxsize=64)

@@ -14,13 +14,11 @@ from ..fields import finite, flag, known, stored
 from ..validation import check_squares, warn
 from ._checks import check_fading
 from ._chosen import Chosen, choose
-from ._correction import Correction
 from ._derived import Value, replace
 from ._evidence import choice_in_stream
-from ._exact import joined, last_choice, next_choice, one_by_one, root_correction
+from ._exact import joined, last_choice, next_choice, one_by_one
 from ._learn import Exact, innovate, learn
 from ._mean import Mean
-from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State, spreads_in_order
 from ._work import Learned, OneByOne
@@ -296,15 +294,6 @@ class ForgettingAlgorithm(Algorithm):
         return replace(state, warned=True)
 
     # Reading
-
-    def correction(
-        self, shape: Shape, state: Fading, pending: Pending, seen: int, *, reflect: bool
-    ) -> Correction | None:
-        limit = self.rows_until_next_event(shape, seen)
-        if pending.n >= limit:
-            return None
-        growth = float(self.keep**-0.5)
-        return root_correction(state.exact.root, pending, limit, growth, reflect=reflect)
 
     def weights(self, state: Fading) -> Array:
         return state.exact.root.solution

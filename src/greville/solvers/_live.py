@@ -23,9 +23,6 @@ from ._work import OneByOne, Work
 from .fitted import Fitted
 from .protocol import Algorithm
 
-# Units up to which rotations, row after row, are faster than to collect rows. OPIUM light has none.
-_MOST_UNITS = 1536
-
 # More rows than there will be.
 NEVER = 1 << 60
 
@@ -248,7 +245,5 @@ def _parts_of(fitted: Fitted) -> OneByOne | None:
         return None
     parts = fitted.algorithm.one_by_one(shape, fitted.state, fitted.n_seen)
     if parts is None or parts.limit < _FEWEST_ROWS:
-        return None
-    if parts.root is not None and shape.n_hidden > _MOST_UNITS:
         return None
     return parts if parts.fits() else None

@@ -11,9 +11,7 @@ from ..backend import Array, Backend
 from ..fields import Fields, array, each, finite, known, stored
 from ..mixture import Mixture, mix
 from ._checks import check_memories
-from ._correction import Correction
 from ._derived import replace
-from ._exact import root_correction
 from ._forgetting import (
     MEMORIES,
     Fading,
@@ -22,8 +20,6 @@ from ._forgetting import (
     check_same_kind,
     memories_for,
 )
-from ._joint_correction import JointCorrection
-from ._pending import Pending
 from ._rows import Rows
 from ._state import State
 from ._work import OneByOne
@@ -182,39 +178,6 @@ class MemoriesAlgorithm(Algorithm):
         members = zip(self._members_of(state), state.states, strict=True)
         states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
         return Memories(tuple(states), state.mixture)
-
-    def correction(
-        self, shape: Shape, state: Memories, pending: Pending, seen: int, *, reflect: bool
-    ) -> Correction | None:
-        members, limit = self._members_of(state), 1 << 30
-        for member in members:
-            limit = min(limit, member.rows_until_next_event(shape, seen))
-        roots, none = [], Pending()
-        for member, own in zip(members, state.states, strict=True):
-            growth = float(member.keep**-0.5)
-            root = root_correction(own.exact.root, none, limit, growth, reflect=reflect)
-            if root is None:
-                return None
-            roots.append(root)
-        correction = JointCorrection(roots, state.mixture)
-        return correction if pending.n < limit and correction.follow(pending) else None
-
-    def learn_pending(
-        self,
-        shape: Shape,
-        state: Memories,
-        rows: Rows,
-        seen: int,
-        pending: Pending,
-        correction: Correction | None,
-    ) -> Memories:
-        followed = isinstance(correction, JointCorrection) and correction.has_followed(pending)
-        if not followed or rows.n != pending.n:
-            return self.learn(shape, state, rows, seen)
-        assert isinstance(correction, JointCorrection)
-        pairs = zip(self._members_of(state), state.states, strict=True)
-        states = tuple(member.learn(shape, each, rows, seen) for member, each in pairs)
-        return Memories(states, correction.mixture_after(rows.n))
 
     def weights(self, state: Memories) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)

@@ -1,24 +1,20 @@
-"""The record of many rows at the speed of matrix products, on two cores.
+"""The record of many rows at the speed of matrix products.
 
 `linalg.innovations` finds the errors of a block of rows from the root before it; learning the block
-gives the next root. The two need nothing of each other, so they run side by side. And while the
-rows are many, the next root is cheaper from a Gram matrix that is kept, one product and one
-Cholesky factor, than from a QR factorisation, where that loses no digits that matter.
+gives the next root. While the rows are many, the next root is cheaper from a Gram matrix that is
+kept, one product and one Cholesky factor, than from a QR factorisation, where that loses no digits
+that matter.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from .. import linalg
-from ..backend import Array, Backend, eps, longest_rows
-from ..threads import cores, one_thread
+from ..backend import Array, Backend, eps
 from ._chosen import Chosen, choose_by_gram, chosen_from_gram
 from ._derived import replace
 from ._gram import GramSums, gram_of
@@ -29,9 +25,6 @@ from ._rows import Rows
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
 # most a hundredth of it.
 _SAFE_TO_RECORD = 1e-9
-
-# Roots that may be ahead of the errors that are found from them.
-_AHEAD = 2
 
 
 def block_of_rows(b: Backend, n_hidden: int) -> int:
@@ -168,137 +161,27 @@ def _record(
 
     It goes from root to root; the errors of a block are found from the root before it.
     """
-    b, predicted = known.backend, []
-    with _work_of(b) as work:
-        gram = gram_of(known.sums if isinstance(known, Chosen) else known, np.float64)
-        R, ridge = known.root.R, max(known.root.prior**2 - gram.prior**2, 0.0)
-        waiting: deque[tuple[Callable[[], Array | None], Array, Array]] = deque()
-
-        def collect() -> bool:
-            errors, Y, used = waiting.popleft()
-            found = errors()
-            if found is None:
-                return False
-            predicted.append(Y - found)
-            if used is not known.root.R:
-                work.free(used)
-            return True
-
-        check = 2 * known.n_hidden
-        for H, Y, progress in blocks:
-            waiting.append((work.innovations(R, gram.C, H, Y), Y, R))
-            G = work.add_gram(gram.G, H)
-            C, squares = gram.C + b.matmul(H.T, Y), gram.squares + b.column_squares(Y)
-            gram, root = GramSums(G, C, squares, gram.prior), None
-            chosen = None if choose is None else choose(gram, progress)
-            if chosen is not None and chosen[0] != ridge:
-                ridge, root = chosen
-                if not ridge >= 0:  # nan
-                    return None
-            if len(waiting) > _AHEAD and not collect():
+    b, predicted, check = known.backend, [], 2 * known.n_hidden
+    gram = gram_of(known.sums if isinstance(known, Chosen) else known, np.float64)
+    R, ridge = known.root.R, max(known.root.prior**2 - gram.prior**2, 0.0)
+    for H, Y, progress in blocks:
+        W = b.solve(R, b.solve(R, gram.C, transposed=True))
+        errors = linalg.innovations(b, R, W, H, Y)
+        if errors is None:
+            return None
+        predicted.append(Y - errors)
+        C, squares = gram.C + b.matmul(H.T, Y), gram.squares + b.column_squares(Y)
+        gram, root = GramSums(b.add_gram(gram.G, H), C, squares, gram.prior), None
+        chosen = None if choose is None else choose(gram, progress)
+        if chosen is not None and chosen[0] != ridge:
+            ridge, root = chosen
+            if not ridge >= 0:  # nan
                 return None
-            R = work.root(gram.G, ridge) if root is None else root
-            if R is None:
-                return None
-            if progress.n_read >= check:
-                check *= 2
-                if not _is_safe(b, R):
-                    return None
-        while waiting:
-            if not collect():
+        R = b.root_with_ridge(gram.G, ridge) if root is None else root
+        if R is None:
+            return None
+        if progress.n_read >= check:
+            check *= 2
+            if not _is_safe(b, R):
                 return None
     return gram, R, ridge, b.xp.concat(predicted)
-
-
-class _InTurn:
-    """The steps of a record, one after the other, on any backend."""
-
-    def __init__(self, b: Backend) -> None:
-        self._b = b
-
-    def innovations(self, R: Array, C: Array, H: Array, Y: Array) -> Callable[[], Array | None]:
-        """The errors of rows, each before it is learned, from a root and H'Y before them."""
-        b = self._b
-        W = b.solve(R, b.solve(R, C, transposed=True))
-        errors = linalg.innovations(b, R, W, H, Y)
-        return lambda: errors
-
-    def add_gram(self, G: Array, H: Array) -> Array:
-        """G + H'H. G is consumed."""
-        return self._b.add_gram(G, H)
-
-    def root(self, G: Array, ridge: float) -> Array | None:
-        """The root of G + ridge·I; None where there is none."""
-        return self._b.root_with_ridge(G, ridge)
-
-    def free(self, R: Array) -> None:
-        """Take back a root that is not needed any more."""
-
-
-class _SideBySide(_InTurn):
-    """The same with errors found in another thread, without Python's lock, in memory of its own."""
-
-    def __init__(self, b: Backend, submit: Callable[..., Callable[[], Any]]) -> None:
-        super().__init__(b)
-        self._submit = submit
-        self._spare: list[Array] = []
-        self._numbers = np.empty(0)
-
-    def innovations(self, R: Array, C: Array, H: Array, Y: Array) -> Callable[[], Array | None]:
-        return self._submit(self._innovations, R, C, H, Y)
-
-    def _innovations(self, R: Array, C: Array, H: Array, Y: Array) -> Array | None:
-        """`linalg.innovations` for short rows; None where some are long."""
-        b, parallel, F = self._b, self._b.parallel, self._copied(H)
-        Ft = F.T
-        parallel.solve_transposed_in_place(R, Ft)
-        if not float(b.column_squares(F).sum()) < longest_rows(F.dtype):
-            return None
-        Lt = np.eye(len(H), order="F")
-        parallel.add_gram_of_columns(Lt, Ft)
-        parallel.root_in_place(Lt)
-        W = b.solve(R, b.solve(R, C, transposed=True))
-        V = b.solve(Lt, Y - b.matmul(H, W), transposed=True)
-        return np.diagonal(Lt)[:, None] * V
-
-    def _copied(self, A: Array) -> Array:
-        """A copy of A, until the next."""
-        if self._numbers.size < A.size:
-            self._numbers = np.empty(A.size)
-        place = self._numbers[: A.size].reshape(A.shape)
-        np.copyto(place, A)
-        return place
-
-    def add_gram(self, G: Array, H: Array) -> Array:
-        self._b.parallel.add_gram(G, H)
-        return G
-
-    def root(self, G: Array, ridge: float) -> Array | None:
-        R = self._spare.pop() if self._spare else np.zeros_like(G)
-        np.copyto(R, G)
-        R[np.diag_indices_from(R)] += ridge
-        return R if self._b.parallel.root_in_place(R) else None
-
-    def free(self, R: Array) -> None:
-        if len(self._spare) <= _AHEAD:
-            self._spare.append(R)
-
-
-@contextmanager
-def _work_of(b: Backend) -> Iterator[_InTurn]:
-    """How a backend does these steps."""
-    if b.parallel is None:
-        yield _InTurn(b)
-        return
-    with one_thread, _side_by_side() as submit:
-        yield _SideBySide(b, submit)
-
-
-@contextmanager
-def _side_by_side() -> Iterator[Callable[..., Callable[[], Any]]]:
-    """A function that starts work in another thread, and returns one that waits for it."""
-    if cores() == 1:
-        yield lambda work, *args: lambda: work(*args)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        yield lambda work, *args: pool.submit(work, *args).result

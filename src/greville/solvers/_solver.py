@@ -55,6 +55,9 @@ from .protocol import Algorithm, Capabilities, Rows, Shape
 # Rows of an array that are learned at once, wherever it is.
 _MANY_ROWS = 4096
 
+# Pending rows of float32 from which on they are learned for good when the model is read.
+_FEW_IN_FLOAT32 = 32
+
 # Attributes that are found again when they are wanted.
 _NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
@@ -297,8 +300,12 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         return self
 
     def _keep_flushed(self, fitted: Fitted) -> None:
-        """Publish a value that was flushed while it was read, unless there is a newer one."""
-        if fitted.is_flushed:
+        """Publish a value that was flushed while it was read, unless there is a newer one.
+
+        In float32 a few rows stay pending: learned one by one, they would lose digits.
+        """
+        few = fitted.dtype == np.float32 and fitted.pending.n < _FEW_IN_FLOAT32
+        if fitted.is_flushed and not few:
             flushed = fitted.flushed()
             with self._lock:
                 if self._fitted is fitted and self._live is None:
@@ -547,17 +554,10 @@ class OnlineSolver(Solver):
                 self.update(fitted := current)
             if not n and self._goes_live(fitted):
                 return self.learn_one(h, y)
-        plain, learned = self._flat and isinstance(y, float) and y * y < self._limit, None
-        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
-        if plain and usual and fitted.correction is not None:
-            # If the row was just predicted, it has been checked already.
-            learned = fitted.learn_predicted(h, y)
-        if learned is None:
-            if not usual or not self._dot(h, h) < self._limit:
-                h = self._checked_one(h)
-            if not plain:
-                y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
-            learned = fitted.learn_one(h, y)
+        if not self._passes_fast_check(h):
+            h = self._checked_one(h)
+        y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
+        learned = fitted.learn_one(h, y)
         with self._lock:
             if self._live is not None:  # that of another thread, which has only predicted
                 self._live.close()

@@ -21,6 +21,8 @@ from ._state import State
 # other means; of small layers so many that a Gram matrix is.
 _ROOM, _ROOM_OF_SMALL, _SMALL = 512, 1024, 256
 
+# Units up to which the memory for the next filling is kept.
+_KEPT_UNITS = 1536
 
 # Longer than any row that is learned; its square is a number.
 _LONGEST = 1e150
@@ -142,6 +144,8 @@ class Work:
         self._filled = {**self._filled, times: parts}
         self.kernels.replace(self.array, array)
         self._filled = {times: parts}
+        if self._size[0] > _KEPT_UNITS:
+            self._next = None
 
     def start_of(self, parts: OneByOne, times: int) -> Array:
         """The numbers of a state, without rows, when it is filled for so many times."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend
-from ._correction import Correction
 from ._frozen import Frozen
 from ._pending import Pending
 from ._state import State
@@ -39,10 +38,7 @@ class Fitted:
 
     __slots__ = (
         "_flushed",
-        "_followed",
-        "_reflect",
         "algorithm",
-        "correction",
         "n_seen",
         "pending",
         "shape",
@@ -56,19 +52,13 @@ class Fitted:
         state: Any,
         n_seen: int = 0,
         pending: Pending | None = None,
-        correction: Correction | None = None,
-        reflect: bool = False,
     ) -> None:
         self.algorithm = algorithm
         self.shape = shape
         self.state = state
         self.n_seen = n_seen
         self.pending = Pending() if pending is None else pending
-        # Found again when they are wanted:
-        self.correction = correction  # what pending rows will do to the state
         self._flushed: Fitted | None = None  # the same with the pending rows learned
-        self._followed: Correction | None = None  # one that has followed as many as it could
-        self._reflect = reflect  # whether the last pending rows were long
 
     @classmethod
     def start(cls, algorithm: Algorithm, shape: Shape) -> Fitted:
@@ -109,8 +99,7 @@ class Fitted:
     # Learning
 
     def _after(self, state: Any, n_seen: int) -> Fitted:
-        reflect = self._reflect if self.correction is None else self.correction.long_rows
-        return Fitted(self.algorithm, self.shape, state, n_seen, reflect=reflect)
+        return Fitted(self.algorithm, self.shape, state, n_seen)
 
     def flushed(self) -> Fitted:
         """The same with the pending rows learned."""
@@ -122,14 +111,7 @@ class Fitted:
             rows, state, seen = self.pending.rows(), self.state, self.n_seen - n
             if rows.n:
                 with self.shape.memory():
-                    state = self.algorithm.learn_pending(
-                        self.shape,
-                        state,
-                        rows,
-                        seen,
-                        self.pending,
-                        self.correction or self._followed,
-                    )
+                    state = self.algorithm.learn(self.shape, state, rows, seen)
             self._flushed = flushed = self._after(state, seen + rows.n)
         return flushed
 
@@ -178,14 +160,6 @@ class Fitted:
         """After one more row."""
         if type(y) is np.ndarray and y.shape == (1,):
             y = y[0]
-        if self.correction is not None:
-            learned = self.learn_predicted(h, y)
-            if learned is not None:
-                return learned
-        elif not self.pending.n:
-            state = self.algorithm.learn_one(self.shape, self.state, h, y)
-            if state is not None:
-                return self._with(state, self.pending, self.n_seen + 1)
         return self._collected(self.pending.with_one(h, y), 1)
 
     def learn_one_now(self, h: Array, y: Any) -> Fitted:
@@ -193,13 +167,6 @@ class Fitted:
         if self.pending.n:
             return self.learn_one(h, y).flushed()
         return self.learn_now(Rows.of(h[None], np.asarray(y, self.dtype).reshape(1, -1)))
-
-    def learn_predicted(self, h: Array, y: Any) -> Fitted | None:
-        """After one more row, if that was the last to be predicted; None otherwise."""
-        assert self.correction is not None
-        pending = self.correction.learned(self.pending, h, y)
-        # It says itself, when it is asked again, how many pending rows are too many.
-        return None if pending is None else self._with(self.state, pending, self.n_seen + 1)
 
     def _collected(self, pending: Pending, n: int) -> Fitted:
         new = self._with(self.state, pending, self.n_seen + n)
@@ -210,7 +177,6 @@ class Fitted:
         new: Fitted = object.__new__(Fitted)
         new.algorithm, new.shape, new.state = self.algorithm, self.shape, state
         new.n_seen, new.pending, new._flushed = n_seen, pending, None
-        new.correction, new._reflect, new._followed = self.correction, self._reflect, None
         return new
 
     def record(self, rows: Rows, *, spread: bool = False) -> tuple[Any, ...]:
@@ -327,49 +293,11 @@ class Fitted:
 
     def predict_one(self, h: Array) -> Any:
         """The prediction for one row; a number if there is one output."""
-        correction, pending = self.correction, self.pending
-        if correction is None and not pending.n:
-            predicted = self.algorithm.predict_one(self.shape, self.state, h)
-            if predicted is not None:
-                return predicted
-        if correction is not None:
-            predicted = correction.predict(h, pending)
-            if predicted is not None:
-                return predicted
-        correction = self._look_ahead()
-        if correction is not None:
-            predicted = correction.predict(h, pending)
-            if predicted is not None:
-                return predicted
-        elif pending.n:
-            return self.flushed().predict_one(h)
         predicted = self.shape.backend.to_numpy(self.predict(h[None]))[0]
         return predicted if len(predicted) > 1 else predicted[0]
 
-    def _look_ahead(self) -> Correction | None:
-        """What the pending rows will do; None where they must be learned to know it."""
-        correction = self.correction
-        if correction is not None:
-            if correction.follow(self.pending):
-                return correction
-            self._reflect, self._followed = correction.long_rows, correction
-        self.correction = correction = self.algorithm.correction(
-            self.shape,
-            self.state,
-            self.pending,
-            self.n_seen - self.pending.n,
-            reflect=self._reflect,
-        )
-        return correction
-
     def weights(self) -> Array:
         """W after every row seen so far, with a row for the intercept first if any."""
-        n = self.pending.n
-        if n:
-            correction = self._look_ahead()
-            W = None if correction is None else correction.weights(self.pending)
-            if W is not None:
-                return W
         return self.algorithm.weights(self.flushed().state)
 
     def predict(self, H: Array, W: Array | None = None) -> Array:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from ..backend import Array
 from ..fields import number
@@ -42,27 +39,8 @@ class LightAlgorithm(Algorithm):
         errors = b.solve(S * per_d, Y - b.matmul(H, state), transposed=True, unit=True)
         return state + b.matmul(H.T, per_d * errors), errors
 
-    def learn_one(self, shape: Shape, state: Array, h: Array, y: Any) -> Array | None:
-        kernels = shape.kernels
-        if kernels is None:
-            return None
-        dot = kernels.dot
-        per_d = 1 / (1 / self.gain + dot(h, h))  # eq. (27)
-        if state.shape[1] == 1:
-            new = state.copy()
-            w = new.ravel()  # the same memory
-            kernels.axpy(h, w, a=per_d * (float(y) - dot(h, w)))  # eq. (28)
-            return new
-        return state + np.multiply.outer(h, per_d * (y - h @ state))
-
     def one_by_one(self, shape: Shape, state: Array, seen: int) -> OneByOne:
         return OneByOne(lambda learned: learned.W, 1 << 30, W=state, gain=self.gain)
-
-    def predict_one(self, shape: Shape, state: Array, h: Array) -> Any:
-        kernels = shape.kernels
-        if kernels is None or state.shape[1] > 1:
-            return None
-        return kernels.dot(h, state[:, 0])
 
     def with_outputs(self, shape: Shape, state: Array, n_outputs: int, old: Array) -> Array:
         return widened(shape.backend, state, n_outputs, old)

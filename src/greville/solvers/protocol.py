@@ -19,9 +19,7 @@ import numpy as np
 from ..backend import Array, Backend, Kernels
 from ..compiled import Unavailable, usable
 from ..devices import memory_errors_named
-from ._correction import Correction
 from ._joint_work import make_work
-from ._pending import Pending
 from ._rows import Rows, block_length
 from ._state import State
 from ._work import OneByOne
@@ -132,26 +130,6 @@ class Algorithm(ABC):
         """The state after the rows of a `fit`, which may be all there will ever be."""
         return self.learn(shape, state, rows, 0)
 
-    def learn_pending(
-        self,
-        shape: Shape,
-        state: Any,
-        rows: Rows,
-        seen: int,
-        pending: Pending,
-        correction: Correction | None,
-    ) -> Any:
-        """The state after the rows that were pending, and what is known of them if anything is."""
-        return self.learn(shape, state, rows, seen)
-
-    def learn_one(self, shape: Shape, state: Any, h: Array, y: Any) -> Any:
-        """The state after one row (NumPy), where that is as fast as to collect it; else None."""
-        return None
-
-    def predict_one(self, shape: Shape, state: Any, h: Array) -> Any:
-        """The prediction for one row (NumPy), where there is a fast way; else None."""
-        return None
-
     def one_by_one(self, shape: Shape, state: Any, seen: int) -> OneByOne | None:
         """What compiled kernels need to learn single rows; None where they cannot."""
         return None
@@ -187,12 +165,6 @@ class Algorithm(ABC):
     def record_rows(self, shape: Shape, seen: int) -> int:
         """How many rows `innovate` may take at once after `seen` rows."""
         return min(shape.backend.tuning.record_rows, self.rows_until_next_event(shape, seen))
-
-    def correction(
-        self, shape: Shape, state: Any, pending: Pending, seen: int, *, reflect: bool
-    ) -> Correction | None:
-        """What pending rows will do to the state, where that is cheaper than to learn them."""
-        return None
 
     def root(self, state: Any) -> State:
         """The root from which θ, ψ and the loss are read."""

@@ -12,11 +12,9 @@ from ..backend import Array, Backend, eps
 from ..fields import Fields, array, count, integer, known, number, require, stored
 from ..validation import check_number, check_squares
 from ._checks import check_window
-from ._correction import Correction
 from ._derived import Value
 from ._learn import learn
 from ._mean import widened
-from ._pending import Pending
 from ._remove import remove
 from ._root_solver import RootSolver
 from ._rows import Rows
@@ -27,9 +25,6 @@ from .protocol import Algorithm, Shape
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is computed again instead.
 _LEAST_LEFT_IN_WINDOW = 0.3
-
-# Rows that are pending may be this many when the weights are wanted; more are learned first.
-_MOST_PENDING = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,55 +220,11 @@ class WindowAlgorithm(Algorithm):
 
     # Reading
 
-    def correction(
-        self, shape: Shape, state: Window, pending: Pending, seen: int, *, reflect: bool
-    ) -> Correction | None:
-        correction = _WindowCorrection(state, self.window)
-        return correction if correction.follow(pending) else None
-
     def weights(self, state: Window) -> Array:
         return state.state.weights
 
     def root(self, state: Window) -> State:
         return state.state
-
-
-class _WindowCorrection(Correction):
-    """The weights after pending rows have come, and as many old ones have gone."""
-
-    def __init__(self, state: Window, window: int) -> None:
-        self._state = state
-        self._window = window
-        self._known: tuple[Pending, Array] | None = None
-
-    def follow(self, pending: Pending) -> bool:
-        return self.weights(pending) is not None
-
-    def weights(self, pending: Pending) -> Array | None:
-        state, n = self._state.state, pending.n
-        if state.basis is not None or n > self._window or n > _MOST_PENDING:
-            return None
-        known = self._known
-        if known is None or known[0] is not pending:
-            W, before = state.weights, state.weights
-            if n:
-                b = state.backend
-                new = WindowRows.of(b, pending.rows())
-                gone, _ = _split(b, (*self._state.kept, new), self._window)
-                changes = _interleaved(b, new, gone)
-                with b.few_threads(0):
-                    W = linalg.signed_weights_after(b, state.R, before, *changes, state.condition)
-            if W is None:
-                return None
-            self._known = known = pending, W
-        return known[1]
-
-    def predict(self, h: Array, pending: Pending) -> Any:
-        W, b = self.weights(pending), self._state.state.backend
-        if W is None:
-            return None
-        predicted = b.to_numpy(b.matmul(b.asarray(h[None]), W))[0]
-        return predicted if len(predicted) > 1 else predicted[0]
 
 
 def _check_length(solver: SlidingOpium) -> None:
