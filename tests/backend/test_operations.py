@@ -134,15 +134,6 @@ def test_a_root_with_a_ridge_and_memory_to_spare(rng, b):
     assert b.root_with_ridge(G, -1e3) is None
 
 
-def test_a_root_over_its_pivots(rng, b):
-    H = rng.normal(size=(4, 9)) * np.logspace(0, 2, 9)
-    G = b.add_gram(b.zeros((9, 9), np.float64), b.asarray(H))
-    R, pivots = b.pivoted_cholesky(G, 1e-8)
-    assert len(pivots) == 4 == R.shape[0]
-    part = (H.T @ H)[np.ix_(pivots, pivots)]
-    np.testing.assert_allclose(b.to_numpy(R).T @ b.to_numpy(R), part, rtol=1e-9)
-
-
 def test_triangular_systems(rng, b):
     R, B = root_of(rng, 6), rng.normal(size=(6, 2))
     solved = b.to_numpy(b.solve(b.asarray(R), b.asarray(B)))

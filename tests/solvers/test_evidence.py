@@ -134,13 +134,23 @@ def test_prequential_is_the_loop(rng, solver):
 
 
 @pytest.mark.parametrize("solver", AUTO, ids=repr)
-def test_sample_weights_count_rows(rng, solver):
+def test_sample_weights_are_precisions(rng, solver):
+    """A weight multiplies the squared error of its row; as many rows as before say what ε is."""
     H, Y = problem(rng, 200, 30)
     weight = rng.integers(0, 4, size=200)
     weighted = clone(solver).fit(H, Y, sample_weight=weight)
-    repeated = clone(solver).fit(np.repeat(H, weight, axis=0), np.repeat(Y, weight, axis=0))
-    assert weighted.epsilon_ == repeated.epsilon_
-    assert relative_error(weights(weighted), weights(repeated)) < 1e-10
+    W = ridge(
+        np.repeat(H, weight, axis=0),
+        np.repeat(Y, weight, axis=0),
+        weighted.epsilon_,
+        solver.intercept,
+    )
+    assert relative_error(weights(weighted), W) < 1e-9
+    larger = clone(solver).fit(H, Y, sample_weight=100.0 * weight)
+    assert larger.epsilon_ == pytest.approx(10 * weighted.epsilon_)
+    assert relative_error(weights(larger), weights(weighted)) < 1e-9
+    std, same = (m.predict(H[:5], return_std=True)[1] for m in (weighted, larger))
+    np.testing.assert_allclose(same, std, rtol=1e-9)
 
 
 @pytest.mark.everywhere

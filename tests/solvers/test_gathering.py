@@ -136,7 +136,7 @@ def test_sums_are_values():
         first, second = (model.fitted_.join(fitted) for fitted in (before, kept))
         numpy = model.fitted_.shape.backend.to_numpy
         for name in ("R", "Z"):
-            one, other = (numpy(getattr(f.state, name)) for f in (first, second))
+            one, other = (numpy(getattr(f.state.sums, name)) for f in (first, second))
             np.testing.assert_array_equal(one, other)
 
 

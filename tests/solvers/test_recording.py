@@ -36,7 +36,7 @@ def test_the_record_is_the_printed_one(rng, recorded, outputs):
     assert relative_error(got, Y - errors) < 1e-9
     assert relative_error(model.coef_.T, W) < 1e-9
     assert model.n_samples_seen_ == 1500
-    state = model.fitted_.state
+    state = model.fitted_.state.sums
     assert np.array_equal(state.R, np.triu(state.R))
     assert state.count == 1500
     assert relative_error(model.loss_, Opium(0.1).fit(H, Y).loss_) < 1e-9

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium
 from greville.linalg import gram
-from greville.solvers import _gram, _learn
+from greville.solvers import _gram, _ridge
 
 from .. import oracles
 from ..oracles import relative_error
@@ -53,8 +53,8 @@ def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
 @pytest.mark.host
 @pytest.mark.parametrize(("n", "tall"), [(1000, True), (400, False), (40, False)])
 def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
-    calls, real = [], _learn.learn_by_gram
-    monkeypatch.setattr(_learn, "learn_by_gram", lambda *args: calls.append(1) or real(*args))
+    calls, real = [], _ridge.learn_by_gram
+    monkeypatch.setattr(_ridge, "learn_by_gram", lambda *args: calls.append(1) or real(*args))
     H, Y = problem(rng, 1000, 100)
     model = Opium().partial_fit(H, Y)
     calls.clear()
@@ -96,13 +96,13 @@ def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, la
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
     H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
     Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
-    tried, real = [], _learn.learn_by_gram
+    tried, real = [], _ridge.learn_by_gram
 
     def spy(state, chunk, precision, decay):
         tried.append(precision.char)
         return real(state, chunk, precision, decay)
 
-    monkeypatch.setattr(_learn, "learn_by_gram", spy)
+    monkeypatch.setattr(_ridge, "learn_by_gram", spy)
     model = Opium(1e-2).fit(H, Y)
     assert "".join(tried) == grams
     assert model.coef_.dtype == np.float32
@@ -125,7 +125,7 @@ def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     monkeypatch.setattr(gram, "_SAFE_IF_WIDE", 0.0)
     steps, real = [], _gram._refinement
     monkeypatch.setattr(_gram, "_refinement", lambda *args: steps.append(real(*args)) or steps[-1])
-    monkeypatch.setattr(_learn, "gram_pays", lambda known, n, choosing: n > 50)
+    monkeypatch.setattr(_ridge, "gram_pays", lambda known, n, choosing: n > 50)
     H, Y = (a.astype(np.float32) for a in problem(rng, 900, 30))
     model = DynamicOpium(1.001, 1e-2, floor=1.0)
     for stop in (300, 600, 900):

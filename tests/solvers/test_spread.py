@@ -76,9 +76,10 @@ def test_the_record_says_what_the_loop_says(rng, solver, holes):
     first = model.prequential(H[:90], Y[:90], weight[:90], return_std=True)
     second = model.prequential(H[90:], Y[90:], weight[90:], return_std=True)
     got = np.vstack([first[1], second[1]])
-    settled = slice(12, None)  # before, rows leave next to nothing over, and rounding decides
+    # The first rows leave next to nothing over, and rounding decides.
+    got, want = got[12:], np.array(want)[12:]
     assert np.array_equal(np.isinf(got), np.isinf(want))
-    assert relative_error(got[settled], np.array(want)[settled]) < 1e-6
+    assert relative_error(got[np.isfinite(want)], want[np.isfinite(want)]) < 1e-6
     plain = clone(solver).prequential(H[:90], Y[:90], weight[:90])
     assert np.array_equal(plain, first[0])
 
@@ -95,10 +96,7 @@ def test_the_textbook_case(rng):
     want = np.sqrt((1 + lengths)[:, None] * variance)
     assert relative_error(model.predict(a, return_std=True)[1], want) < 1e-10
     doubled = Greville().fit(H, Y, np.full(80, 2.0))
-    twice = Greville().fit(np.vstack([H, H]), np.vstack([Y, Y]))
-    for other in (doubled, twice):
-        got = other.predict(a, return_std=True)[1]
-        assert relative_error(got, twice.predict(a, return_std=True)[1]) < 1e-10
+    assert relative_error(doubled.predict(a, return_std=True)[1], want) < 1e-10
 
 
 def test_shapes_dtypes_and_refusals(rng):

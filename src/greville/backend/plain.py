@@ -124,27 +124,6 @@ class PlainBackend:
             return None
         return R if bool(self.xp.all(self.xp.isfinite(R))) else None
 
-    def pivoted_cholesky(self, G: Array, tol: float) -> tuple[Array, Array]:
-        upper = self.to_numpy(self.xp.triu(G))
-        A = upper + np.triu(upper, 1).T
-        order: list[int] = []
-        rows: list[Array] = []
-        left = np.diagonal(A).copy()
-        for _ in range(len(A)):
-            j = int(left.argmax())
-            if not left[j] > tol:
-                break
-            known = np.array([row[j] for row in rows])
-            row = A[j] - (known @ np.array(rows) if rows else 0.0)
-            row = row / np.sqrt(left[j])
-            row[order] = 0.0
-            order.append(j)
-            rows.append(row)
-            left = left - row**2
-            left[order] = -np.inf
-        R = np.array(rows).reshape(len(order), len(A))[:, order]
-        return self.asarray(np.triu(R)), np.array(order, dtype=int)
-
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
         xp, n = self.xp, R.shape[0]
         A = xp.triu(R, k=1) + self._eye(n, R) if unit else R

@@ -155,9 +155,6 @@ class Backend(Protocol):
     def cholesky(self, G: Array) -> Array | None:
         """The root of G; None where there is none. G is consumed."""
 
-    def pivoted_cholesky(self, G: Array, tol: float) -> tuple[Array, Array]:
-        """The root of G over as many pivots as are above `tol`, and their indices (NumPy)."""
-
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
         """R⁻¹B, or R⁻ᵀB; with `unit` the diagonal of R is taken as one.
 

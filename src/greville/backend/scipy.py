@@ -165,11 +165,6 @@ class ScipyBackend:
             R, info = _routine(_lapack, "potrf", G)(G, lower=0, clean=1, overwrite_a=1)
         return R if info == 0 and np.isfinite(np.diagonal(R)).all() else None
 
-    def pivoted_cholesky(self, G: Array, tol: float) -> tuple[Array, Array]:
-        with _threads_for_root(G):
-            R, pivots, rank, _ = _routine(_lapack, "pstrf", G)(G, lower=0, tol=tol)
-        return np.asfortranarray(np.triu(R[:rank, :rank])), pivots[:rank] - 1
-
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
         if 0 in B.shape:
             return B.copy(order="F")

@@ -228,27 +228,6 @@ class TorchBackend(PlainBackend):
             return None
         return R.mT[:n, :n].contiguous().mT, R[:n, n : n + k]  # else every solve makes a copy
 
-    def pivoted_cholesky(self, G: Any, tol: float) -> tuple[Array, Array]:
-        n = len(G)
-        upper = torch.triu(G)
-        A = upper + torch.triu(G, 1).mT
-        rows, order = torch.zeros_like(A), torch.zeros(n, dtype=torch.long, device=G.device)
-        left, pivots = A.diagonal().clone(), torch.zeros(n, dtype=A.dtype, device=G.device)
-        for k in range(n):
-            j = torch.argmax(left)
-            order[k], pivots[k] = j, left[j]
-            row = A[j] - rows[:k, j] @ rows[:k]
-            row = row * torch.rsqrt(left[j].clamp_min(torch.finfo(A.dtype).tiny))
-            row[order[:k]] = 0.0
-            rows[k] = row
-            left = left - row * row
-            left[order[: k + 1]] = -torch.inf
-            if k % _PIVOTS == _PIVOTS - 1 and not bool(pivots[k] > tol):
-                break
-        rank = int((pivots > tol).cpu().to(torch.uint8).cumprod(0).sum())
-        order = order[:rank]
-        return torch.triu(rows[:rank][:, order]), order.cpu().numpy()
-
     def solve(self, R: Any, B: Any, *, transposed: bool = False, unit: bool = False) -> Array:
         if 0 in B.shape:
             return B.clone()

@@ -19,7 +19,7 @@ _CLASSES = {
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),
-        *("State", "Mean", "Chosen", "Path", "Fading", "Memories", "Window"),
+        *("Sums", "Mean", "Ridge", "Path", "Fading", "Memories", "Window"),
     ),
     "greville.elm": (
         *("ELMRegressor", "ELMClassifier", "FittedELM", "HiddenMap", "Scaling"),

@@ -9,13 +9,13 @@ import numpy as np
 from ..fields import require
 
 if TYPE_CHECKING:
-    from ._chosen import Chosen
     from ._evidence import Path
     from ._forgetting import Fading
     from ._mean import Mean
     from ._memories import Memories
-    from ._state import State
+    from ._ridge import Ridge
     from .sliding import Window
+    from .sums import Sums
 
 # Numbers in a row, or in the weights, for which a file need not have an array of that size.
 _MAX_STATE_NUMBERS = 1 << 23
@@ -29,7 +29,7 @@ def check_mean(mean: Mean) -> None:
     require(mean.row.dtype == mean.target.dtype == np.float64, "a mean is not float64")
 
 
-def check_state(state: State) -> None:
+def check_state(state: Sums) -> None:
     b, M, (rank, n_outputs) = state.backend, state.n_hidden, state.Z.shape
     require(M >= 1, "a state has no units")
     alike = b.dtype_of(state.R) == state.dtype and state.dtype.char in "fd"
@@ -42,7 +42,7 @@ def check_state(state: State) -> None:
         require(fits and rank <= M, "the basis of a state does not fit it")
     fits = state.loss.shape == (n_outputs,) and state.loss.dtype == np.float64
     require(fits, "the loss of a state does not fit it")
-    sizes = (state.prior, state.largest_row, state.lost, state.count, state.count_of_squares)
+    sizes = (*state.tally[:3], state.prior, state.largest_row, state.lost)
     require(min(sizes) >= 0 and bool((state.loss >= 0).all()), "a state has a negative size")
     arrays = [state.R, state.Z]
     if state.mean is not None:
@@ -56,10 +56,11 @@ def check_state(state: State) -> None:
     require(not wide, "a state is too wide")
 
 
-def check_chosen(chosen: Chosen) -> None:
-    require(chosen.sums.basis is None, "the sums of a state have a basis")
-    fits = chosen.sums.prior <= chosen.epsilon < _MAX_SIZE and 0 <= chosen.least < _MAX_SIZE
-    require(fits and chosen.epsilon > 0, "a state has an impossible epsilon")
+def check_ridge(ridge: Ridge) -> None:
+    sums, epsilon = ridge.sums, ridge.epsilon
+    fits = sums.prior <= epsilon < _MAX_SIZE and 0 <= ridge.least < _MAX_SIZE
+    fits = fits and (epsilon > 0 if ridge.chooses else epsilon == sums.prior)
+    require(fits, "a state has an impossible epsilon")
 
 
 def check_path(path: Path) -> None:
@@ -82,9 +83,9 @@ def check_memories(memories: Memories) -> None:
 
 
 def check_window(window: Window) -> None:
-    b, M, dtype = window.state.backend, window.state.n_hidden, window.state.dtype
-    n_outputs = window.state.Z.shape[1]
-    require(window.state.mean is None, "the state of a window has a mean")
+    b, M, dtype = window.ridge.backend, window.ridge.n_hidden, window.ridge.dtype
+    n_outputs = window.ridge.sums.Z.shape[1]
+    require(window.ridge.mean is None, "the state of a window has a mean")
     for rows in window.kept:
         fits = rows.H.shape[1:] == (M,) and rows.Y.shape[1:] == (n_outputs,)
         fits = fits and b.dtype_of(rows.H) == b.dtype_of(rows.Y) == dtype
@@ -114,8 +115,8 @@ def structure_of(state: Any) -> tuple[Any, ...]:
 
 
 def _inside(state: Any) -> Any:
-    """The first state that another one consists of; None for a `State` and for weights."""
-    for name in ("sums", "exact", "state", "states"):
+    """The first state that another one consists of; None for a `Sums` and for weights."""
+    for name in ("sums", "ridge", "states"):
         if hasattr(state, name):
             inner = getattr(state, name)
             return inner[0] if isinstance(inner, tuple) and inner else inner

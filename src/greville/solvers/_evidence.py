@@ -18,7 +18,7 @@ import numpy as np
 from ..backend import Array, Backend, eps
 from ..fields import array, finite, stored
 from ._checks import check_path
-from ._gram import GramSums, largest_diagonal
+from ._gram import GramSums
 
 # Values of ε that are tried in every factor of ten. A grid, so that rounding does not move the
 # choice.
@@ -39,11 +39,8 @@ _DECADES = 2.0
 # The smallest number that has all its digits.
 _TINY = float(np.finfo(float).tiny)
 
-# Sums of squares of targets up to so many times eps² of what they are next to are rounding.
+# Statistics of squares of targets up to so many times eps² of what they are next to are rounding.
 _ROUNDING = 1e4
-
-# Singular values up to so many times eps, for each unit, of the largest are rounding.
-_REACHED = 50.0
 
 
 @stored(check=check_path)
@@ -106,7 +103,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Sums:
+class Statistics:
     """What the evidence needs to know of the rows, whatever it is computed from.
 
     Attributes
@@ -152,11 +149,12 @@ def takes_singular_values(b: Backend, n_hidden: int, choice: Choice) -> bool:
     return n_hidden <= (b.tuning.svd_units_in_stream if choice == "cheap" else b.tuning.svd_units)
 
 
-def choose_epsilon(sums: Sums, smallest: float, choice: Choice) -> tuple[Path, Array | None]:
+def choose_epsilon(sums: Statistics, smallest: float, choice: Choice) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
     curve: _Curve
-    if sums.R is not None and takes_singular_values(sums.b, sums.R.shape[0], choice):
-        curve = _BySingularValues(sums)
+    n_rows = 0 if sums.R is None else leading_rows(sums.b, sums.R)
+    if n_rows and takes_singular_values(sums.b, n_rows, choice):
+        curve = _BySingularValues(sums, n_rows)
     else:
         curve = _ByCholesky(sums)
     lowest = int(np.ceil(STEPS * np.log10(max(smallest, _TINY))))
@@ -182,7 +180,7 @@ def value(k: int) -> float:
 class _Curve(ABC):
     """The evidence as a function of the place in the grid."""
 
-    def __init__(self, sums: Sums, n_units: int) -> None:
+    def __init__(self, sums: Statistics, n_units: int) -> None:
         self.sums = sums
         self.n_units = n_units
         self.count = sums.count
@@ -192,15 +190,6 @@ class _Curve(ABC):
     def varying(self, squares: Array, eps: float) -> Array:
         """Which outputs are not the same in all rows, to rounding."""
         return squares > _ROUNDING * eps**2 * (squares + self.sums.of_means)
-
-    def count_directions(self, rank: int, left: Array, squares: Array, digits: float) -> None:
-        """Count rows that say the same once, where fewer rows than units are all explained.
-
-        Of `rank` independent rows the evidence knows what they say about ε. Each row that only
-        repeats what others say, target and all, would make it believe that there is no noise.
-        """
-        if (left <= _ROUNDING * digits * (squares + self.sums.of_means)).all():
-            self.count = min(self.count, float(rank))
 
     def evidence(self, k: Any, loss: Array, log_determinant: Any) -> Any:
         """At one place, or at several at once.
@@ -223,15 +212,14 @@ class _Curve(ABC):
 
 
 class _BySingularValues(_Curve):
-    """R = UsV': everything follows from s and U'Z. The zeros below in R are left out."""
+    """R = UsV': everything follows from s and U'Z. What is zero below `n_rows` is left out."""
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: Statistics, n_rows: int) -> None:
         assert sums.R is not None
         assert sums.Z is not None
         assert sums.loss is not None
         super().__init__(sums, sums.R.shape[0])
         b, digit = sums.b, eps(sums.b.dtype_of(sums.Z))
-        n_rows = leading_rows(b, sums.R)
         R, Z = (b.asarray(A[:n_rows, :], np.float64) for A in (sums.R, sums.Z))
         if n_rows < self.n_units:
             R = b.triangularise(R.T).T  # the same U and s, in fewer columns
@@ -244,11 +232,6 @@ class _BySingularValues(_Curve):
         self.s, self.loss = s**2, loss[varying]
         self.z = np.ascontiguousarray(z[:, varying])
         self.least = digit**2 * squares[varying]
-        if sums.count < self.n_units:
-            reached = s > max(_REACHED * len(s) * digit * s[0], 10 * sums.prior)
-            left = loss + z[~reached].sum(axis=0)
-            digits = max(digit**2, (sums.prior / s[0]) ** 2) if s[0] > 0 else 0.0
-            self.count_directions(int(reached.sum()), left, squares, digits)
 
     def search(self, lowest: int) -> dict[int, float]:
         highest = STEPS * (0.5 * np.log10(100 * max(float(self.s.sum()), _TINY)))
@@ -269,7 +252,7 @@ class _ByCholesky(_Curve):
     that was due and none before it.
     """
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: Statistics) -> None:
         b, gram = sums.b, sums.gram
         if gram is None:
             assert sums.R is not None
@@ -280,21 +263,9 @@ class _ByCholesky(_Curve):
         super().__init__(sums, gram.G.shape[0])
         self.gram = gram
         self.eps = eps(b.dtype_of(gram.G))
-        if sums.count < self.n_units:
-            self._count_directions()
         self.known: dict[int, float] = {}
         self.best_root: tuple[int, Array] | None = None
         self.spare: Array | None = None  # memory for the next root
-
-    def _count_directions(self) -> None:
-        """By a Cholesky factor with pivots, which stops where nothing is left but rounding."""
-        b, gram, prior = self.sums.b, self.gram, self.sums.prior
-        tol = max(self.n_units * self.eps * largest_diagonal(b, gram.G), 10 * prior**2)
-        R, pivots = b.pivoted_cholesky(gram.G, tol)
-        C = b.asarray(b.to_numpy(gram.C)[pivots])
-        explained = b.column_squares(b.solve(R, C, transposed=True))
-        left = gram.squares - explained
-        self.count_directions(len(pivots), left, gram.squares, self.eps)
 
     def root_at(self, k: int) -> Array | None:
         return self.best_root[1] if self.best_root and self.best_root[0] == k else None

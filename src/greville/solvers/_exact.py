@@ -11,17 +11,17 @@ import numpy as np
 
 from ..backend import Array
 from . import _record
-from ._chosen import Chosen, append_to_chosen, choose
 from ._derived import replace, with_derived
 from ._evidence import Choice, choice_in_stream
 from ._gathering import Gathering, joined_sums, without_sums
-from ._learn import Exact, gram_pays, innovate, learn
 from ._mean import Chunk, Mean
+from ._qr import is_few
 from ._remove import check_same_rows, merge, unlearn
-from ._rows import Rows, block_length
-from ._state import State, spreads_in_order
+from ._ridge import Ridge, append_rows, choose, gram_pays, innovate, learn
+from ._rows import Rows, Tally, block_length
 from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
+from .sums import Sums, spreads_in_order
 
 # What must be left of a row's leverage, so that leaving the row out keeps digits.
 _LEAST_LEFT_OUT = {"d": 1e-10, "f": 1e-3}
@@ -44,15 +44,13 @@ class ExactAlgorithm(Algorithm):
     tol: float | None = None
     intercept: bool = False
 
-    def start(self, shape: Shape) -> Exact:
+    def start(self, shape: Shape) -> Ridge:
         size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
-        if self.epsilon is None:
-            return Chosen.start(*size, intercept=self.intercept)
-        return State.start(*size, self.epsilon, tol=self.tol, intercept=self.intercept)
+        return Ridge.start(*size, self.epsilon, tol=self.tol, intercept=self.intercept)
 
     # Learning
 
-    def learn(self, shape: Shape, state: Exact, rows: Rows, seen: int) -> Exact:
+    def learn(self, shape: Shape, state: Ridge, rows: Rows, seen: int) -> Ridge:
         if self.epsilon is not None:
             return learn(state, chunk_of(shape, rows, state.mean))
         due = last_choice(seen + rows.n, shape.n_hidden) - seen
@@ -64,30 +62,28 @@ class ExactAlgorithm(Algorithm):
         choice = choice_in_stream(shape.backend, seen + due)
         return learn(state, chunk, choice=choice, rest=rest)
 
-    def learn_all(self, shape: Shape, state: Exact, rows: Rows) -> Exact:
+    def learn_all(self, shape: Shape, state: Ridge, rows: Rows) -> Ridge:
         choice: Choice | None = "thorough" if self.epsilon is None else None
         return learn(state, chunk_of(shape, rows, state.mean), choice=choice)
 
     def innovate(
-        self, shape: Shape, state: Exact, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Exact, Array]:
-        mean, factor = state.mean, np.sqrt(weight)
+        self, shape: Shape, state: Ridge, H: Array, Y: Array, weight: Array, seen: int
+    ) -> tuple[Ridge, Array]:
+        mean, factor, rows = state.mean, np.sqrt(weight), Rows.of(H, Y, weight)
         if mean is not None:
             H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, weight)
-        count, seen = float(weight.sum()), seen + len(weight)
+        seen += len(weight)
         due = self.epsilon is None and last_choice(seen, shape.n_hidden) == seen
         state, errors = innovate(state, H, Y, factor, follow=not due)
-        state = state.tallied(count, count).around(mean)
-        if due:
-            assert isinstance(state, Chosen)
-            state = choose(state, choice_in_stream(shape.backend, seen))
-        return state, errors
+        tally = Tally.of(weight).with_rows(shape.backend, rows, state.sums.different)
+        state = state.noted(tally, mean)
+        return (choose(state, choice_in_stream(shape.backend, seen)) if due else state), errors
 
-    def one_by_one(self, shape: Shape, state: Exact, seen: int) -> OneByOne | None:
-        return one_by_one(state, self.rows_until_next_event(shape, seen) - 1)
+    def one_by_one(self, shape: Shape, state: Ridge, seen: int) -> OneByOne | None:
+        return one_by_one(for_kernels(state), self.rows_until_next_event(shape, seen) - 1)
 
-    def with_due(self, shape: Shape, state: Exact, seen: int) -> Exact:
-        if not isinstance(state, Chosen) or last_choice(seen, shape.n_hidden) != seen:
+    def with_due(self, shape: Shape, state: Ridge, seen: int) -> Ridge:
+        if not state.chooses or last_choice(seen, shape.n_hidden) != seen:
             return state
         return choose(state, choice_in_stream(shape.backend, seen))
 
@@ -98,11 +94,11 @@ class ExactAlgorithm(Algorithm):
     def _record_by_products(
         self,
         shape: Shape,
-        state: Exact,
+        state: Ridge,
         rows: Rows,
         seen: int,
         look: Callable[..., None] | None = None,
-    ) -> tuple[Exact, Array]:
+    ) -> tuple[Ridge, Array]:
         choices = None
         if self.epsilon is None:
 
@@ -128,21 +124,21 @@ class ExactAlgorithm(Algorithm):
             start = stop
         return state, shape.backend.xp.concat(parts)
 
-    def with_outputs(self, shape: Shape, state: Exact, n_outputs: int, old: Array) -> Exact:
+    def with_outputs(self, shape: Shape, state: Ridge, n_outputs: int, old: Array) -> Ridge:
         return state.with_outputs(n_outputs, old)
 
-    def with_units(self, shape: Shape, state: Exact, n_hidden: int, old: Array) -> Exact:
+    def with_units(self, shape: Shape, state: Ridge, n_hidden: int, old: Array) -> Ridge:
         return state.with_units(n_hidden, old)
 
     # Sums over rows
 
-    def unlearn(self, shape: Shape, state: Exact, rows: Rows, seen: int) -> Exact:
+    def unlearn(self, shape: Shape, state: Ridge, rows: Rows, seen: int) -> Ridge:
         if rows.n == seen:
             check_same_rows(state, rows)
             return self.start(shape)
         return self.chosen(unlearn(state, rows))
 
-    def merge(self, state: Exact, other: Exact) -> Exact | None:
+    def merge(self, state: Ridge, other: Ridge) -> Ridge | None:
         merged = merge(state, other)
         return None if merged is None else self.chosen(merged)
 
@@ -152,21 +148,21 @@ class ExactAlgorithm(Algorithm):
         by_gram = suits and gram_pays(self.start(shape), n_rows or 0, choice)
         return Gathering(self.intercept, by_gram, self.tol, has_prior=self.epsilon != 0)
 
-    def join(self, shape: Shape, state: Exact, gathered: Any) -> Exact | None:
+    def join(self, shape: Shape, state: Ridge, gathered: Any) -> Ridge | None:
         found = joined_sums(state, gathered, choosing=self.epsilon is None)
-        return self.chosen(found) if isinstance(gathered, Chosen) and found is not None else found
+        return self.chosen(found) if isinstance(gathered, Ridge) and found is not None else found
 
-    def leave(self, shape: Shape, state: Exact, gathered: Any, everything: bool) -> Exact:
+    def leave(self, shape: Shape, state: Ridge, gathered: Any, everything: bool) -> Ridge:
         left = without_sums(state, gathered, everything=everything)
         return self.start(shape) if left is None else self.chosen(left)
 
     def continuing(self, started: Algorithm) -> Algorithm:
         return started if isinstance(started, Gathering) else super().continuing(started)
 
-    def chosen(self, state: Exact) -> Exact:
-        return choose(state, "thorough") if isinstance(state, Chosen) else state
+    def chosen(self, state: Ridge) -> Ridge:
+        return choose(state, "thorough")
 
-    def leave_out(self, shape: Shape, state: Exact, rows: Rows) -> Array:
+    def leave_out(self, shape: Shape, state: Ridge, rows: Rows) -> Array:
         b, root, parts = shape.backend, state.root, []
         W = root.solution
         for chunk in rows.slices(block_length(b, shape.n_hidden, shape.dtype)):
@@ -186,14 +182,14 @@ class ExactAlgorithm(Algorithm):
 
     # Reading
 
-    def weights(self, state: Exact) -> Array:
+    def weights(self, state: Ridge) -> Array:
         return state.root.solution
 
-    def root(self, state: Exact) -> State:
+    def root(self, state: Ridge) -> Sums:
         return state.root
 
     def spreads_in_order(
-        self, shape: Shape, state: Exact, H: Array, Y: Array, weight: Array, seen: int
+        self, shape: Shape, state: Ridge, H: Array, Y: Array, weight: Array, seen: int
     ) -> Array:
         if weight.all() and state.root.basis is None:
             spreads = spreads_in_order(state.root, H, Y, weight, np.sqrt(weight))
@@ -216,32 +212,55 @@ def chunk_of(shape: Shape, rows: Rows, start: Mean | Chunk | None) -> Chunk:
     return Chunk(b, rows, block_length(b, shape.n_hidden, shape.dtype), start)
 
 
-def one_by_one(exact: Exact, limit: int, **fading: Any) -> OneByOne:
-    """What kernels need of a root or of sums, to learn up to so many rows."""
-    keeps_rows = isinstance(exact, Chosen)
-
-    def join(learned: Learned) -> Exact:
-        return joined(exact, learned)
-
-    return OneByOne(join, limit, exact.root, keeps_rows, **fading)
+def for_kernels(ridge: Ridge) -> Ridge:
+    """The same in the form that kernels need, unless it has few rows of many units."""
+    return ridge if is_few(ridge.n_hidden, ridge.sums.rank) else ridge.dense()
 
 
-def joined(exact: Exact, learned: Learned, keep: float = 1.0) -> Exact:
-    """A root or sums that have learned single rows."""
+def one_by_one(ridge: Ridge, limit: int, **fading: Any) -> OneByOne:
+    """What kernels need of a ridge, to learn up to so many rows."""
+
+    def join(learned: Learned) -> Ridge:
+        return joined(ridge, learned)
+
+    return OneByOne(join, limit, ridge.root, ridge.chooses, **fading)
+
+
+def joined(ridge: Ridge, learned: Learned, keep: float = 1.0) -> Ridge:
+    """A ridge that has learned single rows."""
     root = learned.root
     assert root is not None
-    if not isinstance(exact, Chosen):
-        return root
+    if not ridge.chooses:
+        return ridge.with_sums(root)
     factor = np.sqrt(keep ** np.arange(learned.n - 1, -1, -1.0))[:, None].astype(root.dtype)
 
     def rows() -> Iterator[tuple[Array, Array]]:
         yield learned.H * factor, learned.Y * factor
 
-    new = append_to_chosen(replace(exact).faded(keep**learned.n), rows, follow=False)
-    sums = replace(
-        new.sums, count=root.count, count_of_squares=root.count_of_squares, mean=root.mean
-    )
+    new = append_rows(replace(ridge).faded(keep**learned.n), rows, follow=False)
+    tally = root.tally
+    if ridge.sums.different is not None:
+        rows_as_they_came = _rows_as_they_came(learned, keep)
+        tally = tally.plus(Tally().with_rows(ridge.backend, rows_as_they_came, tally.different))
+    sums = new.sums.with_tally(tally).around(root.mean)
     return with_derived(replace(new, sums=sums), root=root)
+
+
+def _rows_as_they_came(learned: Learned, keep: float) -> Rows:
+    """Rows that were learned around the mean of all before each, from the mean after the last."""
+    root, H, Y = learned.root, learned.H, learned.Y
+    assert root is not None
+    if root.mean is None:
+        return Rows.of(H, Y)
+    both = np.hstack([H, Y]).astype(np.float64)
+    mean, count = np.concatenate([root.mean.row, root.mean.target]), root.mean.count
+    for i in range(len(both) - 1, -1, -1):
+        before = max(count - 1, 0.0)
+        step = both[i] / np.sqrt(before / count) if before > 0 else np.zeros_like(mean)
+        mean = mean - step / count
+        both[i], count = mean + step, before / keep
+    both = both.astype(root.dtype)
+    return Rows.of(both[:, : H.shape[1]], both[:, H.shape[1] :])
 
 
 @lru_cache(maxsize=64)

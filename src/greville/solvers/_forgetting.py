@@ -13,16 +13,15 @@ from ..backend import Array, Backend
 from ..fields import finite, flag, known, stored
 from ..validation import check_squares, warn
 from ._checks import check_fading
-from ._chosen import Chosen, choose
 from ._derived import Value, replace
 from ._evidence import choice_in_stream
-from ._exact import joined, last_choice, next_choice, one_by_one
-from ._learn import Exact, innovate, learn
+from ._exact import for_kernels, joined, last_choice, next_choice, one_by_one
 from ._mean import Mean
-from ._rows import Rows, block_length
-from ._state import State, spreads_in_order
+from ._ridge import Ridge, choose, innovate, learn
+from ._rows import Rows, Tally, block_length
 from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
+from .sums import Sums, spreads_in_order
 
 # floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
 # the data say, a smaller one lets predictions overshoot more after a change; docs/forgetting.md
@@ -67,13 +66,13 @@ class Fading(Value):
 
     Attributes
     ----------
-    exact : State or Chosen
+    ridge : Ridge
     energy : the sum of |a|², a row k such rows ago counting (2 - alpha)^k
     excited : the number of such rows, counted likewise
     warned : whether a warning was given that directions were forgotten
     """
 
-    exact: Annotated[Exact, known(State, Chosen)]
+    ridge: Annotated[Ridge, known(Ridge)]
     energy: Annotated[float, finite] = 0.0
     excited: Annotated[float, finite] = 0.0
     warned: Annotated[bool, flag] = False
@@ -91,11 +90,11 @@ class Fading(Value):
 
     def compact(self) -> Fading:
         """Without what can be computed from it."""
-        return replace(self, exact=self.exact.compact())
+        return replace(self, ridge=self.ridge.compact())
 
     def on(self, b: Backend) -> Fading:
         """The same on another backend."""
-        return replace(self, exact=self.exact.on(b))
+        return replace(self, ridge=self.ridge.on(b))
 
 
 @dataclass(frozen=True)
@@ -121,13 +120,13 @@ class ForgettingAlgorithm(Algorithm):
 
     def start(self, shape: Shape) -> Fading:
         size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
-        if self.epsilon is None:
-            return Fading(Chosen.start(*size, intercept=self.intercept))
-        check_squares("epsilon", self.epsilon, shape.dtype)
-        if not isinstance(self.floor, str):
-            check_squares("floor", self.floor or 0.0, shape.dtype)
-        prior = float(self.epsilon / np.sqrt(self.alpha))
-        return Fading(State.start(*size, prior, intercept=self.intercept))
+        prior = None
+        if self.epsilon is not None:
+            check_squares("epsilon", self.epsilon, shape.dtype)
+            if not isinstance(self.floor, str):
+                check_squares("floor", self.floor or 0.0, shape.dtype)
+            prior = float(self.epsilon / np.sqrt(self.alpha))
+        return Fading(Ridge.start(*size, prior, intercept=self.intercept))
 
     # Learning
 
@@ -140,9 +139,9 @@ class ForgettingAlgorithm(Algorithm):
                 stop = last if start < last else rows.n
             elif self._has_floor:
                 stop = min(stop, self._due(shape, seen + start) - seen)
-            chunk = _FadingChunk(shape, rows.part(start, stop), self.keep, state.exact.mean)
-            exact = learn(state.exact, chunk, decay=self.keep**chunk.n)  # type: ignore[arg-type]
-            state = replace(state, exact=exact).saw(chunk.energies, self.keep)
+            chunk = _FadingChunk(shape, rows.part(start, stop), self.keep, state.ridge.mean)
+            ridge = learn(state.ridge, chunk, decay=self.keep**chunk.n)  # type: ignore[arg-type]
+            state = replace(state, ridge=ridge).saw(chunk.energies, self.keep)
             state = self._bounded(shape, state, seen + stop)
         return state
 
@@ -150,19 +149,17 @@ class ForgettingAlgorithm(Algorithm):
         self, shape: Shape, state: Fading, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Fading, Array]:
         # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
-        n, decay = len(weight), self.keep ** len(weight)
+        n, decay, rows = len(weight), self.keep ** len(weight), Rows.of(H, Y, weight)
         energies = shape.backend.row_squares(H) * weight
-        factor, mean = self._growth(weight), state.exact.mean
+        factor, mean = self._growth(weight), state.ridge.mean
         if mean is not None:
             H, Y, factor, _, _, mean = mean.follow(shape.backend, H, Y, factor**2)
             mean = mean.faded(decay)
-        exact, errors = innovate(state.exact, H, Y, factor)
+        ridge, errors = innovate(state.ridge, H, Y, factor)
         counts = self.keep ** np.arange(n - 1, -1, -1.0)
-        exact = exact.faded(decay).around(mean)
-        exact = exact.tallied(
-            float((weight * counts).sum()), float((weight * counts**2).sum()), decay
-        )
-        state = replace(state, exact=exact).saw(energies, self.keep)
+        tally = Tally.of(weight, counts).with_rows(shape.backend, rows, ridge.sums.different)
+        ridge = ridge.faded(decay).noted(tally, mean, decay)
+        state = replace(state, ridge=ridge).saw(energies, self.keep)
         return self._bounded(shape, state, seen + n), errors
 
     def _growth(self, weight: Array) -> Array:
@@ -187,11 +184,12 @@ class ForgettingAlgorithm(Algorithm):
             return None
         limit = self._due(shape, seen) - seen - 1 if self._has_floor else 1 << 30
         fading = {"keep": self.keep, "energy": state.energy, "excited": state.excited}
-        parts = one_by_one(state.exact, limit, **fading)
+        before = for_kernels(state.ridge)
+        parts = one_by_one(before, limit, **fading)
 
         def join(learned: Learned) -> Fading:
-            exact = joined(state.exact, learned, self.keep)
-            return replace(state, exact=exact, energy=learned.energy, excited=learned.excited)
+            ridge = joined(before, learned, self.keep)
+            return replace(state, ridge=ridge, energy=learned.energy, excited=learned.excited)
 
         return replace(parts, join=join)
 
@@ -199,10 +197,10 @@ class ForgettingAlgorithm(Algorithm):
         return self._bounded(shape, state, seen)
 
     def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
-        return replace(state, exact=state.exact.with_outputs(n_outputs, old))
+        return replace(state, ridge=state.ridge.with_outputs(n_outputs, old))
 
     def with_units(self, shape: Shape, state: Fading, n_hidden: int, old: Array) -> Fading:
-        return replace(state, exact=state.exact.with_units(n_hidden, old))
+        return replace(state, ridge=state.ridge.with_units(n_hidden, old))
 
     # The floor
 
@@ -249,18 +247,18 @@ class ForgettingAlgorithm(Algorithm):
 
     def _bounded(self, shape: Shape, state: Fading, seen: int) -> Fading:
         """With the floor added if it is due; without one, with a warning if directions are lost."""
-        exact = state.exact
+        ridge = state.ridge
         if not self._has_floor:
             return self._watched(state)
-        if isinstance(exact, Chosen):
+        if ridge.chooses:
             if self._last_due(shape, seen) != seen:
                 return state
             choice = choice_in_stream(shape.backend, seen)
-            return replace(state, exact=choose(exact, choice))
+            return replace(state, ridge=choose(ridge, choice))
         if seen % self._period(shape):
             return state
-        ridge = (1 - self.keep ** self._period(shape)) * self._floor_squared(shape, state)
-        return replace(state, exact=exact.regularised(ridge, 1 - _LEAK))
+        floor = (1 - self.keep ** self._period(shape)) * self._floor_squared(shape, state)
+        return replace(state, ridge=ridge.with_sums(ridge.sums.regularised(floor, 1 - _LEAK)))
 
     def _floor_squared(self, shape: Shape, state: Fading) -> float:
         if not isinstance(self.floor, str):
@@ -271,7 +269,7 @@ class ForgettingAlgorithm(Algorithm):
         return _AUTO_FLOOR[shape.dtype.char] * mean_square
 
     def _watched(self, state: Fading) -> Fading:
-        root = state.exact.root
+        root = state.ridge.root
         if self.keep == 1 or not root.rank:
             return state
         b = root.backend
@@ -296,15 +294,15 @@ class ForgettingAlgorithm(Algorithm):
     # Reading
 
     def weights(self, state: Fading) -> Array:
-        return state.exact.root.solution
+        return state.ridge.root.solution
 
-    def root(self, state: Fading) -> State:
-        return state.exact.root
+    def root(self, state: Fading) -> Sums:
+        return state.ridge.root
 
     def spreads_in_order(
         self, shape: Shape, state: Fading, H: Array, Y: Array, weight: Array, seen: int
     ) -> Array:
-        root, growth = state.exact.root, self._growth(weight)
+        root, growth = state.ridge.root, self._growth(weight)
         if growth.all() and root.basis is None:
             spreads = spreads_in_order(root, H, Y, weight, growth)
             if spreads is not None:
@@ -351,12 +349,16 @@ class _FadingChunk:
         self._before = None if mean is None else mean.faded(keep**rows.n)
         self.after = self._before
         self.n = rows.n
-        self.count = float((rows.weights * counts).sum())
-        self.count_of_squares = float((rows.weights * counts**2).sum())
         self.energies = np.zeros(rows.n)
         self._shape = shape
         self._rows = rows
+        self._fading = counts
         self._counts = counts * rows.weights
+
+    def tally(self, before: Array | None = None) -> Tally:
+        """How much the rows count; `before` are fingerprints of those before them, if any."""
+        tally = Tally.of(self._rows.weights, self._fading)
+        return tally.with_rows(self._shape.backend, self._rows, before)
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
         b, stop, mean = self._shape.backend, 0, self._before

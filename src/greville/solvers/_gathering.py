@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend
-from ._chosen import Chosen, append_to_chosen
 from ._derived import replace
 from ._gram import GramSums, SummedChunk, add_rows
-from ._learn import learn, learn_sums
 from ._mean import Chunk, Mean, widened
+from ._qr import is_few
 from ._remove import join, leave, merge
-from ._rows import Rows, block_length
-from ._state import State
+from ._ridge import Ridge, append_rows, learn_sums
+from ._rows import Rows, Tally, block_length
 from .protocol import Algorithm, Shape
 
 
@@ -30,7 +29,7 @@ class RowSums:
 
     backend: Backend
     gram: GramSums
-    count: float
+    tally: Tally
     n: int
     mean: Mean | None
 
@@ -39,7 +38,7 @@ class RowSums:
         b, m, k = shape.backend, shape.n_hidden, shape.n_outputs
         G, C = (b.zeros(size, np.float64) for size in ((m, m), (m, k)))
         mean = Mean.of_nothing(b, m, k) if intercept else None
-        return cls(b, GramSums(G, C, np.zeros(k), 0.0), 0.0, 0, mean)
+        return cls(b, GramSums(G, C, np.zeros(k), 0.0), Tally(different=np.empty(0)), 0, mean)
 
     def with_rows(self, shape: Shape, rows: Rows) -> RowSums:
         b, gram = self.backend, self.gram
@@ -49,14 +48,15 @@ class RowSums:
             added = add_rows(b, copied, chunk)
         assert added is not None
         mean = chunk.after if chunk.after is not None else self.mean
-        return RowSums(b, added, self.count + chunk.count, self.n + rows.n, mean)
+        tally = self.tally.plus(chunk.tally(self.tally.different))
+        return RowSums(b, added, tally, self.n + rows.n, mean)
 
     def merged(self, other: RowSums) -> RowSums:
         b = self.backend
-        chunk = SummedChunk(b, other.gram, other.count, other.n, other.mean, self.mean)
+        chunk = SummedChunk(b, other.gram, other.tally, other.n, other.mean, self.mean)
         gram = add_rows(b, replace(self.gram, G=b.copy(self.gram.G)), chunk)
         assert gram is not None
-        return RowSums(b, gram, self.count + other.count, self.n + other.n, chunk.after)
+        return RowSums(b, gram, self.tally.plus(other.tally), self.n + other.n, chunk.after)
 
     def with_outputs(self, n_outputs: int, old: Array) -> RowSums:
         b, mean, squares = self.backend, self.mean, np.zeros(n_outputs)
@@ -90,7 +90,7 @@ class RowSums:
         return replace(self, backend=b, gram=gram, mean=mean)
 
 
-Gathered = RowSums | Chosen | State
+Gathered = RowSums | Ridge
 
 
 @dataclass(frozen=True)
@@ -115,20 +115,19 @@ class Gathering(Algorithm):
         if self.by_gram:
             return RowSums.of_nothing(shape, self.intercept)
         size = shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype
-        if not self.has_prior:
-            return State.start(*size, 0.0, tol=self.tol, intercept=self.intercept)
-        return Chosen.start(*size, intercept=self.intercept)
+        epsilon = None if self.has_prior else 0.0
+        return Ridge.start(*size, epsilon, tol=self.tol, intercept=self.intercept)
 
     def learn(self, shape: Shape, state: Any, rows: Rows, seen: int) -> Gathered:
         if isinstance(state, RowSums):
             return state.with_rows(shape, rows)
         b = shape.backend
         chunk = Chunk(b, rows, block_length(b, shape.n_hidden, shape.dtype), state.mean)
-        if isinstance(state, State):
-            return learn(state, chunk)
-        new = append_to_chosen(state, chunk, follow=False)
+        few = is_few(shape.n_hidden, state.sums.rank + rows.n)
+        state = state if few or not state.chooses else state.dense()
+        new = append_rows(state, chunk, follow=False, few=few)
         mean = chunk.after if chunk.after is not None else state.mean
-        return new.noted(chunk.count, chunk.count_of_squares, mean)
+        return new.noted(chunk.tally(state.sums.different), mean)
 
     def merge(self, state: Any, other: Any) -> Gathered | None:
         return state.merged(other) if isinstance(state, RowSums) else merge(state, other)
@@ -153,7 +152,7 @@ def joined_sums(known: Any, gathered: Gathered, *, choosing: bool) -> Any:
     if not isinstance(gathered, RowSums):
         return join(known, gathered)
     b = known.backend
-    chunk = SummedChunk(b, gathered.gram, gathered.count, gathered.n, gathered.mean, known.mean)
+    chunk = SummedChunk(b, gathered.gram, gathered.tally, gathered.n, gathered.mean, known.mean)
     return learn_sums(known, chunk, "thorough" if choosing else None)
 
 

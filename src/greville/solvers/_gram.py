@@ -12,7 +12,8 @@ from .. import linalg
 from ..backend import Array, Backend
 from ._derived import replace, with_derived
 from ._mean import Chunk, Mean
-from ._state import State, largest_safe_row
+from ._rows import Tally
+from .sums import Sums, largest_safe_row
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
 _LONGEST_STEP = 0.02
@@ -43,7 +44,7 @@ def precisions(dtype: np.dtype[Any]) -> list[np.dtype[Any]]:
     return list(dict.fromkeys((dtype, np.dtype(np.float64))))
 
 
-def gram_of(state: State, precision: Any, decay: float = 1.0) -> GramSums:
+def gram_of(state: Sums, precision: Any, decay: float = 1.0) -> GramSums:
     """What R and Z are roots of, multiplied by `decay`; the memory of the result is its own."""
     b = state.backend
     squares = decay * (state.loss + b.column_squares(state.Z))
@@ -111,39 +112,43 @@ class SummedChunk:
         self,
         b: Backend,
         gram: GramSums,
-        count: float,
+        tally: Tally,
         n: int,
         mean: Mean | None,
         before: Mean | None,
     ) -> None:
         self.gram = gram
         self.n = n
-        self.count = self.count_of_squares = count
+        self._tally = tally
         self.after: Mean | None = None
         self._step: list[tuple[Array, Array]] = []
         if before is not None and mean is not None:
             row, target, self.after = before.step_to(b, mean, np.float64)
             self._step.append((row, target))
 
+    def tally(self, before: Array | None = None) -> Tally:
+        """How much the rows count."""
+        return self._tally
+
     def __call__(self) -> Iterator[tuple[Array, Array]]:
         """What is to be added beside the Gram matrix."""
         return iter(self._step)
 
 
-def kept_gram(state: State, precision: Any) -> Array | None:
+def kept_gram(state: Sums, precision: Any) -> Array | None:
     """The Gram matrix that R is the Cholesky factor of, if it was kept."""
     gram: Array | None = vars(state).get(_KEPT)
     return gram if gram is not None and state.backend.dtype_of(gram) == precision else None
 
 
-def with_gram(state: State, gram: Array | None) -> State:
+def with_gram(state: Sums, gram: Array | None) -> Sums:
     """The same with the Gram matrix that R is the Cholesky factor of."""
     return state if gram is None else with_derived(state, **{_KEPT: gram})
 
 
 def learn_by_gram(
-    state: State, chunk: Chunk | SummedChunk, precision: np.dtype[Any], decay: float
-) -> tuple[State, Array | None] | None:
+    state: Sums, chunk: Chunk | SummedChunk, precision: np.dtype[Any], decay: float
+) -> tuple[Sums, Array | None] | None:
     """The state after many rows, by a Cholesky factor, and the Gram matrix if it is kept.
 
     None where too many digits were lost.
@@ -189,7 +194,7 @@ def learn_by_gram(
 
 
 def _refinement(
-    state: State, R: Array, Z: Array, blocks: Blocks, decay: float, ridge: float
+    state: Sums, R: Array, Z: Array, blocks: Blocks, decay: float, ridge: float
 ) -> Array | None:
     """What to add to Z so that W = R⁻¹Z loses the error of the Gram matrix behind R.
 

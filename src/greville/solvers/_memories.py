@@ -21,9 +21,9 @@ from ._forgetting import (
     memories_for,
 )
 from ._rows import Rows
-from ._state import State
 from ._work import OneByOne
 from .protocol import Algorithm, Shape
+from .sums import Sums
 
 # Rows that all memories record one after the other, before their predictions are mixed.
 _ROWS_AT_ONCE = 2048
@@ -181,15 +181,15 @@ class MemoriesAlgorithm(Algorithm):
 
     def weights(self, state: Memories) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)
-        return sum(member.exact.root.solution * float(p) for p, member in parts)
+        return sum(member.ridge.root.solution * float(p) for p, member in parts)
 
-    def root(self, state: Memories) -> State:
-        return state.states[state.best()].exact.root
+    def root(self, state: Memories) -> Sums:
+        return state.states[state.best()].ridge.root
 
     def spread(self, state: Memories, H: Array) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)
         variance = sum(
-            p * member.exact.root.spread(H).astype(np.float64) ** 2
+            p * member.ridge.root.spread(H).astype(np.float64) ** 2
             for p, member in parts
             if p > _NEGLIGIBLE
         )

@@ -9,31 +9,38 @@ import numpy as np
 from .. import linalg
 from ..backend import Array
 from ._derived import replace
-from ._gram import Blocks
-from ._state import State, largest_safe_row
+from .sums import Sums, largest_safe_row
+
+# Units from which few rows, fewer than a part of them, are kept in a basis. Smaller matrices take
+# little memory, and kernels for single rows need them.
+_WIDE, _FEW = 512, 4
 
 
-def learn_by_qr(state: State, blocks: Blocks) -> State:
-    """The state after all blocks of rows."""
-    for H, Y in blocks():
-        state, stop = _prepared(state, H), 0
-        with state.backend.few_threads(0):
-            while stop < H.shape[0]:
-                part, stop = _next_piece(state, stop, H.shape[0])
-                state, T, _ = _in_coordinates(state, H[part, :])
-                state = _without_full_basis(append(_grown(state, T.shape[1]), T, Y[part, :]))
+def is_few(n_hidden: int, n_rows: int) -> bool:
+    """Whether so many rows are kept in a basis, which is smaller than a matrix of all units."""
+    return n_hidden >= _WIDE and _FEW * n_rows < n_hidden
+
+
+def learn_rows(state: Sums, H: Array, Y: Array, *, few: bool = False) -> Sums:
+    """The sums after some rows; with `few` their basis may stay."""
+    state, stop = _prepared(state, H, few), 0
+    with state.backend.few_threads(0):
+        while stop < H.shape[0]:
+            part, stop = _next_piece(state, stop, H.shape[0])
+            state, T, _ = _in_coordinates(state, H[part, :])
+            state = _without_full_basis(append(_grown(state, T.shape[1]), T, Y[part, :]))
     return state
 
 
-def append(state: State, T: Array, Y: Array) -> State:
+def append(state: Sums, T: Array, Y: Array) -> Sums:
     """QR of [R; T] for rows in the coordinates of R."""
     R, Z, left = state.backend.append_rows(state.R, state.Z, T, Y)
     return replace(state, R=R, Z=Z, loss=state.loss + left)
 
 
-def innovate_state(state: State, H: Array, Y: Array) -> tuple[State, Array]:
+def innovate_rows(state: Sums, H: Array, Y: Array, *, few: bool = False) -> tuple[Sums, Array]:
     """Learn a few rows; the error of each before it was learned."""
-    errors, state, stop = state.backend.xp.empty_like(Y), _prepared(state, H), 0
+    errors, state, stop = state.backend.xp.empty_like(Y), _prepared(state, H, few), 0
     with state.backend.few_threads(0):
         while stop < H.shape[0]:
             part, stop = _next_piece(state, stop, H.shape[0])
@@ -43,7 +50,7 @@ def innovate_state(state: State, H: Array, Y: Array) -> tuple[State, Array]:
     return state, errors
 
 
-def innovate_in_span(state: State, T: Array, Y: Array) -> tuple[State, Array]:
+def innovate_in_span(state: Sums, T: Array, Y: Array) -> tuple[Sums, Array]:
     """Errors of, and learning from, rows in the span of what R holds."""
     b = state.backend
     errors = linalg.innovations(b, state.R, state.solved, T, Y) if state.rank else Y
@@ -58,7 +65,7 @@ def innovate_in_span(state: State, T: Array, Y: Array) -> tuple[State, Array]:
     return state, errors
 
 
-def _innovate_in_basis(state: State, H: Array, Y: Array) -> tuple[State, Array]:
+def _innovate_in_basis(state: Sums, H: Array, Y: Array) -> tuple[Sums, Array]:
     """The same in runs of rows that have new directions, and that have none."""
     rank = state.rank
     state, T, new = _in_coordinates(state, H)
@@ -71,7 +78,7 @@ def _innovate_in_basis(state: State, H: Array, Y: Array) -> tuple[State, Array]:
     return state, errors
 
 
-def _innovate_new(state: State, T: Array, Y: Array) -> tuple[State, Array]:
+def _innovate_new(state: Sums, T: Array, Y: Array) -> tuple[Sums, Array]:
     """Errors of, and learning from, rows each with a direction of its own, eqs. (16) and (20).
 
     With T = [A L], L lower triangular, and U'U = LL' + p²(I + AθA') for the prior p, these
@@ -94,7 +101,33 @@ def _innovate_new(state: State, T: Array, Y: Array) -> tuple[State, Array]:
 # While the rows do not span the whole space
 
 
-def _prepared(state: State, H: Array) -> State:
+def dense(sums: Sums, *, singular: bool) -> Sums:
+    """The same without a basis, where the prior allows it or R may be `singular`."""
+    if sums.basis is None or sums.tol is not None:
+        return sums
+    b, M, rank, n_outputs = sums.backend, sums.n_hidden, sums.rank, sums.Z.shape[1]
+    if singular:
+        R, Z = b.zeros((M, M), sums.dtype), b.zeros((M, n_outputs), sums.dtype)
+        if rank:
+            R[:rank, :], Z[:rank, :] = linalg.root_and_targets(
+                b, b.matmul(sums.R, sums.basis), sums.Z
+            )
+        return replace(sums, R=R, Z=Z, basis=None)
+    limit = largest_safe_row(sums.prior, sums.dtype)
+    if not rank or not b.column_squares(sums.R).max() <= limit**2:
+        return sums
+    without = linalg.remove_diagonal(b, sums.R, sums.Z, sums.prior)
+    if without is None:
+        return sums
+    R = b.with_ridge(b.zeros((M, M), sums.dtype), sums.prior, consume=True)
+    zero = b.zeros((M, n_outputs), sums.dtype)
+    R, Z, _ = b.append_rows(R, zero, b.matmul(without[0], sums.basis), without[1])
+    squares = sums.loss + b.column_squares(sums.Z)
+    loss = np.maximum(squares - b.column_squares(Z), 0.0)
+    return replace(sums, R=R, Z=Z, loss=loss, basis=None, largest_row=limit)
+
+
+def _prepared(state: Sums, H: Array, few: bool) -> Sums:
     """With or without a basis, as these rows need it.
 
     A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
@@ -111,12 +144,12 @@ def _prepared(state: State, H: Array) -> State:
         return _returned_to_basis(state) if largest > state.largest_row else state
     if state.rank == 0 and largest > 0:  # zeros tell nothing
         limit = largest_safe_row(state.prior, state.dtype)
-        if largest <= limit:
+        if largest <= limit and not few:
             return replace(_grown(state, state.n_hidden), basis=None, largest_row=limit)
     return state
 
 
-def _returned_to_basis(state: State) -> State:
+def _returned_to_basis(state: Sums) -> Sums:
     """Leave the directions in which R has nothing but the prior to a basis of the others."""
     b = state.backend
     U, s, Vt = b.svd(state.R)
@@ -134,13 +167,14 @@ def _returned_to_basis(state: State) -> State:
     )
 
 
-def _next_piece(state: State, start: int, n: int) -> tuple[slice, int]:
+def _next_piece(state: Sums, start: int, n: int) -> tuple[slice, int]:
     """The next rows to take at once, a few where there is a basis to grow, and where they end."""
-    stop = n if state.basis is None else min(n, start + state.backend.tuning.basis_rows)
+    tuning = state.backend.tuning
+    stop = min(n, start + (tuning.qr_rows if state.basis is None else tuning.basis_rows))
     return slice(start, stop), stop
 
 
-def _in_coordinates(state: State, H: Array) -> tuple[State, Array, Array]:
+def _in_coordinates(state: Sums, H: Array) -> tuple[Sums, Array, Array]:
     """Rows in the basis, which grows with them, and which of them are new."""
     if state.basis is None:
         return state, H, np.zeros(H.shape[0], dtype=bool)
@@ -149,7 +183,7 @@ def _in_coordinates(state: State, H: Array) -> tuple[State, Array, Array]:
     return replace(state, basis=basis), T, new
 
 
-def _grown(state: State, rank: int) -> State:
+def _grown(state: Sums, rank: int) -> Sums:
     """With room for new directions, in which so far there was the prior alone."""
     known = state.rank
     if rank == known:
@@ -163,7 +197,7 @@ def _grown(state: State, rank: int) -> State:
     return replace(state, R=R, Z=Z)
 
 
-def _without_full_basis(state: State) -> State:
+def _without_full_basis(state: Sums) -> Sums:
     """From coordinates back to hidden units: a root of R·basis, and Z along with it."""
     if state.basis is None or state.rank < state.n_hidden:
         return state

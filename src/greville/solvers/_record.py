@@ -15,12 +15,11 @@ import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend, eps
-from ._chosen import Chosen, choose_by_gram, chosen_from_gram
 from ._derived import replace
 from ._gram import GramSums, gram_of
-from ._learn import Exact
 from ._mean import Progress, SequenceBlocks
-from ._rows import Rows
+from ._ridge import Ridge, choose_by_gram, chosen_from_gram
+from ._rows import Rows, Tally
 
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
 # most a hundredth of it.
@@ -38,7 +37,7 @@ def block_of_rows(b: Backend, n_hidden: int) -> int:
     return int(np.clip(part * n_hidden, least, most))
 
 
-def attempts(known: Exact, n_rows: int) -> list[int]:
+def attempts(known: Ridge, n_rows: int) -> list[int]:
     """After how many of these rows to try again to record the rest here, and how many there are.
 
     Empty where that would never pay.
@@ -48,13 +47,13 @@ def attempts(known: Exact, n_rows: int) -> list[int]:
     if few or known.dtype != np.float64:
         return []
     # A chosen ε is large enough from the beginning; a given one may be small next to few rows.
-    first = b.tuning.svd_units_in_stream if isinstance(known, Chosen) else 2 * M
+    first = b.tuning.svd_units_in_stream if known.chooses else 2 * M
     return [stop for stop in (first, first + 2 * M) if stop < n_rows] + [n_rows]
 
 
-def pays(known: Exact) -> bool:
+def pays(known: Ridge) -> bool:
     """Whether the state is one to begin with."""
-    if not known.count > 0 or (isinstance(known, Chosen) and known.path is None):
+    if not known.count > 0 or (known.chooses and known.path is None):
         return False
     return known.root.basis is None and _is_safe(known.backend, known.root.R)
 
@@ -64,8 +63,8 @@ def _is_safe(b: Backend, R: Array) -> bool:
 
 
 def record(
-    known: Exact, rows: Rows, seen: int, next_choice: Callable[[int], int] | None
-) -> tuple[Exact, Array] | int:
+    known: Ridge, rows: Rows, seen: int, next_choice: Callable[[int], int] | None
+) -> tuple[Ridge, Array] | int:
     """The state after all rows, and the prediction of each before it was learned.
 
     If digits were lost on the way, the number of the row where that was seen: the rows must then be
@@ -73,7 +72,7 @@ def record(
 
     Parameters
     ----------
-    known : State or Chosen
+    known : Ridge
         For which it pays.
     rows : Rows
     seen : int
@@ -86,31 +85,32 @@ def record(
         return rows.n
     blocks = SequenceBlocks(b, rows, _parts(known, rows.n, seen, next_choice), known.mean)
     choices = None
-    if isinstance(known, Chosen):
+    if known.chooses:
         assert next_choice is not None
         choices = _Choices(known, weight, seen, next_choice)
     found = _record(known, blocks(), choices)
     if found is None:
         return blocks.n_read
     gram, R, ridge, predicted = found
-    count = float(weight.sum())
-    if isinstance(known, Chosen):
+    tally = Tally.of(weight).with_rows(b, rows, known.sums.different)
+    if known.chooses:
         assert choices is not None
-        after = known.noted(count, count, blocks.after)
+        after = known.noted(tally, blocks.after)
         epsilon = float(np.sqrt(ridge + gram.prior**2))
         after = replace(after, epsilon=epsilon, path=choices.path or known.path)
-        new: Exact | None = chosen_from_gram(after, gram, R)
+        new: Ridge | None = chosen_from_gram(after, gram, R)
     else:
         Z = b.solve(R, gram.C, transposed=True)
         loss = np.maximum(gram.squares - b.column_squares(Z), 0.0)
-        new = replace(known, R=R, Z=Z, loss=loss).tallied(count, count).around(blocks.after)
+        sums = replace(known.sums, R=R, Z=Z, loss=loss)
+        new = known.with_sums(sums).noted(tally, blocks.after)
     if new is None or not _is_safe(b, R):
         return rows.n
     return new, blocks.undo(predicted)
 
 
 def _parts(
-    known: Exact, n: int, seen: int, next_choice: Callable[[int], int] | None
+    known: Ridge, n: int, seen: int, next_choice: Callable[[int], int] | None
 ) -> Iterator[slice]:
     """Blocks of the next n rows, as long as pays, that end where ε is to be chosen."""
     length, stop = block_of_rows(known.backend, known.n_hidden), 0
@@ -126,7 +126,7 @@ class _Choices:
 
     def __init__(
         self,
-        known: Chosen,
+        known: Ridge,
         weight: Array,
         seen: int,
         next_choice: Callable[[int], int],
@@ -145,8 +145,7 @@ class _Choices:
         n = at.n_read
         if self._next_choice(self._seen + n - 1) != self._seen + n:
             return None
-        count = float(self._weight[:n].sum())
-        now = self._known.noted(count, count, at.mean)
+        now = self._known.noted(Tally.of(self._weight[:n]), at.mean)  # many are different by now
         found = choose_by_gram(now, gram, "cheap")
         if found is None:
             return float("nan"), None
@@ -155,14 +154,14 @@ class _Choices:
 
 
 def _record(
-    known: Exact, blocks: Iterator[tuple[Array, Array, Progress]], choose: _Choices | None
+    known: Ridge, blocks: Iterator[tuple[Array, Array, Progress]], choose: _Choices | None
 ) -> tuple[GramSums, Array, float, Array] | None:
     """The sums after all rows, their root, the ridge in it that is not in them, and predictions.
 
     It goes from root to root; the errors of a block are found from the root before it.
     """
     b, predicted, check = known.backend, [], 2 * known.n_hidden
-    gram = gram_of(known.sums if isinstance(known, Chosen) else known, np.float64)
+    gram = gram_of(known.sums, np.float64)
     R, ridge = known.root.R, max(known.root.prior**2 - gram.prior**2, 0.0)
     for H, Y, progress in blocks:
         W = b.solve(R, b.solve(R, gram.C, transposed=True))

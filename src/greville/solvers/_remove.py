@@ -6,14 +6,13 @@ import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend, eps
-from ._chosen import Chosen, pieces, raised
 from ._derived import replace
 from ._evidence import leading_rows
-from ._learn import Exact, learn
 from ._mean import Chunk, Mean
-from ._qr import append
-from ._rows import Rows, block_length
-from ._state import State
+from ._qr import is_few, learn_rows
+from ._ridge import Ridge, raised
+from ._rows import Rows, Tally, block_length
+from .sums import Sums
 
 # Rows removed together: as many as there are weights, since each time costs a factorisation, but
 # not so many that the eigenvalues of rows x rows cost more than that.
@@ -42,7 +41,7 @@ _CANNOT_UNLEARN = (
 )
 
 
-def unlearn(known: Exact, rows: Rows) -> Exact:
+def unlearn(known: Ridge, rows: Rows) -> Ridge:
     """The state without some rows.
 
     Raises
@@ -50,11 +49,15 @@ def unlearn(known: Exact, rows: Rows) -> Exact:
     ValueError
         If they cannot be removed.
     """
-    known, count = _without(known, rows, around_mean=True), float(rows.weights.sum())
-    return known.tallied(-count, -count)
+    return _tallied(_without(known, rows, around_mean=True), Tally.of(rows.weights))
 
 
-def _without(known: Exact, rows: Rows, *, around_mean: bool) -> Exact:
+def _tallied(known: Ridge, gone: Tally) -> Ridge:
+    """With fewer rows that count."""
+    return known.changed(lambda sums: sums.tallied(gone, sign=-1))
+
+
+def _without(known: Ridge, rows: Rows, *, around_mean: bool) -> Ridge:
     """The state without some rows, which are around the mean already or are to be."""
     b, least = known.backend, eps(known.dtype) ** _LEAST_LEFT
     for part in rows.slices(int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))):
@@ -65,25 +68,25 @@ def _without(known: Exact, rows: Rows, *, around_mean: bool) -> Exact:
         elif weight is not None:
             root = b.asarray(np.sqrt(weight)[:, None], known.dtype)
             H, Y = root * H, root * Y
-        if isinstance(known, Chosen):
-            rest: Exact | None = _remove_from_chosen(known, H, Y, least)
+        if known.chooses:
+            known = _remove_from_chosen(known, H, Y, least).around(mean)
         else:
-            rest = remove(known, H, Y, least)
-        if rest is None:
-            raise ValueError(_CANNOT_UNLEARN)
-        known = rest.around(mean)
+            left = remove(known.sums, H, Y, least)
+            if left is None:
+                raise ValueError(_CANNOT_UNLEARN)
+            known = known.with_sums(left.around(mean))
     return known
 
 
-def check_same_rows(known: Exact, rows: Rows) -> None:
+def check_same_rows(known: Ridge, rows: Rows) -> None:
     """Raise a ValueError unless the sums of squares of these rows are those of all learned."""
-    b, mean, n_outputs = known.backend, known.mean, known.root.Z.shape[1]
+    b, mean, n_outputs = known.backend, known.mean, known.sums.Z.shape[1]
     start = None if mean is None else Mean.of_nothing(b, known.n_hidden, n_outputs)
     chunk = Chunk(b, rows, block_length(b, known.n_hidden, known.dtype), start)
     found = np.zeros(1 + n_outputs)
     for H, Y in chunk():
         found += np.append(b.column_squares(H).sum(), b.column_squares(Y))
-    learned = np.append(*known.squares())
+    learned = np.append(*known.sums.squares())
     alike = _ALIKE[known.dtype.char]
     slack = alike * np.maximum(found, learned)
     slack[0] += known.slack
@@ -102,19 +105,15 @@ def check_same_rows(known: Exact, rows: Rows) -> None:
         raise ValueError(_CANNOT_UNLEARN)
 
 
-def remove(state: State, H: Array, Y: Array, least: float | None = None) -> State | None:
+def remove(state: Sums, H: Array, Y: Array, least: float | None = None) -> Sums | None:
     """R'R ← R'R - H'H and R'Z ← R'Z - H'Y. None if that leaves no root.
 
     Or, given a `least`, if a row would leave less than that of what R'R has in its direction,
     or if the rounding of this and all earlier removals would matter to the weights.
     """
-    b, T = state.backend, H
-    if state.basis is not None:
-        T = b.matmul(H, state.basis.T)
-        outside = b.row_squares(H - b.matmul(T, state.basis))
-        tol = linalg.default_tol(state.n_hidden, state.dtype)
-        if (outside > tol**2 * b.row_squares(H)).any():
-            return None
+    b, T = state.backend, _coordinates(state, H)
+    if T is None:
+        return None
     squares = state.loss + b.column_squares(state.Z) - b.column_squares(Y)
     with b.few_threads(0 if state.rank < b.tuning.wide else np.inf):
         new = linalg.remove_rows(b, state.R, state.Z, T, Y, least)
@@ -134,8 +133,8 @@ def _rounding_of_sums(b: Backend, H: Array) -> float:
 
 
 def _replaced(
-    state: State, new: tuple[Array, Array] | None, squares: Array, mean: Mean | None
-) -> State | None:
+    state: Sums, new: tuple[Array, Array] | None, squares: Array, mean: Mean | None
+) -> Sums | None:
     """With another R and Z; `squares` are the sums of squares of all targets.
 
     None if they leave less than nothing. A mean far from zero has made the targets around it less
@@ -153,22 +152,36 @@ def _replaced(
     return replace(state, R=R, Z=Z, loss=np.maximum(loss, 0.0))
 
 
-def _remove_from_chosen(chosen: Chosen, H: Array, Y: Array, least: float) -> Chosen | None:
+def _remove_from_chosen(chosen: Ridge, H: Array, Y: Array, least: float) -> Ridge:
     """As `remove`; where too little is left of a direction, by a difference of sums."""
     b, sums = chosen.backend, chosen.sums
-    if not bool(b.xp.any(sums.R != 0)):  # no row so far but zeros
+    if not sums.rank or not bool(b.xp.any(sums.R != 0)):  # no row so far but zeros
         left = sums.loss - b.column_squares(Y)
         if bool(b.xp.any(H != 0)) or (left < -_ROUNDING_OF_TARGETS * sums.loss).any():
-            return None
-        return replace(chosen, sums=replace(sums, loss=np.maximum(left, 0.0)))
+            raise ValueError(_CANNOT_UNLEARN)
+        return chosen.with_sums(replace(sums, loss=np.maximum(left, 0.0)))
     removed = remove(sums, H, Y, least)
     if removed is not None:
-        return raised(replace(chosen, sums=removed), _rounding_of_sums(b, H))
-    found = _subtract(chosen, H, Y, 4 * _rounding_of_sums(b, sums.R))
-    return None if found is None else raised(replace(chosen, sums=found[0]), found[1])
+        return raised(chosen.with_sums(removed), _rounding_of_sums(b, H))
+    T = _coordinates(sums, H)
+    found = None if T is None else _subtract(chosen, T, Y, 4 * _rounding_of_sums(b, sums.R))
+    if found is None:
+        raise ValueError(_CANNOT_UNLEARN)
+    return raised(chosen.with_sums(found[0]), found[1])
 
 
-def _subtract(chosen: Chosen, H: Array, Y: Array, rounding: float) -> tuple[State, float] | None:
+def _coordinates(sums: Sums, H: Array) -> Array | None:
+    """Rows in the coordinates of the sums; None if they are not in the span of the basis."""
+    if sums.basis is None:
+        return H
+    b = sums.backend
+    T = b.matmul(H, sums.basis.T)
+    outside = b.row_squares(H - b.matmul(T, sums.basis))
+    tol = linalg.default_tol(sums.n_hidden, sums.dtype)
+    return None if (outside > tol**2 * b.row_squares(H)).any() else T
+
+
+def _subtract(chosen: Ridge, H: Array, Y: Array, rounding: float) -> tuple[Sums, float] | None:
     """The sums less those of some rows, in float64, with a ridge as large as its rounding.
 
     Returns them and the ridge; None if what is left is no sum of squares to rounding.
@@ -190,59 +203,61 @@ def _subtract(chosen: Chosen, H: Array, Y: Array, rounding: float) -> tuple[Stat
     return None
 
 
-def merge(known: Exact, other: Exact) -> Exact | None:
-    """A state that has learned the rows of both, from the same prior. None if it cannot."""
-    if isinstance(known, Chosen):
-        assert isinstance(other, Chosen)
-        return merge_chosen(known, other)
-    assert isinstance(other, State)
-    b, state = known.backend, _with_rows_of(known, other)
-    if state.prior == 0 or not other.rank:
-        return state
-    if other.basis is None:  # it has brought the prior with it, a second time
+def merge(known: Ridge, other: Ridge) -> Ridge | None:
+    """The ridge that has learned the rows of both, from the same prior. None if it cannot."""
+    b, merged, theirs = known.backend, join(known, other), other.sums
+    state = merged.sums
+    if known.chooses or state.prior == 0 or not theirs.rank:
+        return merged
+    if theirs.basis is None:  # it has brought the prior with it, a second time
         squares = state.loss + b.column_squares(state.Z)
         new = linalg.remove_diagonal(b, state.R, state.Z, state.prior)
-        return _replaced(state, new, squares, state.mean)
-    prior = other.basis * state.prior
-    return remove(state, prior, b.zeros((prior.shape[0], state.Z.shape[1]), state.dtype))
+        left = _replaced(state, new, squares, state.mean)
+    else:
+        prior = theirs.basis * state.prior
+        zero = b.zeros((prior.shape[0], state.Z.shape[1]), state.dtype)
+        left = remove(state, prior, zero)
+    return None if left is None else merged.with_sums(left)
 
 
-def join(known: Exact, sums: Exact) -> Exact:
-    """A state that has learned the rows of sums without a prior."""
-    if isinstance(known, Chosen):
-        assert isinstance(sums, Chosen)
-        return merge_chosen(known, sums)
-    return _with_rows_of(known, _without_zeros(sums))
+def join(known: Ridge, other: Ridge) -> Ridge:
+    """The ridge that has learned the rows of another, and its prior; ε stays as it is."""
+    b, mean, theirs = known.backend, known.mean, without_zeros(other.sums)
+    few = is_few(known.n_hidden, known.sums.rank + theirs.rank + 1)
+    blocks = [(_rows_of(theirs), theirs.Z)] if theirs.rank else []
+    if mean is not None and theirs.mean is not None:
+        row, target, mean = mean.step_to(b, theirs.mean, known.dtype)
+        blocks.append((row, target))
+    sums = (known if few else known.dense()).sums
+    with b.few_threads(0 if known.n_hidden < b.tuning.wide else np.inf):
+        for H, Y in blocks:
+            sums = learn_rows(sums, H, Y, few=few)
+    sums = replace(
+        sums.tallied(theirs.tally).around(mean),
+        loss=sums.loss + theirs.loss,
+        lost=sums.lost + theirs.lost,
+    )
+    if not known.chooses:
+        return known.with_sums(sums)
+    sums = replace(sums, prior=float(np.hypot(sums.prior, theirs.prior)))
+    return replace(known, sums=sums, least=float(np.hypot(known.least, other.least)))
 
 
-def _without_zeros(known: Exact) -> State:
+def _rows_of(sums: Sums) -> Array:
+    """R as rows of all units."""
+    return sums.R if sums.basis is None else sums.backend.matmul(sums.R, sums.basis)
+
+
+def without_zeros(sums: Sums) -> Sums:
     """Sums without the rows of R that are zero, since no row has reached them."""
-    if isinstance(known, State):
-        return known
-    sums = known.sums
+    if sums.basis is not None or sums.prior > 0:
+        return sums
     n = leading_rows(sums.backend, sums.R) if sums.count else 0
     left = sums.backend.column_squares(sums.Z[n:, :])
     return replace(sums, R=sums.R[:n, :], Z=sums.Z[:n, :], loss=sums.loss + left)
 
 
-def _with_rows_of(known: State, other: State) -> State:
-    """A state that has learned the rows of another, and of its prior."""
-    b, mean = known.backend, known.mean
-    rows = other.R if other.basis is None else b.matmul(other.R, other.basis)
-    blocks = [(rows, other.Z)]
-    if mean is not None and other.mean is not None:
-        row, target, mean = mean.step_to(b, other.mean, known.dtype)
-        blocks.append((row, target))
-    blocks = [block for block in blocks if block[0].shape[0]]
-    chunk = _Merged(blocks, other, mean)
-    state = learn(known, chunk)  # type: ignore[arg-type]
-    assert isinstance(state, State)
-    if not chunk.n:
-        state = state.tallied(other.count, other.count_of_squares).around(mean)
-    return replace(state, loss=state.loss + other.loss, lost=state.lost + other.lost)
-
-
-def leave(known: Exact, sums: Exact, *, everything: bool) -> Exact | None:
+def leave(known: Ridge, sums: Ridge, *, everything: bool) -> Ridge | None:
     """A state without the rows of sums that have no prior; None where that is `everything`.
 
     Raises
@@ -250,14 +265,13 @@ def leave(known: Exact, sums: Exact, *, everything: bool) -> Exact | None:
     ValueError
         If they cannot be removed.
     """
-    b, mean, theirs = known.backend, known.mean, _without_zeros(sums)
+    b, mean, theirs = known.backend, known.mean, without_zeros(sums.sums)
     if everything:
         _check_same_sums(known, theirs)
         return None
     if theirs.count >= known.count - _LARGEST_DEFICIT["d"] * known.count:
         raise ValueError(_CANNOT_UNLEARN)
-    rows = theirs.R if theirs.basis is None else b.matmul(theirs.R, theirs.basis)
-    blocks = [(rows, theirs.Z)]
+    blocks = [(_rows_of(theirs), theirs.Z)]
     if mean is not None and theirs.mean is not None:
         mean = mean.without(b, theirs.mean)
         blocks.append(mean.step_to(b, theirs.mean, known.dtype)[:2])
@@ -266,12 +280,12 @@ def leave(known: Exact, sums: Exact, *, everything: bool) -> Exact | None:
     blocks.append((b.zeros((len(left), known.n_hidden), known.dtype), b.asarray(left)))
     H, Y = (b.xp.concat(list(part)) for part in zip(*blocks, strict=True))
     without = _without(known, Rows.of(H, Y), around_mean=False)
-    return without.around(mean).tallied(-theirs.count, -theirs.count_of_squares)
+    return _tallied(without.around(mean), theirs.tally)
 
 
-def _check_same_sums(known: Exact, other: State) -> None:
+def _check_same_sums(known: Ridge, other: Sums) -> None:
     """Raise a ValueError unless these sums have the squares of all rows that were learned."""
-    total, of_targets = known.squares()
+    total, of_targets = known.sums.squares()
     theirs = float(known.backend.column_squares(other.R).sum())
     squares = other.loss + known.backend.column_squares(other.Z)
     alike = _ALIKE[known.dtype.char]
@@ -288,35 +302,3 @@ def _check_same_sums(known: Exact, other: State) -> None:
         same &= bool((np.abs(target - their_target) <= alike * np.sqrt(scale)).all())
     if not same or (np.abs(of_targets - squares) > alike * scale).any():
         raise ValueError(_CANNOT_UNLEARN)
-
-
-class _Merged:
-    """The rows of another state's root, as a `Chunk`."""
-
-    def __init__(self, blocks: list[tuple[Array, Array]], other: State, after: Mean | None) -> None:
-        self._blocks = blocks
-        self.n = sum(block[0].shape[0] for block in blocks)
-        self.count, self.count_of_squares = other.count, other.count_of_squares
-        self.after = after
-
-    def __call__(self) -> object:
-        return iter(self._blocks)
-
-
-def merge_chosen(mine: Chosen, other: Chosen) -> Chosen:
-    """Sums over the rows of both; ε stays that of the first."""
-    b, sums, theirs = mine.backend, mine.sums, other.sums
-    mean, blocks = sums.mean, [(theirs.R, theirs.Z)] if theirs.count else []
-    if mean is not None and theirs.mean is not None:
-        row, target, mean = mean.step_to(b, theirs.mean, mine.dtype)
-        blocks.append((row, target))
-    with b.few_threads(0 if mine.n_hidden < b.tuning.wide else np.inf):
-        for H, Y in blocks:
-            for part in pieces(b, H.shape[0]):
-                sums = append(sums, H[part, :], Y[part, :])
-    sums = replace(
-        sums.tallied(theirs.count, theirs.count_of_squares).around(mean),
-        loss=sums.loss + theirs.loss,
-        prior=float(np.hypot(sums.prior, theirs.prior)),
-    )
-    return replace(mine, sums=sums, least=float(np.hypot(mine.least, other.least)))

@@ -16,8 +16,8 @@ from ..devices import origin_of
 from ..validation import unchanged_on_error
 from ._evidence import Path
 from ._solver import OnlineSolver
-from ._state import State
 from .protocol import Capabilities
+from .sums import Sums
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class RootSolver(OnlineSolver):
             self._publish(fitted, flat)
             return origin_of(H).answer((self._shaped(predicted), self._shaped(spread)))
 
-    def _root(self) -> State:
+    def _root(self) -> Sums:
         return self._flushed().root()
 
     def _numpy(self, A: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,6 +121,83 @@ class Rows:
 
 def _copied(A: Any) -> Any:
     return A.copy() if isinstance(A, np.ndarray) else A + 0
+
+
+class Tally(NamedTuple):
+    """How much rows count.
+
+    Attributes
+    ----------
+    n, n_of_squares : how many, and the same with the squares of what each counts where they fade
+    weight : the sum of their sample weights
+    different : fingerprints of the different ones among them; None where they are many, or not
+        looked at
+    """
+
+    n: float = 0.0
+    n_of_squares: float = 0.0
+    weight: float = 0.0
+    different: Array | None = None
+
+    @classmethod
+    def of(cls, weight: Array, fading: Array | float = 1.0) -> Tally:
+        """Of rows with these weights, each multiplied by what is left of it."""
+        counts = np.where(weight > 0, fading, 0.0)
+        return cls(float(counts.sum()), float((counts**2).sum()), float((weight * fading).sum()))
+
+    def with_rows(self, b: Backend, rows: Rows, before: Array | None) -> Tally:
+        """The same with fingerprints of the rows, unless there were many `before`."""
+        return self if before is None else self._replace(different=fingerprints(b, rows))
+
+    def plus(self, other: Tally, sign: float = 1.0) -> Tally:
+        """Of the rows of both; without the others where the sign is -1."""
+        n, n_of_squares, weight = (
+            mine + sign * theirs for mine, theirs in zip(self[:3], other[:3], strict=True)
+        )
+        different = self.different
+        if sign > 0 and different is not None:
+            different = _joined_fingerprints(different, other.different)
+        return Tally(n, n_of_squares, weight, different)
+
+
+# Rows that are different, up to which they are counted.
+_MOST_DIFFERENT = 256
+
+# Digits after the point in which fingerprints of different rows differ.
+_DIGITS = {"d": 9, "f": 4}
+
+
+def fingerprints(b: Backend, rows: Rows) -> Array | None:
+    """A number for each different row and its target, in ascending order; None if they are many."""
+    found: Array | None = np.empty(0)
+    for part in rows.slices(2 * _MOST_DIFFERENT):
+        H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
+        used = None if rows.weight is None else rows.weight[part] > 0
+        assert found is not None
+        found = _joined_fingerprints(found, _fingerprints(b, H, Y, used))
+        if found is None:
+            return None
+    return found
+
+
+def _fingerprints(b: Backend, H: Array, Y: Array, used: Array | None) -> Array:
+    """A projection of each row of length one, and the logarithm of its length."""
+    dtype = b.dtype_of(H)
+    projected = np.zeros(H.shape[0])
+    for seed, A in enumerate((H, Y)):
+        direction = np.random.RandomState(seed).normal(size=(A.shape[1], 1)).astype(dtype)
+        projected += b.to_numpy(b.matmul(A, b.asarray(direction)))[:, 0]
+    length = np.sqrt(b.row_squares(H) + b.row_squares(Y))
+    length = np.where(length > 0, length, 1.0)
+    found = np.round(projected / length + np.log(length), _DIGITS[dtype.char])
+    return np.unique(found if used is None else found[used])
+
+
+def _joined_fingerprints(mine: Array, theirs: Array | None) -> Array | None:
+    if theirs is None:
+        return None
+    both = np.union1d(mine, theirs)
+    return both if len(both) <= _MOST_DIFFERENT else None
 
 
 class LateCheck:

@@ -24,7 +24,7 @@ from ..fields import (
     words,
 )
 from ._checks import size_of, structure_of
-from ._chosen import Chosen
+from ._ridge import Ridge
 from ._solver import Solver
 from .fitted import Fitted
 from .protocol import Shape
@@ -163,8 +163,8 @@ def takes_memory_to_read(fitted: Fitted) -> bool:
     >>> takes_memory_to_read(Opium(1e-3).fit(np.eye(3), [1.0, 2.0, 3.0]).fitted_)
     False
     """
-    state = getattr(fitted.state, "exact", fitted.state)
-    return isinstance(state, Chosen) and state.n_hidden**2 > _MAX_TRIED
+    state = getattr(fitted.state, "ridge", fitted.state)
+    return isinstance(state, Ridge) and state.chooses and state.sums.rank**2 > _MAX_TRIED
 
 
 def _try_out(solver: Solver) -> None:
@@ -174,7 +174,7 @@ def _try_out(solver: Solver) -> None:
     fitted = solver.fitted_
     largest = _MAX_WEIGHT[fitted.dtype.char]
     if takes_memory_to_read(fitted):
-        state = getattr(fitted.state, "exact", fitted.state)
+        state = getattr(fitted.state, "ridge", fitted.state)
         R, Z = (fitted.shape.backend.to_numpy(A) for A in (state.sums.R, state.sums.Z))
         bound = float(np.abs(Z).sum(dtype=np.float64)) / (2 * state.epsilon)
         require(bound < largest, "the solution is too large")  # |W| <= |Z| / (2 epsilon)

@@ -10,16 +10,15 @@ from .. import linalg
 from ..backend import Array
 from ..devices import named
 from ..representation import memory_of, named_list, numbers, size_in_words
-from ._chosen import Chosen
 from ._derived import is_derived, replace
 from ._exact import ExactAlgorithm
 from ._forgetting import Fading, ForgettingAlgorithm
 from ._live import Live
 from ._memories import MemoriesAlgorithm
-from ._state import State
+from ._ridge import Ridge
 from .batch import BatchAlgorithm
 from .fitted import Fitted
-from .sliding import Window, WindowAlgorithm
+from .sliding import WindowAlgorithm
 
 # Operations that may be done for a summary: some milliseconds.
 _MOST_OPERATIONS = 8e6
@@ -74,18 +73,15 @@ def epsilon_at_hand(fitted: Fitted, n_seen: int) -> float | None:
     learned = fitted.n_seen - fitted.pending.n
     if isinstance(algorithm, BatchAlgorithm):
         return algorithm.epsilon
-    if isinstance(state, Window):
-        return state.state.prior
-    if isinstance(state, Fading):  # whose ε fades with every row
-        if n_seen > learned:
-            return None
-        state = state.exact
-    if isinstance(state, Chosen):
+    if isinstance(state, Fading) and n_seen > learned:  # whose ε fades with every row
+        return None
+    state = getattr(state, "ridge", state)
+    if not isinstance(state, Ridge):
+        return None
+    if state.chooses:
         until = algorithm.rows_until_next_event(fitted.shape, learned)
-        return state.root_prior if n_seen - learned < until else None
-    if isinstance(state, State) and state.prior > 0:
-        return state.prior
-    return None
+        return max(state.epsilon, state.sums.prior) if n_seen - learned < until else None
+    return state.epsilon if state.epsilon > 0 else None
 
 
 def _forgetting(algorithm: Any) -> str | None:
@@ -113,14 +109,13 @@ def training_error(fitted: Fitted, n_seen: int) -> Array | None:
         fitted.algorithm, ExactAlgorithm
     ):
         return None
-    if isinstance(state, Chosen):
-        if not is_derived(state, "root"):
-            if fitted.shape.n_hidden**3 > _MOST_OPERATIONS:
-                return None
-            state = replace(state)  # with a root that stays here: it would be followed there
-        state = state.root
-    if not isinstance(state, State) or not state.count > 0:
+    if not isinstance(state, Ridge) or not state.count > 0:
         return None
+    if state.chooses and not is_derived(state, "root"):
+        if state.sums.rank**3 > _MOST_OPERATIONS:
+            return None
+        state = replace(state)  # with a root that stays here: it would be followed there
+    state = state.root
     b = state.backend
     if is_derived(state, "solved"):
         W = state.solved
@@ -132,7 +127,7 @@ def training_error(fitted: Fitted, n_seen: int) -> Array | None:
     least = _LEAST_ERROR[state.dtype.char] * (state.loss + b.column_squares(state.Z))
     if state.lost > 0 or not (squares > least).all():  # too few digits are left
         return None
-    return np.sqrt(squares / state.count)
+    return np.sqrt(squares / state.weight)
 
 
 def error_in_words(error: Array | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from ..mixture import Mixture
 from ..validation import largest_square
 from ._derived import replace
 from ._mean import ZERO, Mean
-from ._state import State
+from .sums import Sums
 
 # Rows for which there is room until a prediction needs them. So many at once are better learned by
 # other means; of small layers so many that a Gram matrix is.
@@ -41,7 +41,7 @@ class Learned(NamedTuple):
     """
 
     n: int
-    root: State | None
+    root: Sums | None
     W: Array | None
     H: Array
     Y: Array
@@ -70,7 +70,7 @@ class OneByOne:
 
     join: Callable[[Learned], Any]
     limit: int
-    root: State | None = None
+    root: Sums | None = None
     keeps_rows: bool = False
     keep: float = 1.0
     energy: float = 0.0
@@ -271,7 +271,7 @@ class Work:
         energy, excited = float(array[layout.ENERGY]), float(array[layout.EXCITED])
         return parts.join(Learned(n, root, W, rows[:, :M], rows[:, M:], energy, excited))
 
-    def _root(self, array: Array, parts: OneByOne, n: int) -> State:
+    def _root(self, array: Array, parts: OneByOne, n: int) -> Sums:
         layout, at, (M, L, *_) = self._layout, self._at, self._size
         before, decay = parts.root, parts.keep**n
         assert before is not None
@@ -290,6 +290,7 @@ class Work:
             count_of_squares=float(array[layout.COUNT_OF_SQUARES]),
             mean=mean,
             prior=before.prior * float(np.sqrt(decay)),
+            weight=decay * before.weight + float(array[layout.COUNT]) - decay * before.count,
             largest_row=before.largest_row if decay == 1.0 else np.inf,
             lost=before.lost * decay,
         )

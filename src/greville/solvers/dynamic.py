@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..backend import Array
 from ..fields import choice, flag, nothing, number
 from ..validation import check_number, check_switch
-from ._chosen import Chosen
 from ._evidence import Path
 from ._forgetting import Fading, ForgettingAlgorithm
 from ._memories import Memories, MemoriesAlgorithm
@@ -173,6 +172,4 @@ class DynamicOpium(ChoosingSolver):
 
     def _path(self) -> Path | None:
         state = self._flushed().state
-        if isinstance(state, Fading) and isinstance(state.exact, Chosen):
-            return state.exact.path
-        return None
+        return state.ridge.path if isinstance(state, Fading) else None

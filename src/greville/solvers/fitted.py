@@ -10,8 +10,8 @@ import numpy as np
 from ..backend import Array, Backend
 from ._frozen import Frozen
 from ._pending import Pending
-from ._state import State
 from .protocol import Algorithm, Rows, Shape
+from .sums import Sums
 
 
 class Fitted:
@@ -316,6 +316,6 @@ class Fitted:
         """Predictions for rows that were learned, each as if it alone had not been (NumPy)."""
         return self.algorithm.leave_out(self.shape, self.flushed().state, rows)
 
-    def root(self) -> State:
+    def root(self) -> Sums:
         """The root from which θ, ψ and the loss are read."""
         return self.algorithm.root(self.flushed().state)

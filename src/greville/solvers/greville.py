@@ -6,12 +6,12 @@ from ..backend import Array
 from ..fields import nothing, number
 from ..validation import check_number
 from ._exact import ExactAlgorithm
+from ._ridge import Ridge
 from ._root_solver import AdditiveSolver
-from ._state import State
 from ._stored import stored_solver
 
 
-@stored_solver({"tol": nothing | number}, State)
+@stored_solver({"tol": nothing | number}, Ridge)
 class Greville(AdditiveSolver):
     """Greville's method, eqs. (5)-(22): after every row exactly ``pinv(H) @ Y``.
 

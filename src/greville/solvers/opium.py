@@ -10,11 +10,10 @@ from ..backend import Array
 from ..devices import origin_of
 from ..fields import choice, flag, number
 from ..validation import check_number, check_squares, check_switch
-from ._chosen import Chosen
 from ._evidence import Path
 from ._exact import ExactAlgorithm
+from ._ridge import Ridge
 from ._root_solver import AdditiveSolver, ChoosingSolver
-from ._state import State
 from ._stored import stored_solver
 from .protocol import Capabilities, Shape
 
@@ -28,7 +27,7 @@ class OpiumAlgorithm(ExactAlgorithm):
         return super().start(shape)
 
 
-@stored_solver({"epsilon": choice("auto") | number, "intercept": flag}, State, Chosen)
+@stored_solver({"epsilon": choice("auto") | number, "intercept": flag}, Ridge)
 class Opium(ChoosingSolver, AdditiveSolver):
     """OPIUM, eqs. (11)-(16) and (23)-(26): after every row the exact ridge solution of all rows.
 
@@ -121,8 +120,8 @@ class Opium(ChoosingSolver, AdditiveSolver):
         return OpiumAlgorithm(float(self.epsilon), intercept=bool(self.intercept))
 
     def _path(self) -> Path | None:
-        state = self._flushed().state
-        return state.path if isinstance(state, Chosen) else None
+        path: Path | None = self._flushed().state.path
+        return path
 
     def loo_predict(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
         """Predict each of these rows, which were learned, as if it alone had not been.

@@ -21,8 +21,8 @@ from ..compiled import Unavailable, usable
 from ..devices import memory_errors_named
 from ._joint_work import make_work
 from ._rows import Rows, block_length
-from ._state import State
 from ._work import OneByOne
+from .sums import Sums
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
@@ -166,7 +166,7 @@ class Algorithm(ABC):
         """How many rows `innovate` may take at once after `seen` rows."""
         return min(shape.backend.tuning.record_rows, self.rows_until_next_event(shape, seen))
 
-    def root(self, state: Any) -> State:
+    def root(self, state: Any) -> Sums:
         """The root from which θ, ψ and the loss are read."""
         raise NotImplementedError
 

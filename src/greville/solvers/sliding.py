@@ -13,14 +13,14 @@ from ..fields import Fields, array, count, integer, known, number, require, stor
 from ..validation import check_number, check_squares
 from ._checks import check_window
 from ._derived import Value
-from ._learn import learn
 from ._mean import widened
 from ._remove import remove
+from ._ridge import Ridge, learn
 from ._root_solver import RootSolver
-from ._rows import Rows
-from ._state import State
+from ._rows import Rows, Tally
 from ._stored import stored_solver
 from .protocol import Algorithm, Shape
+from .sums import Sums
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is computed again instead.
@@ -53,11 +53,9 @@ class WindowRows:
     def n(self) -> int:
         return len(self.weight)
 
-    @property
-    def count(self) -> float:
-        return float(self.weight.sum())
-
-    count_of_squares = count
+    def tally(self, before: Array | None = None) -> Tally:
+        """How much the rows count."""
+        return Tally.of(self.weight)
 
     def __call__(self) -> Any:
         return iter([(self.H, self.Y)])
@@ -81,11 +79,11 @@ class WindowRows:
 
 def _to_fields(window: Window) -> Fields:
     """The rows of all chunks in three arrays, and how many each has."""
-    b, chunks = window.state.backend, list(window.kept)
+    b, chunks = window.ridge.backend, list(window.kept)
     rows = WindowRows.joined(b, chunks) if chunks else None
-    empty = np.empty((0, 0), window.state.dtype)
+    empty = np.empty((0, 0), window.ridge.dtype)
     return {
-        "state": window.state,
+        "ridge": window.ridge,
         "rows": empty if rows is None else b.to_numpy(rows.H),
         "targets": empty if rows is None else b.to_numpy(rows.Y),
         "weights": np.empty(0) if rows is None else rows.weight,
@@ -104,12 +102,12 @@ def _from_fields(cls: type[Window], stored: Fields) -> Window:
     rows = WindowRows(b.asarray(H), b.asarray(Y), weight)
     parts = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
     kept = tuple(rows.part(start, stop) for start, stop in parts)
-    return cls(stored["state"], kept, stored["removed"])
+    return cls(stored["ridge"], kept, stored["removed"])
 
 
 @stored(
     parameters={
-        "state": known(State),
+        "ridge": known(Ridge),
         "rows": array(2),
         "targets": array(2),
         "weights": array(1),
@@ -122,20 +120,20 @@ def _from_fields(cls: type[Window], stored: Fields) -> Window:
 )
 @dataclass(frozen=True, eq=False)
 class Window(Value):
-    """A root, the rows it was made of, and how many were removed since it was computed."""
+    """Sums, the rows they are of, and how many were removed since they were computed."""
 
-    state: State
+    ridge: Ridge
     kept: tuple[WindowRows, ...] = ()
     removed: int = 0
 
     def on(self, b: Backend) -> Window:
         """The same on another backend."""
-        mine = self.state.backend
+        mine = self.ridge.backend
         kept = tuple(
             replace(rows, H=b.asarray(mine.to_numpy(rows.H)), Y=b.asarray(mine.to_numpy(rows.Y)))
             for rows in self.kept
         )
-        return replace(self, state=self.state.on(b), kept=kept)
+        return replace(self, ridge=self.ridge.on(b), kept=kept)
 
 
 @dataclass(frozen=True)
@@ -148,40 +146,39 @@ class WindowAlgorithm(Algorithm):
     def start(self, shape: Shape) -> Window:
         check_squares("epsilon", self.epsilon, shape.dtype)
         size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
-        return Window(State.start(*size, self.epsilon))
+        return Window(Ridge.start(*size, self.epsilon))
 
     def learn(self, shape: Shape, state: Window, rows: Rows, seen: int) -> Window:
-        b, root = shape.backend, state.state
+        b = shape.backend
         new = WindowRows.of(b, rows.part(max(0, rows.n - self.window), rows.n))
         gone, kept = _split(b, (*state.kept, new), self.window)
         removed = state.removed + gone.n
         if new.n == self.window or removed > self.window:
             return self._afresh(shape, kept)
-        after: Any = learn(root, new)  # type: ignore[arg-type]
+        after: Any = learn(state.ridge, new)  # type: ignore[arg-type]
         if gone.n:
-            after = None if after.basis is not None else self._without(after, gone)
+            after = None if after.sums.basis is not None else self._without(after, gone)
             if after is None:
                 return self._afresh(shape, kept)
         return Window(after, kept, removed)
 
-    def _without(self, state: State, gone: WindowRows) -> State | None:
+    def _without(self, ridge: Ridge, gone: WindowRows) -> Ridge | None:
         """Without rows; None if digits went with them."""
-        b, least = state.backend, eps(state.dtype) ** _LEAST_LEFT_IN_WINDOW
+        b, least = ridge.backend, eps(ridge.dtype) ** _LEAST_LEFT_IN_WINDOW
         with b.few_threads(0):
-            left = remove(state, gone.H, gone.Y, least)
+            left = remove(ridge.sums, gone.H, gone.Y, least)
             if left is None or not linalg.signed_is_safe(b, left.R):
                 return None
-        return left.tallied(-gone.count, -gone.count)
+        return ridge.with_sums(left.tallied(gone.tally(), sign=-1))
 
     def _afresh(self, shape: Shape, kept: tuple[WindowRows, ...]) -> Window:
-        state: Any = self.start(shape).state
-        state = learn(state, WindowRows.joined(shape.backend, list(kept)))  # type: ignore[arg-type]
-        return Window(state, kept)
+        rows: Any = WindowRows.joined(shape.backend, list(kept))
+        return Window(learn(self.start(shape).ridge, rows), kept)
 
     def innovate(
         self, shape: Shape, state: Window, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Window, Array]:
-        b, root = shape.backend, state.state
+        b, root = shape.backend, state.ridge.root
         rows = Rows.of(H, Y, weight)
         if root.basis is None and weight.all():
             new = WindowRows.of(b, rows)
@@ -198,7 +195,7 @@ class WindowAlgorithm(Algorithm):
         errors = b.xp.empty_like(Y)
         for i in range(rows.n):
             one = slice(i, i + 1)
-            errors[one, :] = Y[one, :] - b.matmul(H[one, :], state.state.weights)
+            errors[one, :] = Y[one, :] - b.matmul(H[one, :], state.ridge.root.weights)
             state = self.learn(shape, state, rows.part(i, i + 1), seen + i)
         return state, errors
 
@@ -210,21 +207,21 @@ class WindowAlgorithm(Algorithm):
             replace(chunk, Y=widened(shape.backend, chunk.Y, n_outputs, old))
             for chunk in state.kept
         )
-        return replace(state, state=state.state.with_outputs(n_outputs, old), kept=kept)
+        return replace(state, ridge=state.ridge.with_outputs(n_outputs, old), kept=kept)
 
     def with_units(self, shape: Shape, state: Window, n_hidden: int, old: Array) -> Window:
         kept = tuple(
             replace(chunk, H=widened(shape.backend, chunk.H, n_hidden, old)) for chunk in state.kept
         )
-        return replace(state, state=state.state.with_units(n_hidden, old), kept=kept)
+        return replace(state, ridge=state.ridge.with_units(n_hidden, old), kept=kept)
 
     # Reading
 
     def weights(self, state: Window) -> Array:
-        return state.state.weights
+        return state.ridge.root.weights
 
-    def root(self, state: Window) -> State:
-        return state.state
+    def root(self, state: Window) -> Sums:
+        return state.ridge.root
 
 
 def _check_length(solver: SlidingOpium) -> None:

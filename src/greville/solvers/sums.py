@@ -14,26 +14,30 @@ from ..fields import Fields, array, count, finite, known, nothing, number, store
 from ._checks import check_state
 from ._derived import Value, derived, replace
 from ._mean import Mean, widened
+from ._rows import Tally
 
 # A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
 # space. Where that is more than this, it starts from nothing and grows with the rows instead.
 LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
 
+# The part of the rows that the weights must leave, so that the noise can be told.
+_LEAST_LEFT = 1e-8
 
-def _to_fields(state: State) -> Fields:
+
+def _to_fields(state: Sums) -> Fields:
     """The arrays in files are NumPy's, whatever the backend."""
     moved = _moved(state, state.backend.to_numpy)
     return {f.name: getattr(moved, f.name) for f in fields(moved) if f.name != "backend"}
 
 
-def _from_fields(cls: type[State], stored: Fields) -> State:
+def _from_fields(cls: type[Sums], stored: Fields) -> Sums:
     """A loaded state is on the backend on which new models start."""
     b = backend.default()
     root = {name: np.asfortranarray(stored[name]) for name in ("R", "Z")}
     return _moved(cls(b, **{**stored, **root}), b.asarray)
 
 
-def _moved(state: State, convert: Callable[[Array], Array]) -> State:
+def _moved(state: Sums, convert: Callable[[Array], Array]) -> Sums:
     """The same with other arrays."""
     mean, basis = state.mean, state.basis
     if mean is not None:
@@ -44,7 +48,7 @@ def _moved(state: State, convert: Callable[[Array], Array]) -> State:
 
 @stored(derived=("backend",), check=check_state, to_fields=_to_fields, from_fields=_from_fields)
 @dataclass(frozen=True, eq=False)
-class State(Value):
+class Sums(Value):
     """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
 
     Without a prior, or with one so small that it would be lost in rounding, R and Z are kept in
@@ -65,7 +69,13 @@ class State(Value):
     loss : ndarray of shape (n_outputs,)
         |Y - HW|² + prior²|W|² for each output.
     count, count_of_squares : float
-        How many rows count, and the same with the square of what each counts.
+        How many rows count, and the same with the square of what each counts: less than one where
+        old rows fade. A sample weight is the precision of its row, and does not change them.
+    weight : float
+        The sum of their sample weights.
+    different : ndarray, optional
+        Fingerprints of the different rows, where they are few and ε is chosen: copies say nothing
+        about it.
     mean : Mean or None
         Where there is an intercept: H and Y above are then the centred rows and targets.
     tol : float, optional
@@ -89,6 +99,8 @@ class State(Value):
     tol: Annotated[float | None, nothing | finite] = None
     largest_row: Annotated[float, number] = np.inf
     lost: Annotated[float, finite] = 0.0
+    weight: Annotated[float, finite] = 0.0
+    different: Annotated[Array | None, nothing | array(1)] = None
 
     @classmethod
     def start(
@@ -101,7 +113,7 @@ class State(Value):
         *,
         tol: float | None = None,
         intercept: bool = False,
-    ) -> State:
+    ) -> Sums:
         """Before any row."""
         return cls(
             b,
@@ -125,11 +137,11 @@ class State(Value):
         return self.backend.dtype_of(self.Z)
 
     @property
-    def root(self) -> State:
+    def root(self) -> Sums:
         """The root that answers reads: this one."""
         return self
 
-    def compact(self) -> State:
+    def compact(self) -> Sums:
         """Without what can be computed from it."""
         return replace(self)
 
@@ -138,14 +150,14 @@ class State(Value):
         """Whether it has not seen a row, and R would be the prior."""
         return self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0
 
-    def on(self, b: Backend) -> State:
+    def on(self, b: Backend) -> Sums:
         """The same on another backend."""
         mine = self.backend
         return replace(_moved(self, lambda A: b.copy(b.asarray(mine.to_numpy(A)))), backend=b)
 
     # Small changes
 
-    def faded(self, decay: float) -> State:
+    def faded(self, decay: float) -> Sums:
         """R'R ← decay·R'R and R'Z ← decay·R'Z: everything counts less, the weights stay."""
         if decay == 1.0:
             return self
@@ -160,19 +172,28 @@ class State(Value):
             loss=self.loss * decay,
         )
 
-    def tallied(self, count: float, count_of_squares: float, decay: float = 1.0) -> State:
-        """With more rows that count; the old ones count less."""
-        return replace(
-            self,
-            count=decay * self.count + count,
-            count_of_squares=decay**2 * self.count_of_squares + count_of_squares,
-        )
+    def tallied(self, tally: Tally, decay: float = 1.0, sign: float = 1.0) -> Sums:
+        """With more rows that count, or fewer; the old ones count less."""
+        n, n_of_squares, weight, different = self.tally
+        mine = Tally(decay * n, decay**2 * n_of_squares, decay * weight, different)
+        return self.with_tally(mine.plus(tally, sign))
 
-    def around(self, mean: Mean | None) -> State:
+    def with_tally(self, tally: Tally) -> Sums:
+        """With other counts."""
+        n, n_of_squares, weight, different = tally
+        counts = {"count": n, "count_of_squares": n_of_squares}
+        return replace(self, **counts, weight=weight, different=different)
+
+    @property
+    def tally(self) -> Tally:
+        """How much its rows count."""
+        return Tally(self.count, self.count_of_squares, self.weight, self.different)
+
+    def around(self, mean: Mean | None) -> Sums:
         """With another mean; the same object where it is the same."""
         return self if mean is self.mean else replace(self, mean=mean)
 
-    def regularised(self, ridge: float, pull: float) -> State:
+    def regularised(self, ridge: float, pull: float) -> Sums:
         """R'R ← R'R + ridge·I and R'Z ← R'Z + ridge·pull·W: a ridge centred on pull·W."""
         if ridge == 0.0:
             return self
@@ -183,7 +204,7 @@ class State(Value):
         R, Z, left = self.backend.append_diagonal(self.R, self.Z, d, self.solved * (d * pull))
         return replace(self, R=R, Z=Z, loss=self.loss + left, prior=prior)
 
-    def with_outputs(self, n_outputs: int, old: Array) -> State:
+    def with_outputs(self, n_outputs: int, old: Array) -> Sums:
         """With more outputs, the present ones at the indices `old`.
 
         An output that has been zero so far has zeros in Z: exactly what it would have had.
@@ -195,7 +216,7 @@ class State(Value):
             mean = mean.with_outputs(b, n_outputs, old)
         return replace(self, Z=widened(b, self.Z, n_outputs, old), loss=loss, mean=mean)
 
-    def with_units(self, n_hidden: int, old: Array) -> State:
+    def with_units(self, n_hidden: int, old: Array) -> Sums:
         """With more hidden units, the present ones at the indices `old`, in the same order.
 
         A unit that has been zero so far has nothing but the prior in R, and zero in Z.
@@ -284,7 +305,7 @@ class State(Value):
         return self.count_of_squares / self.count if self.count > 0 else 1.0
 
     def noise(self) -> Array:
-        """The variance of what the weights leave unexplained, for each output.
+        """The variance of what the weights leave unexplained in a row of weight one, per output.
 
         The loss over the rows that count, less those that the weights used up: the trace of
         Hθ H', which is the number of weights where the prior is small.
@@ -296,8 +317,9 @@ class State(Value):
     def spread(self, H: Array) -> Array:
         """The standard deviation of a new target for each row and output, as a NumPy array."""
         lengths = self.leverages(H) if self.rank or self.prior > 0 else np.zeros(H.shape[0])
+        own = self.count / self.weight if self.weight > 0 else 1.0  # of a row of the usual weight
         with np.errstate(invalid="ignore"):  # infinity times zero, before any row
-            variance = (1 + self.redundancy * lengths)[:, None] * self.noise()
+            variance = (own + self.redundancy * lengths)[:, None] * self.noise()
         return np.sqrt(variance).astype(self.dtype)
 
     def leverages(self, H: Array) -> Array:
@@ -317,7 +339,7 @@ class State(Value):
         return lengths
 
 
-def in_units(state: State, W: Array) -> Array:
+def in_units(state: Sums, W: Array) -> Array:
     """Weights in the coordinates of a state as weights of hidden units."""
     return W if state.basis is None else state.backend.matmul(state.basis.T, W)
 
@@ -330,10 +352,10 @@ def with_intercept(b: Backend, W: Array, mean: Mean | None) -> Array:
 
 
 def noise_variance(loss: Array, count: Any, used: Any) -> Array:
-    """loss / (count - used); infinite while there are no rows."""
-    left = np.maximum(count - used, 1e-8 * np.asarray(count))
+    """loss / (count - used); infinite while the weights use up all rows."""
+    left = np.asarray(count - used)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(left > 0, loss / left, np.inf)
+        return np.where(left > _LEAST_LEFT * np.asarray(count), loss / left, np.inf)
 
 
 def largest_safe_row(prior: float, dtype: Any) -> float:
@@ -341,7 +363,7 @@ def largest_safe_row(prior: float, dtype: Any) -> float:
     return LARGEST_LOSS[np.dtype(dtype).char] / eps(dtype) * prior
 
 
-def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Array) -> Array | None:
+def spreads_in_order(root: Sums, H: Array, Y: Array, weight: Array, factor: Array) -> Array | None:
     """The standard deviation of each row's prediction, before it and after those before it.
 
     `factor` is what the rows are multiplied by if nothing fades meanwhile; it and `weight` are
@@ -361,12 +383,14 @@ def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Arr
         return None
     # Nothing fades within the block; what comes later counts more.
     lengths, losses, taken = parts
-    counts = factor**2
+    counts = factor**2 / weight
     loss = root.loss + _before(losses)
     count = root.count + _before(counts)
-    squares = root.count_of_squares + _before(counts**2 / weight)
+    squares = root.count_of_squares + _before(counts**2)
+    total = root.weight + _before(factor**2)
     redundancy = np.divide(squares, count, out=np.ones_like(count), where=count > 0)
-    later = np.append(1.0, (counts / weight)[:-1])  # 1/λ^(k-1): as rows count then
+    own = np.divide(count, total, out=np.ones_like(count), where=total > 0)
+    later = np.append(1.0, counts[:-1])  # 1/λ^(k-1): as rows count then
     redundancy /= later
     used = root.rank - root.prior**2 * (root.trace - _before(taken))
     used += root.mean is not None  # the intercept
@@ -375,7 +399,7 @@ def spreads_in_order(root: State, H: Array, Y: Array, weight: Array, factor: Arr
     )
     lengths = (lengths / scale**2 + of_mean) * later
     with np.errstate(invalid="ignore"):
-        variance = (1 + redundancy * lengths)[:, None] * noise
+        variance = (own + redundancy * lengths)[:, None] * noise
     return np.sqrt(variance).astype(root.dtype)
 
 
