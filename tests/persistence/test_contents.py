@@ -94,12 +94,11 @@ def test_a_file_is_a_safetensors_file(rng, tmp_path):
     greville.save(model, path)
     with safe_open(path, framework="np") as file:
         entry = json.loads(file.metadata()["greville"])
-        R = file.get_tensor("state.R").T
+        R = file.get_tensor("state.sums.R").T
     assert entry["format"] == container.FORMAT
     assert entry["document"]["greville"] == greville.__version__
-    assert entry["document"]["model"]["object"]["fields"]["state"]["object"]["fields"]["R"] == {
-        "array": ["state.R", "F"]
-    }
+    ridge = entry["document"]["model"]["object"]["fields"]["state"]["object"]["fields"]
+    assert ridge["sums"]["object"]["fields"]["R"] == {"array": ["state.sums.R", "F"]}
     assert np.array_equal(R, np.triu(R))
     np.testing.assert_allclose(R.T @ R, H.T @ H + 0.01 * np.eye(5), rtol=1e-9, atol=1e-9)
 

@@ -302,8 +302,9 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, n):
     document, tensors = take_apart(path)
     fields = document["model"]["object"]["fields"]
     fields["n_features_in_"] = n
-    fields["state"]["object"]["fields"]["n_hidden"] = n
-    tensors["state.basis"] = np.empty((0, min(n, 1 << 40)))
+    sums = fields["state"]["object"]["fields"]["sums"]
+    sums["object"]["fields"]["n_hidden"] = n
+    tensors["state.sums.basis"] = np.empty((0, min(n, 1 << 40)))
     forge(path, document, tensors)
     tracemalloc.start()
     try:

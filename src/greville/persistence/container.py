@@ -224,7 +224,7 @@ def metadata_of(metadata: dict[str, str]) -> tuple[int, str, str]:
     return int(found[1]), found[2], found[3]
 
 
-FORMAT = 3
+FORMAT = 4
 
 # From the document of a format to that of the next, for formats that a release has written.
 UPGRADES: dict[int, Callable[[Any], Any]] = {}

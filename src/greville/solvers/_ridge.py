@@ -303,25 +303,27 @@ def _innovate(known: Ridge, H: Array, Y: Array, *, follow: bool, few: bool) -> t
 
 def statistics_of(sums: Sums) -> Statistics:
     """What the evidence needs to know of sums."""
-    squares = sums.squares()[0]
-    length = squares / sums.count if sums.count > 0 else 0.0
+    length = _length(sums, sums.squares()[0])
     count, of_means = _counts_and_means(sums)
     mean = sums.mean
     if mean is not None and length > 0:
         of_mean = float(sums.backend.column_squares(mean.row[None, :]).sum())
         rounding = _STUCK * eps(sums.dtype)
-        if length <= rounding**2 * of_mean * sums.weight / sums.count:
+        if sums.squares()[0] <= rounding**2 * of_mean * sums.weight:
             length = 0.0
     return Statistics(
         sums.backend, count, sums.prior, length, of_means, R=sums.R, Z=sums.Z, loss=sums.loss
     )
 
 
+def _length(sums: Sums, squares: float) -> float:
+    """The mean square length of a row, whose copies and weight make it longer."""
+    return max(squares, 0.0) / sums.n_different if sums.count > 0 else 0.0
+
+
 def _counts_and_means(sums: Sums) -> tuple[float, Array]:
     """How many different rows count beside the intercept, and what the means would add to |Y|²."""
-    mean, count = sums.mean, sums.count
-    if sums.different is not None:
-        count = min(count, float(len(sums.different)))
+    mean, count = sums.mean, sums.n_different
     if mean is None:
         return count, np.zeros(sums.Z.shape[1])
     of_means = mean.count * sums.backend.to_numpy(mean.target) ** 2
@@ -526,8 +528,7 @@ def choose_by_gram(
     b, G = chosen.backend, gram.G
     count, of_means = _counts_and_means(chosen.sums)
     total = float(b.to_numpy(b.xp.linalg.diagonal(G)).sum(dtype=np.float64))
-    total -= G.shape[0] * gram.prior**2
-    length = max(total, 0.0) / chosen.count if chosen.count > 0 else 0.0
+    length = _length(chosen.sums, total - G.shape[0] * gram.prior**2)
     # Below the rounding of its largest elements, the matrix has nothing to say.
     whole_curve = takes_singular_values(b, G.shape[0], choice)
     limit = eps(b.dtype_of(G)) * largest_diagonal(b, G)

@@ -178,6 +178,11 @@ class Sums(Value):
         mine = Tally(decay * n, decay**2 * n_of_squares, decay * weight, different)
         return self.with_tally(mine.plus(tally, sign))
 
+    @property
+    def n_different(self) -> float:
+        """How many rows count, copies of each other once where the different ones are few."""
+        return self.count if self.different is None else min(self.count, len(self.different))
+
     def with_tally(self, tally: Tally) -> Sums:
         """With other counts."""
         n, n_of_squares, weight, different = tally
