@@ -52,11 +52,13 @@ test-rest: $(VENV)/test-all
 	@$(MAKE) --no-print-directory test KERNEL=Prescott
 
 # Random sequences of operations against dense oracles: 20 kinds, 1,000 of each, and 200 on the plain backend;
-# about fifteen minutes on two cores.
+# about fifteen minutes on two cores. And the other tests of chance at full length: kills, damaged files, requests.
 SEQUENCES ?= 1000
 fuzz: $(VENV)/test-all
 	GREVILLE_SEQUENCES=$(SEQUENCES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
 		--numprocesses auto tests/solvers/test_sequences.py
+	GREVILLE_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto \
+		tests/cli/test_hostile.py tests/cli/test_interrupts.py tests/serve/test_kill.py tests/serve/test_sequences.py
 
 # What greville does, compared with what is recorded in tests/record: make record CASES='solvers/*'
 # A change that is wanted is accepted with ACCEPT='solvers/opium*' NOTE='what changed and why'.
