@@ -4,6 +4,12 @@ The quick part covers every promise once and needs no large package. A test belo
 if it is marked as `full`, or if it stands in one of the folders below.
 """
 
+import os
+
+# One process per core is enough. It is read when the first library that has OpenMP is loaded,
+# which for torch may be as soon as the conftest.py of a folder is.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Folders and modules that need what only `make test-all` installs, or take long
 FULL = (
     "src/greville/adapters",  # river

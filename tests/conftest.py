@@ -7,18 +7,26 @@ import pytest
 
 from greville import backend, compiled
 
+from .backends import others_turn
+
 
 def pytest_configure(config):
     """Without compiled kernels, but where a test wants them; with GREVILLE_COMPILED=1 in all."""
     os.environ.setdefault("GREVILLE_COMPILED", "0")  # also for processes that tests start
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's: one process per core is enough
     kernels = compiled.use(os.environ["GREVILLE_COMPILED"] == "1")
     kernels.__enter__()
     config.add_cleanup(lambda: kernels.__exit__(None, None, None))
 
 
-def pytest_collection_modifyitems(items):
-    """Tests of what only POSIX systems have are skipped elsewhere; their mark says what it is."""
+def pytest_collection_modifyitems(config, items):
+    """With `--part rest`, other backends take turns.
+
+    Tests of what only POSIX systems have are skipped elsewhere; their mark says what it is.
+    """
+    if config.option.part == "rest":
+        left_out = others_turn(items)
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     if os.name == "posix":
         return
     for item in items:

@@ -47,6 +47,16 @@ def every_pair(**values):
     return pytest.mark.parametrize(list(values), [_case(columns, row) for row in rows])
 
 
+def in_turn(**values):
+    """Parametrise a test by as many cases as the longest list has values; shorter ones repeat.
+
+    For values that have little to do with each other: each is there, but not each pair.
+    """
+    columns = [[_split(value) for value in column] for column in values.values()]
+    rows = [[i % len(column) for column in columns] for i in range(max(map(len, columns)))]
+    return pytest.mark.parametrize(list(values), [_case(columns, row) for row in rows])
+
+
 def quick_first(quick, others):
     """Values of a parameter: some for every change, the others for `make test-all`."""
     full = pytest.mark.full

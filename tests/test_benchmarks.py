@@ -3,38 +3,16 @@
 import json
 import math
 
-import numpy as np
 import pytest
 from benchmarks import quick, report
 from benchmarks.comparison import Candidate, compare
 from benchmarks.machine import Machine
 
+from greville.compiled import use as use_kernels
+
+from .candidates import broken, missing, runner
+
 pytestmark = pytest.mark.full  # each candidate has a process of its own
-
-
-class Runner:
-    """Reports fixed times, so that the load of the machine does not matter."""
-
-    def __init__(self, seconds, answer):
-        self.seconds, self.result = seconds, answer
-
-    def round(self, k):
-        return self.seconds
-
-    def answer(self):
-        return self.result
-
-
-def runner(seconds, answer):
-    return Runner(seconds, np.asarray(answer))
-
-
-def missing():
-    import a_peer_that_is_not_there  # noqa: F401
-
-
-def broken():
-    raise ArithmeticError("it cannot")
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +56,9 @@ def test_files(comparison, tmp_path):
     assert (tmp_path / "speed.png").stat().st_size > 5000
 
 
-@pytest.mark.full
-def test_quick_cases_beside_those_of_the_last_run(tmp_path, capsys):
+def test_quick_cases_beside_those_of_the_last_run(tmp_path, capsys, monkeypatch):
+    """Nothing is compiled: that takes longer than all of the cases."""
+    monkeypatch.setattr(quick, "use_kernels", lambda wanted: use_kernels(False))
     case, path = quick.CASES[0], tmp_path / "quick.json"
     earlier = {"name": case.name, "reference": case.reference, "ratio": 0.25}
     path.write_text(json.dumps([earlier]), encoding="utf-8")

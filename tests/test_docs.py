@@ -132,7 +132,7 @@ def test_commands_in_the_docs_run(page, tmp_path, monkeypatch):
     (tmp_path / "outputs").mkdir()
     data = tmp_path / ECG
     data.parent.mkdir(parents=True)
-    np.savez(data, ecg=np.load(ROOT / ECG)["ecg"][:1000])
+    np.savez(data, ecg=np.load(ROOT / ECG)["ecg"][:400])
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
     lines = [line for block in blocks for line in re.sub(r"\|\n\s*", "| ", block).splitlines()]

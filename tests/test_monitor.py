@@ -8,6 +8,9 @@ from greville import DynamicOpium, ELMRegressor, RandomLayer
 from greville.datasets import sine_switch
 from greville.monitor import _BOLDNESS, DriftMonitor
 
+from .every_pair import quick_first
+from .lengths import at_length
+
 
 def test_bets_win_nothing_on_average():
     for e in _BOLDNESS:
@@ -15,10 +18,9 @@ def test_bets_win_nothing_on_average():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("streams", [15, pytest.param(50, marks=pytest.mark.full)])
-def test_false_alarms_of_a_classifier(streams):
+def test_false_alarms_of_a_classifier():
     """Errors that are 0 or 1: two alarms in each stream, and at most three deviations."""
-    rng = np.random.default_rng(3)
+    rng, streams = np.random.default_rng(3), at_length(30, 300)
     for share in (0.001, 0.01, 0.3):
         alarms = sum(
             len(DriftMonitor(rate=1e-3).update_many((rng.random(2000) < share) * 1.0))
@@ -27,20 +29,10 @@ def test_false_alarms_of_a_classifier(streams):
         assert alarms < 2 * streams + 3 * np.sqrt(2 * streams)
 
 
-@pytest.mark.parametrize(
-    ("draw", "streams"),
-    [
-        ("normal", 20),
-        ("standard_t", 20),
-        *(
-            pytest.param(draw, 100, marks=pytest.mark.full)
-            for draw in ("normal", "laplace", "standard_t", "uniform")
-        ),
-    ],
-)
-def test_false_alarms_are_as_rare_as_stated(draw, streams):
+@pytest.mark.parametrize("draw", quick_first(["normal", "standard_t"], ["laplace", "uniform"]))
+def test_false_alarms_are_as_rare_as_stated(draw):
     """Streams of 2,000 errors at a rate of 1e-3: two alarms each, and at most three deviations."""
-    rng = np.random.default_rng(5)
+    rng, streams = np.random.default_rng(5), at_length(20, 300)
     options = {"df": 3} if draw == "standard_t" else {}
     alarms = 0
     for _ in range(streams):

@@ -10,6 +10,7 @@ import pytest
 from greville import ELMRegressor, threads
 
 from .children import LIMIT, forked
+from .lengths import at_length
 
 
 class SharedPool:
@@ -130,14 +131,13 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
 @pytest.mark.parametrize(
-    ("shared", "times"),
+    "shared",
     [
-        pytest.param(True, 10, id="the same model"),
-        pytest.param(True, 40, id="the same model, often", marks=pytest.mark.full),
-        pytest.param(False, 40, id="own model, often", marks=pytest.mark.full),
+        pytest.param(True, id="the same model"),
+        pytest.param(False, id="own model", marks=pytest.mark.full),
     ],
 )
-def test_a_child_forked_while_another_thread_learns(shared, times):
+def test_a_child_forked_while_another_thread_learns(shared):
     """It learns too, whatever locks that thread held, and BLAS has its threads there."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 5))
@@ -162,7 +162,7 @@ def test_a_child_forked_while_another_thread_learns(shared, times):
     busy = Thread(target=learn, daemon=True)
     busy.start()
     try:
-        for _ in range(times):
+        for _ in range(at_length(10, 400)):
             assert forked(work) == 0
     finally:
         done.set()

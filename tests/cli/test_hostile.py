@@ -12,9 +12,11 @@ from pyarrow import parquet
 
 import greville
 from greville import ELMRegressor
+from greville.tables import batch
 
 from .. import children
 from ..houses import number_rows
+from ..lengths import at_length
 from ..runner import invoke, run
 from ._outside import outside, refused_stream, refused_train
 
@@ -68,19 +70,23 @@ def test_columns_that_no_file_can_hold_are_refused_before_learning(monkeypatch):
 
 
 @pytest.mark.full
-def test_more_columns_than_can_be_used_are_refused_at_once():
+def test_more_columns_than_can_be_used_are_refused_at_once(monkeypatch):
+    """One file with so many; those of other formats are smaller, and so is the limit for them."""
     names = [str(i) for i in range(50_001)]
     Path("wide.csv").write_text(",".join(names) + "\n" + ",".join("1" * 50_001) + "\n")
-    Path("quoted.csv").write_text('"0",' + ",".join(names[1:]) + "\n" + "1," * 50_000 + "1\n")
+    said = refused_train("wide.csv", "0")
+    assert said.startswith("wide.csv: it has 50,001 columns, and at most 50,000 can be used")
     Path("wide.jsonl").write_text(json.dumps(dict.fromkeys(names, 1)) + "\n")
-    parquet.write_table(pa.table({name: [1.0] for name in names}), "wide.parquet")
-    np.save("wide.npy", np.ones((1, 50_001)))
-    for name in ("wide.csv", "quoted.csv", "wide.parquet", "wide.npy"):
-        said = refused_train(name, "0")
-        assert re.match(rf"{name}: it has 50,001 columns, and at most 50,000 can be used", said)
     assert "wide.jsonl, line 1: it has more than 50,000 names" in refused_train("wide.jsonl", "0")
     said = refused_stream(Path("wide.jsonl").read_text(), target="0")
     assert "line 1: it has more than 50,000 names" in said
+    monkeypatch.setattr(batch, "MOST_COLUMNS", 500)
+    Path("quoted.csv").write_text('"0",' + ",".join(names[1:501]) + "\n" + "1," * 500 + "1\n")
+    parquet.write_table(pa.table({name: [1.0] for name in names[:501]}), "wide.parquet")
+    np.save("wide.npy", np.ones((1, 501)))
+    for name in ("quoted.csv", "wide.parquet", "wide.npy"):
+        said = refused_train(name, "0")
+        assert said.startswith(f"{name}: it has 501 columns, and at most 500 can be used")
 
 
 def test_a_row_without_end_is_refused():
@@ -92,12 +98,12 @@ def test_a_row_without_end_is_refused():
 
 @pytest.mark.full
 def test_every_row_with_names_of_its_own():
-    """Arrow makes room for every name in every row: 780 MB for these."""
-    lines = "".join(f'{{"y": {i % 7}.5, "a": {i}, "more": {{"k{i}": 1}}}}\n' for i in range(10_000))
+    """Arrow makes room for every name in every row: 380 MB for these."""
+    lines = "".join(f'{{"y": {i % 7}.5, "a": {i}, "more": {{"k{i}": 1}}}}\n' for i in range(7_000))
     Path("names.jsonl").write_text(lines)
-    done = outside("train", "names.jsonl", "--target", "y", "--hidden", "5", memory=1 << 29)
+    done = outside("train", "names.jsonl", "--target", "y", "--hidden", "5", memory=1 << 28)
     assert done.returncode == 0, done.stderr
-    assert greville.load("model.greville").n_rows == 10_000
+    assert greville.load("model.greville").n_rows == 7_000
 
 
 def test_labels_have_a_length_and_a_number():
@@ -148,11 +154,8 @@ def damaged(good, seed):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "seeds", [range(5), pytest.param(range(5, 40), marks=pytest.mark.full)], ids=["few", "many"]
-)
 @pytest.mark.parametrize("name", ["b.parquet", "b.arrow", "b.arrows", "b.npz", "b.npy"])
-def test_no_damaged_table_does_harm(name, seeds):
+def test_no_damaged_table_does_harm(name):
     """Each is refused, or learned; in a process of its own, whose end is seen."""
     table = pa.table(
         {
@@ -178,7 +181,7 @@ def test_no_damaged_table_does_harm(name, seeds):
     good, target = Path(name).read_bytes(), "0" if name == "b.npy" else "y"
 
     def work():
-        for seed in seeds:
+        for seed in range(at_length(8, 200)):
             Path(name).write_bytes(damaged(good, seed))
             done = invoke(["train", name, "-t", target, "--hidden", "5"])
             assert done.exit_code in (0, 2), (seed, done.output)

@@ -17,6 +17,7 @@ from greville.tables import TableModel, _state
 
 from .. import children
 from ..houses import as_rows, csv_bytes, houses, write
+from ..lengths import at_length
 from ..runner import refused, run
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -37,13 +38,10 @@ def killed_after(child, seconds):
     return children.exit_code(child, limit=seconds) == -signal.SIGKILL
 
 
-LONG = pytest.mark.full
-
-
 @pytest.mark.full
 @pytest.mark.posix("fork")
-@pytest.mark.parametrize(("n", "many"), [(800, 3), pytest.param(3_000, 50, marks=LONG)])
-def test_a_stream_survives_kills(here, n, many):
+def test_a_stream_survives_kills(here):
+    n, many = 3_000, at_length(6, 50)
     rows = as_rows(houses(n))
     Path("all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = ["-t", "price", "--hidden", "20", "--every", "100", "--replay"]
@@ -55,7 +53,7 @@ def test_a_stream_survives_kills(here, n, many):
     while kills < many:
         Path("again").unlink(missing_ok=True)
         rounds += 1
-        assert rounds < 60
+        assert rounds < 60 + many
         while kills < many:
             child = stream_in_a_child("all.jsonl", "again.out", *options, "--checkpoint", "again")
             if not killed_after(child, chance.uniform(0.0, 0.25)):
@@ -78,15 +76,14 @@ def test_a_stream_survives_kills(here, n, many):
 
 
 @pytest.mark.posix("fork")
-@pytest.mark.parametrize("many", [3, pytest.param(20, marks=LONG)])
-def test_training_survives_kills(here, monkeypatch, many):
+def test_training_survives_kills(here, monkeypatch):
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
     options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
     run(*options, "-o", "whole.greville")
     options += ["-o", "again.greville", "--checkpoint", "point", "--every", "500"]
     chance, kills = random.Random(1), 0
-    while kills < many:
+    while kills < at_length(3, 50):
         child = children.fork(lambda: app(options, standalone_mode=True))
         kills += killed_after(child, chance.uniform(0.0, 0.3))
         if Path("again.greville").exists():
@@ -98,7 +95,7 @@ def test_training_survives_kills(here, monkeypatch, many):
     assert Path("again.greville").read_bytes() == Path("whole.greville").read_bytes()
 
 
-@LONG
+@pytest.mark.full
 def test_stopped_when_all_was_learned(here, monkeypatch):
     """Loading a checkpoint leaves no trace in what is saved next, not even a cached product."""
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)

@@ -80,7 +80,7 @@ def test_predictions_on_a_terminal_are_shown_and_not_obeyed():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["$\\frac{1$", "$", "\\_^", "x" * 5000, EVIL])
+@pytest.mark.parametrize("name", ["$\\frac{1$", "\\_^ $", "x" * 5000, EVIL])
 def test_pictures_have_names_as_they_are(name):
     header = [name, "kind", "y"]
     rng = np.random.default_rng(0)

@@ -63,8 +63,7 @@ def assert_same_models(one, other, table):
 OF_PROBABILITIES = ("log_loss", "brier", "calibration_error")
 
 
-@pytest.mark.parametrize("file", ["t.parquet", "t.csv"])
-@pytest.mark.parametrize("target", ["price", "city"])
+@pytest.mark.parametrize(("file", "target"), [("t.parquet", "city"), ("t.csv", "price")])
 def test_models_are_those_of_one_process(there, file, target, monkeypatch):
     monkeypatch.setattr("greville.dask.tables._LEAST_PART", 1 << 14)  # many parts
     table = many_houses()

@@ -21,9 +21,6 @@ from greville.dask import ELMClassifier, ELMRegressor, Opium
 
 from .problems import N, frame, numbers
 
-# Rounds, and workers that are killed in each.
-_ROUNDS, _KILLED, _WORKERS = 1, 3, 3
-
 
 def _kill(pids, stop, killed):
     """Kill some processes, one after the other, while a fit goes on."""
@@ -35,9 +32,11 @@ def _kill(pids, stop, killed):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
-def test_workers_are_killed_in_the_middle_of_a_fit():
-    """The model is that of a fit which nobody disturbed: no row is lost, and none counts twice."""
-    from distributed import Client, LocalCluster
+def test_workers_are_killed_in_the_middle_of_a_fit(client):
+    """The model is that of a fit which nobody disturbed: no row is lost, and none counts twice.
+
+    All workers of the cluster are killed, one after the other; each has a successor.
+    """
 
     def slow(block):  # in here, so that workers need not import this file
         time.sleep(0.05)
@@ -45,41 +44,31 @@ def test_workers_are_killed_in_the_middle_of_a_fit():
 
     X, y, _, _ = numbers()
     known = greville.ELMRegressor(60, random_state=0).fit(X, y)
-    random, total = np.random.default_rng(0), 0
-    rows = da.from_array(X, chunks=(60, X.shape[1])).map_blocks(slow, meta=X[:0])
-    targets = da.from_array(y, chunks=60)
-    with warnings.catch_warnings():
+    rows = da.from_array(X, chunks=(150, X.shape[1])).map_blocks(slow, meta=X[:0])
+    targets = da.from_array(y, chunks=150)
+    pids = list(client.run(os.getpid).values())
+    stop, killed = threading.Event(), []
+    killer = threading.Thread(target=_kill, args=(pids, stop, killed))
+    with (
+        warnings.catch_warnings(),
+        # A local cluster gives up workers that are away a while after they were lost, even
+        # if they were back meanwhile.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
+    ):
         warnings.simplefilter("ignore")
-        with (
-            # A local cluster gives up workers that are away a while after they were lost, even
-            # if they were back meanwhile; a scheduler gives up tasks whose workers die, too.
-            dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
-            dask.config.set({"distributed.scheduler.allowed-failures": 20}),
-            LocalCluster(
-                n_workers=_WORKERS,
-                threads_per_worker=1,
-                dashboard_address="127.0.0.1:0",
-                scheduler_port=0,
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
-            for _ in range(_ROUNDS):
-                client.wait_for_workers(_WORKERS, timeout=60)
-                stop, killed = threading.Event(), []
-                pids = list(client.run(os.getpid).values())
-                chosen = random.choice(pids, _KILLED, replace=False).tolist()
-                killer = threading.Thread(target=_kill, args=(chosen, stop, killed))
-                killer.start()
-                try:
-                    model = ELMRegressor(60, random_state=0, client=client).fit(rows, targets)
-                finally:
-                    stop.set()
-                    killer.join()
-                total += len(killed)
-                assert model.n_samples_seen_ == N
-                assert model.epsilon_ == known.epsilon_
-                np.testing.assert_allclose(model.predict(X), known.predict(X), rtol=1e-10)
-    assert total == _ROUNDS * _KILLED
+        killer.start()
+        try:
+            model = ELMRegressor(60, random_state=0, client=client).fit(rows, targets)
+        finally:
+            stop.set()
+            killer.join()
+            client.wait_for_workers(len(pids), timeout=60)  # the next test wants all of them
+    assert killed == pids
+    assert len(pids) > 1
+    assert not set(client.run(os.getpid).values()) & set(pids)
+    assert model.n_samples_seen_ == N
+    assert model.epsilon_ == known.epsilon_
+    np.testing.assert_allclose(model.predict(X), known.predict(X), rtol=1e-10)
 
 
 def chunked(A, n=700):

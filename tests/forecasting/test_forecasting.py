@@ -210,10 +210,12 @@ def test_no_gap_leads_away_from_what_was_seen():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("n", [3000, pytest.param(8000, marks=pytest.mark.full)])
-def test_the_electrocardiogram(n):
-    """The paper's own use: far better than persistence, and better than a linear model."""
-    summary = forecast(ecg(n)[1]).summary()
+def test_the_electrocardiogram():
+    """The paper's own use: far better than persistence, and better than a linear model.
+
+    The whole of it is in tests/cli/test_forecast.py.
+    """
+    summary = forecast(ecg(3000)[1]).summary()
     assert summary["ratio"]["persistence"] < 0.4
     assert summary["ratio"]["linear"] < 0.9
     assert abs(summary["coverage"] - 0.9) < 0.02
@@ -282,6 +284,13 @@ def test_never_much_worse_than_simpler_predictors(name, horizon):
     assert max(summary["ratio"].values()) < 1.05
 
 
+@pytest.fixture(scope="module")
+def of_order_one():
+    """A series, and the summary of its forecast."""
+    y = common_series(200)["autoregressive"]
+    return y, forecast(y, hidden=40).summary()
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("offset", "unit"),
@@ -293,9 +302,8 @@ def test_never_much_worse_than_simpler_predictors(name, horizon):
         ),
     ],
 )
-def test_units_do_not_matter(offset, unit):
-    y = common_series(200)["autoregressive"]
-    expected = forecast(y, hidden=40).summary()
+def test_units_do_not_matter(offset, unit, of_order_one):
+    y, expected = of_order_one
     found = forecast(offset + unit * y, hidden=40).summary()
     for name in ("persistence", "linear"):
         assert found["ratio"][name] == pytest.approx(expected["ratio"][name], rel=0.01)
@@ -371,7 +379,6 @@ def test_a_summary_by_hand():
     [
         pytest.param(wavy(560), id="long"),
         pytest.param(np.full(40, np.nan), id="nothing", marks=pytest.mark.full),
-        pytest.param(wavy(60), id="short", marks=pytest.mark.full),
         pytest.param(with_gaps(wavy(300)), id="gaps", marks=pytest.mark.full),
         pytest.param(np.ones(60), id="constant", marks=pytest.mark.full),
         pytest.param(wavy(12), id="one row", marks=pytest.mark.full),

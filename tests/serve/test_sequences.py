@@ -12,6 +12,7 @@ from greville.serve.bodies import read_body
 from greville.serve.errors import RequestError
 from greville.serve.learning import id_text
 
+from ..lengths import at_length
 from .test_engine import Served
 
 PROBE = [{"a": 0.5, "b": -1.0, "c": "Oslo"}, {"b": -1.5, "c": "Bonn"}]
@@ -61,7 +62,9 @@ def asked(served, draw, odd):
     return 200
 
 
-SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, 2, 3, 4, 12))]
+# One for each of the settings
+OTHERS = at_length((0, 3, 4, 12), (0, *range(2, 40)))
+SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in OTHERS)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
