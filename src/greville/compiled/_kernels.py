@@ -737,6 +737,41 @@ def snapshot(work, into):
 # What is called from Python: rows may have any strides, and may be read-only.
 
 
+# These are no closures: what numba keeps of a kernel with one is compiled again in every process.
+
+
+@_part
+def _predict_into(work, out, M, L, at):
+    """Write the outputs for the row q; not DONE where they must be found elsewhere."""
+    if isnan(_predict(work, M, L, at)):
+        return UNUSUAL
+    _copy(work[at.out : at.W], out, L)
+    return DONE
+
+
+@_part
+def _predict_members_into(work, out, M, L, at):
+    """The same for several works that are mixed."""
+    if isnan(_predict_members(work, M, L, at)):
+        return UNUSUAL
+    _copy(_outputs_of_mixture(work, L), out, L)
+    return DONE
+
+
+@_part
+def _record_members(work, H, Y, predicted, M, L, at):
+    n, y = 0, _targets_of_mixture(work, L)
+    for row in range(Y.shape[0] // L):
+        _ask_members(work, H[row * M : row * M + M], M, at)
+        _copy(Y[row * L : row * L + L], y, L)
+        if _predict_members_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
+            break
+        if _learn_members(work, M, L, at) != DONE:
+            break
+        n += 1
+    return n
+
+
 @cache
 def entry_points(mixed):
     """The functions that predict and learn rows, by their names: of one work, or of several.
@@ -744,19 +779,6 @@ def entry_points(mixed):
     `mixed` is a constant in the compiled code, so that a single work needs no code for others:
     that takes several times as long to compile.
     """
-
-    @_part
-    def _predict_into(work, out, M, L, at):
-        """Write the outputs for the row q; not DONE where they must be found elsewhere."""
-        if mixed:
-            if isnan(_predict_members(work, M, L, at)):
-                return UNUSUAL
-            _copy(_outputs_of_mixture(work, L), out, L)
-            return DONE
-        if isnan(_predict(work, M, L, at)):
-            return UNUSUAL
-        _copy(work[at.out : at.W], out, L)
-        return DONE
 
     def predict_one(work, h):
         """The first output for one row, or NaN where it must be found elsewhere."""
@@ -776,6 +798,8 @@ def entry_points(mixed):
         if h.shape[0] != M:
             return UNUSUAL
         _copy(h, work[at.q : at.out], M)
+        if mixed:
+            return _predict_members_into(work, out, M, L, at)
         return _predict_into(work, out, M, L, at)
 
     def learn_one(work, h, y):
@@ -830,6 +854,8 @@ def entry_points(mixed):
         if start < 0:
             return UNUSUAL
         _copy(layer[start:], work[at.q : at.out], M)
+        if mixed:
+            return _predict_members_into(work, out, M, L, at)
         return _predict_into(work, out, M, L, at)
 
     def learn_input(work, layer, x, y):
@@ -863,19 +889,6 @@ def entry_points(mixed):
         _copy(layer[start:], work[place : place + M], M)
         _copy(y, work[at.y : at.f], L)
         return _learn(work, place, M, L, at)
-
-    @_part
-    def _record_members(work, H, Y, predicted, M, L, at):
-        n, y = 0, _targets_of_mixture(work, L)
-        for row in range(Y.shape[0] // L):
-            _ask_members(work, H[row * M : row * M + M], M, at)
-            _copy(Y[row * L : row * L + L], y, L)
-            if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
-                break
-            if _learn_members(work, M, L, at) != DONE:
-                break
-            n += 1
-        return n
 
     def record(work, H, Y, predicted):
         """Predict each row and learn it; how many there were before one must be learned elsewhere.

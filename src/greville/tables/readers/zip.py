@@ -55,7 +55,8 @@ def read(request: ReadRequest) -> Iterator[Batch]:
 def _entry(archive: zipfile.ZipFile, request: ReadRequest) -> tuple[zipfile.ZipInfo, list[str]]:
     """The file to read, and the names of the others."""
     name, wanted = request.source.name, request.reading.table
-    files = [e for e in archive.infolist() if not e.is_dir() and not _is_hidden(e.filename)]
+    named = [e for e in archive.infolist() if e.filename]  # damaged archives have other entries
+    files = [e for e in named if not e.is_dir() and not _is_hidden(e.filename)]
     names = [entry.filename for entry in files]
     if wanted is not None:
         found = [entry for entry in files if wanted in (entry.filename, Path(entry.filename).name)]
