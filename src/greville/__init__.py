@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         image_layer,
     )
     from .persistence import load, save
-    from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium
+    from .solvers import Batch, DynamicOpium, Greville, Opium, OpiumLight, SlidingOpium, Sums
     from .tables import TableClassifier as TableClassifier
     from .tables import TableRegressor as TableRegressor
 
@@ -42,6 +42,7 @@ __all__ = [
     "ReceptiveFieldLayer",
     "SlidingOpium",
     "StackedLayer",
+    "Sums",
     "TableLayer",
     "augment",
     "datasets",

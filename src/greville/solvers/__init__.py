@@ -16,6 +16,7 @@ from .light import OpiumLight
 from .opium import Opium
 from .protocol import Algorithm, Capabilities, Rows, Shape, block_length
 from .sliding import SlidingOpium
+from .sums import Sums
 
 __all__ = [
     "NEVER",
@@ -38,6 +39,7 @@ __all__ = [
     "Shape",
     "SlidingOpium",
     "Solver",
+    "Sums",
     "block_length",
     "error_in_words",
     "place_summary",

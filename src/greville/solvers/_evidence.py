@@ -321,3 +321,20 @@ class _ByCholesky(_Curve):
             self.best_root, root = (k, root), self.best_root and self.best_root[1]
         self.spare = root
         return evidence
+
+
+class _AtRoot(_Curve):
+    """The evidence at one ε, from the root there."""
+
+    def search(self, lowest: int) -> dict[int, float]:
+        raise NotImplementedError
+
+
+def log_evidence(sums: Statistics, root: Any, epsilon: float) -> float:
+    """The logarithm of the evidence for an ε, at which there is this root."""
+    b, curve = sums.b, _AtRoot(sums, root.rank)
+    squares = root.loss + b.column_squares(root.Z)
+    varying = curve.varying(squares, eps(root.dtype))
+    loss = np.maximum(root.loss, eps(root.dtype) ** 2 * squares)[varying]
+    pivots = np.abs(b.to_numpy(b.xp.linalg.diagonal(root.R))).astype(np.float64)
+    return float(curve.evidence(STEPS * np.log10(epsilon), loss, 2 * float(np.log(pivots).sum())))

@@ -23,9 +23,6 @@ from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
 
-# What must be left of a row's leverage, so that leaving the row out keeps digits.
-_LEAST_LEFT_OUT = {"d": 1e-10, "f": 1e-3}
-
 
 @dataclass(frozen=True)
 class ExactAlgorithm(Algorithm):
@@ -163,22 +160,7 @@ class ExactAlgorithm(Algorithm):
         return choose(state, "thorough")
 
     def leave_out(self, shape: Shape, state: Ridge, rows: Rows) -> Array:
-        b, root, parts = shape.backend, state.root, []
-        W = root.solution
-        for chunk in rows.slices(block_length(b, shape.n_hidden, shape.dtype)):
-            H, Y = (b.asarray(A) for A in rows.make(chunk.start, chunk.stop))
-            weight = 1.0 if rows.weight is None else rows.weight[chunk]
-            own = weight * root.leverages(H)
-            if (own > 1 - _LEAST_LEFT_OUT[shape.dtype.char]).any():
-                raise ValueError(
-                    "H: a row determines its own prediction, or was never learned; without it the "
-                    "weights are not determined well enough to be predicted from. A larger epsilon "
-                    "helps, and float64 where H is float32."
-                )
-            predicted = b.matmul(H, W[W.shape[0] - shape.n_hidden :, :])
-            errors = Y - (predicted + W[:1, :] if self.intercept else predicted)
-            parts.append(Y - errors / b.asarray((1 - own)[:, None], shape.dtype))
-        return b.to_numpy(b.xp.concat(parts))
+        return shape.backend.to_numpy(state.root.leave_out(rows))
 
     # Reading
 

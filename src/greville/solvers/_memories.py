@@ -189,7 +189,7 @@ class MemoriesAlgorithm(Algorithm):
     def spread(self, state: Memories, H: Array) -> Array:
         parts = zip(state.mixture.weights(), state.states, strict=True)
         variance = sum(
-            p * member.ridge.root.spread(H).astype(np.float64) ** 2
+            p * member.ridge.root.deviations(H).astype(np.float64) ** 2
             for p, member in parts
             if p > _NEGLIGIBLE
         )

@@ -302,3 +302,46 @@ def _check_same_sums(known: Ridge, other: Sums) -> None:
         same &= bool((np.abs(target - their_target) <= alike * np.sqrt(scale)).all())
     if not same or (np.abs(of_targets - squares) > alike * scale).any():
         raise ValueError(_CANNOT_UNLEARN)
+
+
+# The operators of `Sums`
+
+
+def added(mine: Sums, theirs: Sums) -> Sums:
+    """The sums over the rows of both."""
+    _check_alike(mine, theirs)
+    return join(_singular(mine), _singular(theirs)).sums
+
+
+def subtracted(mine: Sums, theirs: Sums) -> Sums:
+    """The sums over the rows that are not among the others."""
+    _check_alike(mine, theirs)
+    everything = abs(mine.count - theirs.count) <= _LARGEST_DEFICIT["d"] * mine.count
+    left = leave(_singular(mine), _singular(theirs), everything=everything)
+    if left is not None:
+        return left.sums
+    b, n_outputs = mine.backend, mine.Z.shape[1]
+    intercept = mine.mean is not None
+    start = Ridge.start(b, mine.n_hidden, n_outputs, mine.dtype, None, intercept=intercept)
+    return replace(start.sums, flat=mine.flat)
+
+
+def _singular(sums: Sums) -> Ridge:
+    """Sums as a model that could choose ε."""
+    return Ridge(sums, max(sums.prior, 1.0), True)
+
+
+def _check_alike(mine: Sums, theirs: Sums) -> None:
+    """Raise a ValueError unless two sums are over rows of one kind."""
+    for name, first, second in (
+        ("number of units", mine.n_hidden, theirs.n_hidden),
+        ("number of outputs", mine.Z.shape[1], theirs.Z.shape[1]),
+        ("dtype", mine.dtype, theirs.dtype),
+        ("intercept", mine.mean is not None, theirs.mean is not None),
+        ("dimension of the targets", 2 - mine.flat, 2 - theirs.flat),
+    ):
+        if first != second:
+            raise ValueError(
+                f"the {name} of the two sums is {first} and {second}; only sums over rows of one "
+                "kind can be added or subtracted."
+            )

@@ -13,6 +13,7 @@ import numpy as np
 from .. import linalg
 from ..backend import Array, Backend, eps
 from ..fields import finite, flag, known, nothing, stored
+from ..validation import check_switch
 from ._checks import check_ridge
 from ._derived import Value, derived, is_derived, replace, with_derived
 from ._evidence import (
@@ -21,6 +22,7 @@ from ._evidence import (
     Statistics,
     choose_epsilon,
     leading_rows,
+    log_evidence,
     takes_singular_values,
 )
 from ._gram import (
@@ -37,7 +39,7 @@ from ._gram import (
 )
 from ._mean import Chunk, Mean
 from ._qr import dense, innovate_rows, is_few, learn_rows
-from ._rows import Tally
+from ._rows import Rows, Tally, block_length
 from .sums import LARGEST_LOSS, Sums
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
@@ -551,3 +553,47 @@ def raised(chosen: Ridge, error: float) -> Ridge:
     """With ε kept above what one more error of the sums, in H'H, can do."""
     least = np.sqrt(chosen.least**2 + _ABOVE_ERRORS[chosen.dtype.char] * error)
     return replace(chosen, least=float(least))
+
+
+# What the public operations of `Sums` need
+
+
+def sums_of(X: Any, y: Any, sample_weight: Any, intercept: bool) -> Sums:
+    """The sums over rows that users pass, by routes that lose no digits."""
+    from .opium import Opium
+
+    check_switch("intercept", intercept)
+    solver = Opium("auto", bool(intercept))
+    rows, fitted, flat = solver._checked(X, y, sample_weight, reset=True)
+    shape, start = fitted.shape, fitted.state
+    chunk = Chunk(
+        shape.backend, rows, block_length(shape.backend, shape.n_hidden, shape.dtype), start.mean
+    )
+    return replace(learn(start, chunk).sums, flat=flat)
+
+
+def checked_matrix(sums: Sums, X: Any) -> Array:
+    """Rows that users pass, on the backend of the sums."""
+    return sums.backend.asarray(_solver_of(sums)._checked_rows(X, reset=False), sums.dtype)
+
+
+def checked_rows(sums: Sums, X: Any, y: Any, sample_weight: Any) -> Rows:
+    """Rows and targets that users pass."""
+    return _solver_of(sums)._checked(X, y, sample_weight, reset=False)[0]
+
+
+def _solver_of(sums: Sums) -> Any:
+    """A solver that has learned the rows of sums."""
+    from .fitted import Fitted
+    from .opium import Opium
+    from .protocol import Shape
+
+    solver = Opium("auto", sums.mean is not None)
+    shape = Shape(sums.backend, sums.n_hidden, sums.Z.shape[1], sums.dtype)
+    ridge = Ridge(sums, max(_BEFORE, sums.prior), True)
+    return solver.restore(Fitted(solver.algorithm(), shape, ridge), flat=sums.flat)
+
+
+def evidence_for(sums: Sums, epsilon: float) -> float:
+    """The logarithm of the evidence for an ε."""
+    return log_evidence(statistics_of(sums), root_at(sums, epsilon), epsilon)

@@ -172,7 +172,7 @@ class Algorithm(ABC):
 
     def spread(self, state: Any, H: Array) -> Array:
         """The standard deviation of a new target for each row and output, as a NumPy array."""
-        return self.root(state).spread(H)
+        return self.root(state).deviations(H)
 
     def spreads_in_order(
         self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int

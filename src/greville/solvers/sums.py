@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from .. import backend, linalg
 from ..backend import Array, Backend, eps
-from ..fields import Fields, array, count, finite, known, nothing, number, stored
+from ..devices import origin_of
+from ..fields import Fields, array, count, finite, flag, known, nothing, number, stored
+from ..validation import check_number
 from ._checks import check_state
-from ._derived import Value, derived, replace
+from ._derived import Value, derived, replace, with_derived
 from ._mean import Mean, widened
-from ._rows import Tally
+from ._rows import Rows, Tally, block_length
+
+if TYPE_CHECKING:
+    from ._evidence import Path
 
 # A root that starts from a prior p loses digits as eps·|a|/p while rows a do not span the whole
 # space. Where that is more than this, it starts from nothing and grows with the rows instead.
 LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
+
+# What must be left of a row's leverage, so that leaving the row out keeps digits.
+_LEAST_LEFT_OUT = {"d": 1e-10, "f": 1e-3}
+
+_NONE = np.empty(0)
 
 # The part of the rows that the weights must leave, so that the noise can be told.
 _LEAST_LEFT = 1e-8
@@ -46,13 +56,23 @@ def _moved(state: Sums, convert: Callable[[Array], Array]) -> Sums:
     return replace(state, R=convert(state.R), Z=convert(state.Z), basis=basis, mean=mean)
 
 
-@stored(derived=("backend",), check=check_state, to_fields=_to_fields, from_fields=_from_fields)
+@stored(
+    whole=True,
+    derived=("backend",),
+    check=check_state,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
 @dataclass(frozen=True, eq=False)
 class Sums(Value):
-    """R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that the weights are W = R⁻¹Z.
+    """Sums over rows: all that least squares needs to know of them.
 
-    Without a prior, or with one so small that it would be lost in rounding, R and Z are kept in
-    coordinates of an orthonormal `basis` of the rows seen so far, H = T·basis, until these span
+    ``Sums.of(X, y)`` makes one; ``+`` adds rows, ``-`` takes them away, a number times it lets them
+    count less, and `solve` gives the weights for any ε. It is a value: nothing changes it.
+
+    It keeps R and Z with R'R = prior²I + H'H and R'Z = H'Y, so that W = R⁻¹Z. Without a prior, or
+    with one so small that it would be lost in rounding, and for few rows of many units, R and Z are
+    in coordinates of an orthonormal `basis` of the rows seen so far, H = T·basis, until these span
     the whole space. W = basis'·R⁻¹Z then has no part outside that span: without a prior it is the
     solution of minimum norm, Greville's method, eqs. (8)-(22), where I - basis'·basis is the
     paper's Φ.
@@ -84,6 +104,21 @@ class Sums(Value):
         Up to which size of rows the prior in R loses no digits.
     lost : float
         The error of R'R from all rows that were removed.
+    flat : bool
+        Whether the targets are 1-d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import Sums
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=300)
+    >>> first, second = Sums.of(X[:200], y[:200]), Sums.of(X[200:], y[200:])
+    >>> (first + second).solve(1e-3).round(1)
+    array([1., 2., 3.])
+    >>> bool(np.allclose((first + second - second).solve(1e-3), first.solve(1e-3)))
+    True
     """
 
     backend: Backend
@@ -101,6 +136,170 @@ class Sums(Value):
     lost: Annotated[float, finite] = 0.0
     weight: Annotated[float, finite] = 0.0
     different: Annotated[Array | None, nothing | array(1)] = None
+    flat: Annotated[bool, flag] = False
+
+    # The public operations
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any = None, *, intercept: bool = False) -> Sums:
+        """The sums over some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_units)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The precision of each row: one over the variance of its noise, up to a factor.
+        intercept : bool, default=False
+            Whether to take rows and targets around their means, so that a constant is added to
+            predictions which is not regularised.
+        """
+        from ._ridge import sums_of  # which knows the routes
+
+        return sums_of(X, y, sample_weight, intercept)
+
+    def __add__(self, other: Any) -> Sums:
+        """Over the rows of both: merging, learning more rows, a cluster."""
+        if isinstance(other, int) and other == 0:  # as in sum()
+            return self
+        if not isinstance(other, Sums):
+            return NotImplemented
+        from ._remove import added
+
+        return added(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Sums:
+        """Over the rows that are not among the others: unlearning, a window that moves on.
+
+        Raises
+        ------
+        ValueError
+            If the others are not among these rows.
+        """
+        if not isinstance(other, Sums):
+            return NotImplemented
+        from ._remove import subtracted
+
+        return subtracted(self, other)
+
+    def __mul__(self, factor: Any) -> Sums:
+        """Of rows that count so much: forgetting."""
+        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.number)):
+            return NotImplemented
+        if not 0 < factor < np.inf:
+            raise ValueError(f"factor={factor!r}: sums are multiplied by a number > 0.")
+        mean = None if self.mean is None else self.mean.faded(float(factor))
+        return self.faded(float(factor)).tallied(Tally(different=_NONE), float(factor)).around(mean)
+
+    __rmul__ = __mul__
+
+    def solve(self, epsilon: float | None = None) -> Array:
+        """The weights that minimise |XW - y|² + epsilon²|W|²; for zero, those of minimum norm.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Default: what `choose` gives.
+
+        Returns
+        -------
+        W : ndarray of shape (n_units,) or (n_units, n_outputs)
+        """
+        return self._shaped(self.backend.to_numpy(self._root(epsilon).weights))
+
+    def intercept(self, epsilon: float | None = None) -> Any:
+        """The constant that goes with `solve`: zero for sums without an intercept."""
+        b, root = self.backend, self._root(epsilon)
+        constant = np.zeros((1, root.Z.shape[1]))
+        if root.mean is not None:
+            constant = b.to_numpy(root.mean.constant(b, root.weights))
+        return self._shaped(constant.astype(self.dtype))[0]
+
+    def predict(self, X: Any, epsilon: float | None = None) -> Array:
+        """XW and the intercept, for rows of shape (n_samples, n_units)."""
+        b, root, origin = self.backend, self._root(epsilon), origin_of(X)
+        H, W = self._checked_rows(X), root.solution
+        predicted = b.matmul(H, W[W.shape[0] - self.n_hidden :, :])
+        predicted = predicted if root.mean is None else predicted + W[:1, :]
+        return origin.answer(self._shaped(predicted))
+
+    def spread(self, X: Any, epsilon: float | None = None) -> Array:
+        """The standard deviation of a new target at each row; of the shape of predictions.
+
+        That of the noise, estimated from the residuals, and that of the weights. Infinite while the
+        weights explain every row.
+        """
+        H, origin = self._checked_rows(X), origin_of(X)
+        return origin.answer(self._shaped(self._root(epsilon).deviations(H)))
+
+    def leave_one_out(
+        self, X: Any, y: Any, epsilon: float | None = None, sample_weight: Any = None
+    ) -> Array:
+        """Predictions for rows of the sums, each as if it alone were not among them.
+
+        The weights are those that the rows have in the sums.
+        """
+        from ._ridge import checked_rows
+
+        rows, origin = checked_rows(self, X, y, sample_weight), origin_of(X)
+        return origin.answer(self._shaped(self._root(epsilon).leave_out(rows)))
+
+    def evidence(self, epsilon: float) -> float:
+        """The logarithm of the evidence (marginal likelihood) for ε, up to a constant."""
+        from ._ridge import evidence_for
+
+        check_number("epsilon", epsilon, low=0, include_low=False)
+        return evidence_for(self, float(epsilon))
+
+    def path(self) -> Path:
+        """The evidence for each ε that `choose` tries."""
+        from ._ridge import path_of
+
+        path = path_of(self, "thorough")
+        if path is None:
+            raise ValueError("there is no path: the rows do not differ; add more rows.")
+        return path
+
+    def choose(self) -> float:
+        """The ε with the largest evidence, among eight in each factor of ten."""
+        return self.path().chosen
+
+    @property
+    def n_rows(self) -> float:
+        """How many rows count."""
+        return self.count
+
+    def __repr__(self) -> str:
+        kind = ", around their mean" if self.mean is not None else ""
+        return (
+            f"<Sums over {self.count:g} rows{kind}: {self.n_hidden} units, "
+            f"{self.Z.shape[1]} outputs, {self.dtype}>"
+        )
+
+    def _root(self, epsilon: float | None) -> Sums:
+        from ._ridge import root_at
+
+        if epsilon is None:
+            epsilon = self.choose()
+        check_number("epsilon", epsilon, low=0)
+        root = root_at(self, float(epsilon))
+        if epsilon == 0 and root.rank:  # of minimum norm, whatever the rank
+            solved = linalg.least_squares(self.backend, root.R, root.Z)
+            with_derived(root, solved=solved)
+        return root
+
+    def _checked_rows(self, X: Any) -> Array:
+        from ._ridge import checked_matrix
+
+        return checked_matrix(self, X)
+
+    def _shaped(self, A: Array) -> Array:
+        """Outputs in the last axis, in the shape of the targets."""
+        return A[:, 0] if self.flat else A
+
+    # Inside
 
     @classmethod
     def start(
@@ -126,6 +325,24 @@ class Sums(Value):
             mean=Mean.of_nothing(b, n_hidden, n_outputs) if intercept else None,
             tol=tol,
         )
+
+    def leave_out(self, rows: Rows) -> Array:
+        """Predictions for rows that were learned, each as if it alone had not been."""
+        b, parts, W = self.backend, [], self.solution
+        for chunk in rows.slices(block_length(b, self.n_hidden, self.dtype)):
+            H, Y = (b.asarray(A) for A in rows.make(chunk.start, chunk.stop))
+            weight = 1.0 if rows.weight is None else rows.weight[chunk]
+            own = weight * self.leverages(H)
+            if (own > 1 - _LEAST_LEFT_OUT[self.dtype.char]).any():
+                raise ValueError(
+                    "X: a row determines its own prediction, or was never learned; without it the "
+                    "weights are not determined well enough to be predicted from. A larger epsilon "
+                    "helps, and float64 where X is float32."
+                )
+            predicted = b.matmul(H, W[W.shape[0] - self.n_hidden :, :])
+            errors = Y - (predicted if self.mean is None else predicted + W[:1, :])
+            parts.append(Y - errors / b.asarray((1 - own)[:, None], self.dtype))
+        return b.xp.concat(parts)
 
     @property
     def rank(self) -> int:
@@ -319,7 +536,7 @@ class Sums(Value):
         used += self.mean is not None  # the intercept
         return noise_variance(self.loss, self.count, self.redundancy * used)
 
-    def spread(self, H: Array) -> Array:
+    def deviations(self, H: Array) -> Array:
         """The standard deviation of a new target for each row and output, as a NumPy array."""
         lengths = self.leverages(H) if self.rank or self.prior > 0 else np.zeros(H.shape[0])
         own = self.count / self.weight if self.weight > 0 else 1.0  # of a row of the usual weight
