@@ -57,7 +57,8 @@ class Batch(Solver):
 
     Notes
     -----
-    O(n·M·min(n, M)) operations and O(n·M) memory. A sample weight w counts as w equal rows.
+    O(n·M·min(n, M)) operations and O(n·M) memory. A sample
+    weight multiplies the squared error of its row: it is the precision of that row.
 
     Examples
     --------

@@ -46,7 +46,8 @@ class Greville(AdditiveSolver):
 
     Notes
     -----
-    O(M·rank) operations a row. A sample weight w counts as w equal rows.
+    O(M·rank) operations a row. A sample
+    weight multiplies the squared error of its row: it is the precision of that row.
 
     References
     ----------
