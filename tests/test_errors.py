@@ -35,9 +35,9 @@ ONLINE = [
 ]
 NAMES = ["greville", "opium", "light", "dynamic"]
 MODELS = [
-    *((solver, "H", "Y") for solver in ONLINE),
-    *((ELMRegressor(8, name, random_state=0), "X", "y") for name in NAMES),
-    *((ELMClassifier(8, name, random_state=0), "X", "y") for name in NAMES),
+    *ONLINE,
+    *(ELMRegressor(8, name, random_state=0) for name in NAMES),
+    *(ELMClassifier(8, name, random_state=0) for name in NAMES),
 ]
 
 rng = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def with_one(value):
     return X
 
 
-# name, X, y, what the message says; "X" and "y" stand for the arguments' own names
+# name, X, y, what the message says
 BAD = [
     ("nan in X", with_one(np.nan), GOOD_Y, "X.*NaN"),
     ("inf in X", with_one(np.inf), GOOD_Y, "X.*infinity"),
@@ -105,53 +105,52 @@ def is_classifier(model):
     return isinstance(model, ELMClassifier)
 
 
-def raises(model, message, X="X", y="y"):
-    return pytest.raises(ValueError, match="(?s)" + message.replace("X", X, 1).replace("y", y, 1))
+def raises(message):
+    return pytest.raises(ValueError, match="(?s)" + message)
 
 
-@pytest.mark.parametrize(("model", "X_name", "y_name"), MODELS, ids=str)
-def test_bad_rows(model, X_name, y_name):
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_bad_rows(model):
     model = pickle.loads(pickle.dumps(model)).partial_fit(GOOD_X, GOOD_Y)
     model.partial_fit(GOOD_X[:3], GOOD_Y[:3])  # these wait
     before = pickle.dumps(model)
     for _, X, y, message in BAD + (
         ONLY_CLASSIFICATION if is_classifier(model) else ONLY_REGRESSION
     ):
-        names = {"X": X_name} if message.startswith("X") else {"y": y_name}
         for method in (model.partial_fit, model.prequential):
-            with raises(model, message, **names):
+            with raises(message):
                 method(X, y)
             assert pickle.dumps(model) == before
         if not message.startswith("y"):
-            with raises(model, message, **names):
+            with raises(message):
                 model.predict(X)
         if "expecting" not in message and "outputs" not in message and "after" not in _:
-            with raises(model, message, **names):
+            with raises(message):
                 model.fit(X, y)
         assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize(("model", "X_name", "y_name"), MODELS, ids=str)
-def test_bad_weights(model, X_name, y_name):
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_bad_weights(model):
     model = pickle.loads(pickle.dumps(model)).partial_fit(GOOD_X, GOOD_Y)
     before = pickle.dumps(model)
     for _, weight, message in WEIGHTS:
         for method in (model.fit, model.partial_fit, model.prequential):
-            with raises(model, message):
+            with raises(message):
                 method(GOOD_X, GOOD_Y, sample_weight=weight)
             assert pickle.dumps(model) == before
-    with raises(model, "sample_weight.*zero"):
+    with raises("sample_weight.*zero"):
         model.fit(GOOD_X, GOOD_Y, sample_weight=np.zeros(30))
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.parametrize(("model", "X_name", "y_name"), MODELS, ids=str)
-def test_bad_first_rows_leave_a_new_model_new(model, X_name, y_name):
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_bad_first_rows_leave_a_new_model_new(model):
     model = pickle.loads(pickle.dumps(model))
     for method in (model.fit, model.partial_fit, model.prequential):
         with pytest.raises(ValueError, match="NaN"):
             method(with_one(np.nan), GOOD_Y)
-        with pytest.raises(ValueError, match=y_name):
+        with pytest.raises(ValueError, match="y"):
             method(GOOD_X, GOOD_Y[:5])
         with pytest.raises(NotFittedError):
             model.predict(GOOD_X)
@@ -317,16 +316,16 @@ def test_an_interrupted_chunk_is_not_learned(small_blocks):
 
 
 def test_sparse_activations_are_refused_by_solvers():
-    with pytest.raises(ValueError, match="H: got a sparse matrix; pass a dense array"):
+    with pytest.raises(ValueError, match="X: got a sparse matrix; pass a dense array"):
         Opium().fit(sparse.csr_array(GOOD_X), GOOD_Y)
 
 
 def test_too_large_numbers():
-    with pytest.raises(ValueError, match="H: got numbers.*overflow in float64.*other units"):
+    with pytest.raises(ValueError, match="X: got numbers.*overflow in float64.*other units"):
         Opium().fit(1e160 * GOOD_X, GOOD_Y)
-    with pytest.raises(ValueError, match="H: got numbers.*overflow in float32"):
+    with pytest.raises(ValueError, match="X: got numbers.*overflow in float32"):
         Opium().fit(1e20 * GOOD_X.astype(np.float32), GOOD_Y)
-    with pytest.raises(ValueError, match="H: got numbers.*with these sample weights.*overflow"):
+    with pytest.raises(ValueError, match="X: got numbers.*with these sample weights.*overflow"):
         Opium().fit(1e140 * GOOD_X, GOOD_Y, sample_weight=np.full(30, 1e30))
     wild = ELMRegressor(FunctionTransformer(lambda X: X * np.nan))
     with pytest.raises(ValueError, match=r"hidden.transform\(X\): contains NaN"):
@@ -349,7 +348,7 @@ def test_gaps_are_for_models_of_tables(kind):
     assert f"greville.Table{kind}" in str(caught.value)
     assert f"make_pipeline(SimpleImputer(), ELM{kind}())" in str(caught.value)
     assert "Hist" not in str(caught.value)
-    with pytest.raises(ValueError, match=r"^H: Input H contains NaN.$"):
+    with pytest.raises(ValueError, match=r"^X: Input X contains NaN.*SimpleImputer\(\), Opium"):
         greville.Opium().fit([[1.0, np.nan], [2.0, 3.0]], [0, 1])
 
 

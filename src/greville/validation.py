@@ -106,7 +106,7 @@ def check_rows(
         try:
             return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
         except ValueError as error:
-            better = _with_our_advice(error, name, estimator)
+            better = _with_our_advice(error, estimator)
             if better is None:
                 raise
             raise better from error
@@ -145,13 +145,11 @@ def check_tensor_targets(Y: Any, name: str, n_rows: int) -> Any:
     return Y
 
 
-def _with_our_advice(error: ValueError, argument: str, estimator: Any) -> ValueError | None:
+def _with_our_advice(error: ValueError, estimator: Any) -> ValueError | None:
     """The error for a gap with what greville does about gaps, not with models of others."""
     problem = str(error).partition("\n")[0]
     if "contains NaN" not in problem:
         return None
-    if argument != "X":
-        return ValueError(problem)
     table = "TableClassifier" if is_classifier(estimator) else "TableRegressor"
     name = type(estimator).__name__
     return ValueError(

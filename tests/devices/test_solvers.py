@@ -197,21 +197,21 @@ def test_numbers_are_looked_at_late(rng, tensor, device, monkeypatch):
     model.partial_fit(tensor(bad), tensor(Y[:10]))
     model.partial_fit(tensor(H[20:40]), tensor(Y[20:40]))
     want.partial_fit(H[:40], Y[:40])
-    with pytest.raises(ValueError, match="H: contains NaN.*10 rows of the calls.*left out"):
+    with pytest.raises(ValueError, match="X: contains NaN.*10 rows of the calls.*left out"):
         model.predict(tensor(H))
     got = model.predict(tensor(H))  # said once
     np.testing.assert_allclose(got.cpu().numpy(), want.predict(H), rtol=1e-9)
     assert model.n_samples_seen_ == 40
     model.partial_fit(tensor(H), tensor(np.full_like(Y, np.inf)))
-    with pytest.raises(ValueError, match="Y: contains infinity"):
+    with pytest.raises(ValueError, match="y: contains infinity"):
         model.coef_  # noqa: B018
     np.testing.assert_allclose(model.coef_, want.coef_, rtol=1e-9)
     long = np.repeat(H, 30, axis=0)
     long[2000, 1] = 1e200
-    with pytest.raises(ValueError, match="H: got numbers.*overflow"):
+    with pytest.raises(ValueError, match="X: got numbers.*overflow"):
         model.partial_fit(tensor(long), tensor(np.repeat(Y, 30, axis=0)))
     np.testing.assert_allclose(model.coef_, want.coef_, rtol=1e-9)
-    with pytest.raises(ValueError, match="H: contains NaN"):
+    with pytest.raises(ValueError, match="X: contains NaN"):
         Opium(0.1).fit(tensor(bad), tensor(Y[:10]))
 
 
@@ -226,7 +226,7 @@ def test_integers_gradients_and_half(rng, tensor, same):
     model = Opium(0.1).fit(tensor(H).requires_grad_(), tensor(Y).requires_grad_())
     same(model.predict(tensor(H)), Opium(0.1).fit(H, Y).predict(H))
     assert not model.predict(tensor(H).requires_grad_()).requires_grad
-    with pytest.raises(ValueError, match="H: got torch.complex64; pass real numbers"):
+    with pytest.raises(ValueError, match="X: got torch.complex64; pass real numbers"):
         Opium(0.1).fit(tensor(H).to(torch.complex64), tensor(Y))
     with pytest.raises(ValueError, match="sparse tensor"):
         Opium(0.1).fit(tensor(H).to_sparse(), tensor(Y))
@@ -251,7 +251,7 @@ def test_half_precision_is_learned_as_float32(rng, tensor, same, kind):
     mixed = Opium(0.1).fit(tensor(H), halves[1])  # float64, as its rows are
     np.testing.assert_array_equal(mixed.coef_, Opium(0.1).fit(tensor(H), singles[1]).coef_)
     assert mixed.coef_.dtype == np.float64
-    with pytest.raises(ValueError, match="H: contains NaN"):
+    with pytest.raises(ValueError, match="X: contains NaN"):
         Opium(0.1).fit(halves[0] * torch.nan, halves[1])
 
 
@@ -261,11 +261,11 @@ def test_shapes_that_do_not_fit(rng, tensor):
     before = model.coef_
     for args, message in (
         ((tensor(H[:, :4]), tensor(Y)), "H has 4 features"),
-        ((tensor(H[0]), tensor(Y)), "H: expected a 2-d tensor"),
-        ((tensor(H[:0]), tensor(Y[:0])), "H: got shape"),
-        ((tensor(H), tensor(Y[:3])), "Y: inconsistent numbers"),
-        ((tensor(H), tensor(Y[:, :1])), "Y: got 1 outputs"),
-        ((tensor(H), tensor(Y[None])), "Y: expected shape"),
+        ((tensor(H[0]), tensor(Y)), "X: expected a 2-d tensor"),
+        ((tensor(H[:0]), tensor(Y[:0])), "X: got shape"),
+        ((tensor(H), tensor(Y[:3])), "y: inconsistent numbers"),
+        ((tensor(H), tensor(Y[:, :1])), "y: got 1 outputs"),
+        ((tensor(H), tensor(Y[None])), "y: expected shape"),
     ):
         with pytest.raises(ValueError, match=message):
             model.partial_fit(*args)

@@ -97,16 +97,6 @@ def test_requests(model):
     assert copied == {"sample_weight": True}
 
 
-def test_rows_are_never_metadata():
-    """Solvers call X and y H and Y."""
-    for solver in SOLVERS:
-        for method in ("fit", "partial_fit", "predict"):
-            requests = getattr(solver.get_metadata_routing(), method).requests
-            assert "H" not in requests, (solver, method)
-        with pytest.raises(TypeError, match="Unexpected args"):
-            solver.set_fit_request(H=True)
-
-
 def test_partial_fit_through_a_tool_that_routes(data):
     X, y, weight = data
     Y = np.column_stack([y, y**2])

@@ -91,7 +91,7 @@ def test_rows_that_were_never_learned(rng, dtype):
 def test_unlearning_checks_its_arguments(rng):
     H, Y = problem(rng, 30, 5)
     model = Opium().fit(H, Y)
-    for bad, name in (((H[:, :4], Y), "H"), ((H, Y[:, :1]), "Y"), ((H * np.nan, Y), "H")):
+    for bad, name in (((H[:, :4], Y), "X"), ((H, Y[:, :1]), "y"), ((H * np.nan, Y), "X")):
         before = unchanged(model)
         with pytest.raises(ValueError, match=name):
             model.unlearn(*bad)

@@ -177,12 +177,12 @@ def test_numbers_of_any_kind(rng):
 @pytest.mark.parametrize(
     ("h", "y", "message"),
     [
-        ([1.0, np.nan, 0.0], 1.0, "h: Input h contains NaN"),
-        (np.array([1.0, np.inf, 0.0]), 1.0, "h: Input h contains infinity"),
-        (np.full(3, 1e200), 1.0, "h: got numbers from"),
-        (np.zeros(2), 1.0, "h: got 2 numbers, but this model was started with 3"),
-        (np.zeros((1, 3)), 1.0, r"h: expected one row as a 1-d array, got shape \(1, 3\)"),
-        (["a", "b", "c"], 1.0, "h: expected numbers"),
+        ([1.0, np.nan, 0.0], 1.0, "x: Input x contains NaN"),
+        (np.array([1.0, np.inf, 0.0]), 1.0, "x: Input x contains infinity"),
+        (np.full(3, 1e200), 1.0, "x: got numbers from"),
+        (np.zeros(2), 1.0, "x: got 2 numbers, but this model was started with 3"),
+        (np.zeros((1, 3)), 1.0, r"x: expected one row as a 1-d array, got shape \(1, 3\)"),
+        (["a", "b", "c"], 1.0, "x: expected numbers"),
         (np.zeros(3), np.nan, "y: Input y contains NaN"),
         (np.zeros(3), 1e200, "y: got numbers from"),
         (np.zeros(3), [1.0, 2.0], r"y: expected one number, got shape \(2,\)"),
@@ -198,7 +198,7 @@ def test_bad_rows_change_nothing(rng, solver, h, y, message):
     with pytest.raises(ValueError, match=message):
         model.learn_one(h, y)
     assert pickle.dumps(model) == before
-    if message.startswith("h"):
+    if message.startswith("x"):
         with pytest.raises(ValueError, match=message):
             model.predict_one(h)
 
@@ -207,7 +207,7 @@ def test_nothing_to_ask_yet():
     for model in (Opium(), Batch(), ELMRegressor(), ELMClassifier()):
         with pytest.raises(NotFittedError):
             model.predict_one(np.zeros(3))
-    with pytest.raises(ValueError, match="h: expected one row"):
+    with pytest.raises(ValueError, match="x: expected one row"):
         Opium().learn_one(3.0, 1.0)
 
 
@@ -316,11 +316,11 @@ def test_rows_too_large_are_refused_while_others_wait(rng, dtype):
     model.learn_one(H[0].astype(dtype), 1.0)
     large = np.full(4, 1e30 if dtype == np.float32 else 1e200, dtype)
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="h: got numbers from"):
+    with pytest.raises(ValueError, match="x: got numbers from"):
         model.predict_one(large)
-    with pytest.raises(ValueError, match="h: got numbers from"):
+    with pytest.raises(ValueError, match="x: got numbers from"):
         model.learn_one(large, 1.0)
-    with pytest.raises(ValueError, match="h: expected one row"):
+    with pytest.raises(ValueError, match="x: expected one row"):
         model.learn_one(H[1].astype(dtype)[None], 1.0)
     assert pickle.dumps(model) == before
 

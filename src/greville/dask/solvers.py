@@ -31,92 +31,92 @@ class _Solver(DaskModel):
     def _n_units(self, local: Any) -> int:
         return int(local.fitted_.shape.n_hidden)
 
-    def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
 
         Parameters
         ----------
-        H : Dask array of shape (n_samples, n_hidden)
-        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        X : Dask array of shape (n_samples, n_hidden)
+        y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : Dask array of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
-        if not is_collection(H):
-            return super().fit(H, Y, sample_weight)  # type: ignore[misc]
-        return self._fit(H, Y, sample_weight)
+        if not is_collection(X):
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows, or the first.
 
         Parameters
         ----------
-        H : Dask array of shape (n_samples, n_hidden)
-        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        X : Dask array of shape (n_samples, n_hidden)
+        y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : Dask array of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
-        if not is_collection(H):
-            return super().partial_fit(H, Y, sample_weight)  # type: ignore[misc]
-        return self._partial_fit(H, Y, sample_weight)
+        if not is_collection(X):
+            return super().partial_fit(X, y, sample_weight)  # type: ignore[misc]
+        return self._partial_fit(X, y, sample_weight)
 
-    def unlearn(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows learned earlier: as if they had never been there, to rounding.
 
         Parameters
         ----------
-        H : Dask array of shape (n_samples, n_hidden)
-        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        X : Dask array of shape (n_samples, n_hidden)
+        y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : Dask array of shape (n_samples,), optional
 
         Returns
         -------
         self
         """
-        if not is_collection(H):
-            return super().unlearn(H, Y, sample_weight)  # type: ignore[misc]
-        return self._unlearn(H, Y, sample_weight)
+        if not is_collection(X):
+            return super().unlearn(X, y, sample_weight)  # type: ignore[misc]
+        return self._unlearn(X, y, sample_weight)
 
-    def predict(self, H: Any, return_std: bool = False) -> Any:
-        """H @ W, lazily, and if wanted how far off it may be.
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """X @ W, lazily, and if wanted how far off it may be.
 
         Parameters
         ----------
-        H : Dask array of shape (n_samples, n_hidden)
+        X : Dask array of shape (n_samples, n_hidden)
         return_std : bool, default=False
 
         Returns
         -------
-        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
         std : the same
             Only if `return_std`.
         """
         options = {"return_std": True} if return_std else {}
-        if not is_collection(H):
-            return super().predict(H, **options)  # type: ignore[misc]
-        return self._answer(H, "predict", **options)
+        if not is_collection(X):
+            return super().predict(X, **options)  # type: ignore[misc]
+        return self._answer(X, "predict", **options)
 
-    def score(self, H: Any, Y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R², the mean over the outputs.
 
         Parameters
         ----------
-        H : Dask array of shape (n_samples, n_hidden)
-        Y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
+        X : Dask array of shape (n_samples, n_hidden)
+        y : Dask array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : Dask array of shape (n_samples,), optional
 
         Returns
         -------
         score : float
         """
-        if not is_collection(H):
-            return float(super().score(H, Y, sample_weight))  # type: ignore[misc]
-        return self._r2(self.predict(H), Y, sample_weight)
+        if not is_collection(X):
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        return self._r2(self.predict(X), y, sample_weight)
 
     def _like(self, method: str) -> Any:
         shape = self.fitted_.shape
@@ -141,8 +141,8 @@ class Opium(_Solver, solvers.Opium):
     --------
     >>> import dask.array as da
     >>> from greville.dask import Opium
-    >>> H = da.random.default_rng(0).normal(size=(1000, 3), chunks=(300, 3))
-    >>> Opium(epsilon=1e-6).fit(H, H @ [1.0, 2.0, 3.0]).coef_.round(6)
+    >>> X = da.random.default_rng(0).normal(size=(1000, 3), chunks=(300, 3))
+    >>> Opium(epsilon=1e-6).fit(X, X @ [1.0, 2.0, 3.0]).coef_.round(6)
     array([1., 2., 3.])
     """
 
@@ -177,8 +177,8 @@ class Greville(_Solver, solvers.Greville):
     --------
     >>> import dask.array as da
     >>> from greville.dask import Greville
-    >>> H = da.ones((10, 2), chunks=(5, 2))
-    >>> Greville().fit(H, 2 * da.ones(10, chunks=5)).coef_.round(12)
+    >>> X = da.ones((10, 2), chunks=(5, 2))
+    >>> Greville().fit(X, 2 * da.ones(10, chunks=5)).coef_.round(12)
     array([1., 1.])
     """
 

@@ -44,10 +44,10 @@ class Survey:
 
 
 _KINDS = {
-    "n_hidden": "H: it has {} columns",
-    "n_outputs": "Y: it has {} outputs",
-    "flat": "Y: that it has one dimension is {}",
-    "dtype": "H: its numbers are {}",
+    "n_hidden": "X: it has {} columns",
+    "n_outputs": "y: it has {} outputs",
+    "flat": "y: that it has one dimension is {}",
+    "dtype": "X: its numbers are {}",
 }
 
 
@@ -64,32 +64,32 @@ class RootSolver(OnlineSolver):
 
     capabilities: ClassVar[Capabilities] = Capabilities(tells_spread=True)
 
-    def predict(self, H: Any, return_std: bool = False) -> Any:
-        """H @ W and, if wanted, how far off it may be.
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """X @ W and, if wanted, how far off it may be.
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
+        X : array-like of shape (n_samples, n_hidden)
         return_std : bool, default=False
             Whether to return standard deviations too.
 
         Returns
         -------
-        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         std : ndarray of the same shape
             The standard deviation of a new target at each row, for Gaussian noise: that of the
             noise, estimated from the residuals, and that of the weights, from θ. Infinite before
             any row. Only if `return_std`.
         """
         if not return_std:
-            return super().predict(H)
+            return super().predict(X)
         check_is_fitted(self)
-        origin, H = origin_of(H), self._checked_rows(H, reset=False)
+        origin, X = origin_of(X), self._checked_rows(X, reset=False)
         fitted = self._flushed()
-        return origin.answer((self._shaped(fitted.predict(H)), self._shaped(fitted.spread(H))))
+        return origin.answer((self._shaped(fitted.predict(X)), self._shaped(fitted.spread(X))))
 
     def prequential(
-        self, H: Any, Y: Any, sample_weight: Any = None, return_std: bool = False
+        self, X: Any, y: Any, sample_weight: Any = None, return_std: bool = False
     ) -> Any:
         """Predict every row before it is learned, and learn them all.
 
@@ -98,28 +98,28 @@ class RootSolver(OnlineSolver):
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         return_std : bool, default=False
             Whether to return standard deviations too.
 
         Returns
         -------
-        predictions : ndarray of the shape of Y
+        predictions : ndarray of the shape of y
             Row k was predicted from all rows learned earlier and the first k of these. Before
             anything was learned, the prediction is zero.
-        std : ndarray of the shape of Y
+        std : ndarray of the shape of y
             What `predict` would have returned for each; infinite for the first row. Only if
             `return_std`.
         """
         if not return_std:
-            return super().prequential(H, Y, sample_weight)
+            return super().prequential(X, y, sample_weight)
         with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            rows, fitted, flat = self._checked(X, y, sample_weight, reset=self._fitted is None)
             fitted, predicted, spread = fitted.record(rows, spread=True)
             self._publish(fitted, flat)
-            return origin_of(H).answer((self._shaped(predicted), self._shaped(spread)))
+            return origin_of(X).answer((self._shaped(predicted), self._shaped(spread)))
 
     def _root(self) -> Sums:
         return self._flushed().root()
@@ -164,7 +164,7 @@ class AdditiveSolver(RootSolver):
 
     capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
 
-    def unlearn(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows learned earlier: as if they had never been there, to rounding.
 
         Rows cannot be told from their sums. Where they were never learned, this is noticed only if
@@ -172,8 +172,8 @@ class AdditiveSolver(RootSolver):
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
             The weights they were learned with.
 
@@ -188,7 +188,7 @@ class AdditiveSolver(RootSolver):
         """
         check_is_fitted(self)
         with unchanged_on_error(self):
-            rows, fitted, _ = self._checked(H, Y, sample_weight, reset=False)
+            rows, fitted, _ = self._checked(X, y, sample_weight, reset=False)
             self.update(fitted.unlearn(rows))
         return self
 
@@ -213,23 +213,23 @@ class AdditiveSolver(RootSolver):
 
     looks_at_rows: ClassVar[bool] = False
 
-    def survey(self, H: Any, Y: Any, sample_weight: Any = None) -> Survey:
+    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
         """What must be known of rows before the first is learned; learns nothing.
 
         Surveys of different rows can be joined, and `start_from` takes that of all.
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         """
-        rows, fitted, flat = clone(self)._checked(H, Y, sample_weight, reset=True)
+        rows, fitted, flat = clone(self)._checked(X, y, sample_weight, reset=True)
         shape, count = fitted.shape, float(rows.weights.sum(dtype=np.float64))
         return Survey(rows.n, count, shape.n_hidden, shape.n_outputs, flat, shape.dtype)
 
-    def start_from(self, survey: Survey, H: Any, Y: Any) -> Self:
-        """Forget everything, and be ready for the rows of a survey; H and Y are not looked at."""
+    def start_from(self, survey: Survey, X: Any, y: Any) -> Self:
+        """Forget everything, and be ready for the rows of a survey; X and y are not looked at."""
         size = survey.n_hidden, survey.n_outputs, survey.dtype
         return self.start(*size, flat=survey.flat)
 
@@ -346,8 +346,8 @@ class ChoosingSolver(RootSolver):
         >>> import numpy as np
         >>> from greville import Opium
         >>> rng = np.random.default_rng(0)
-        >>> H = rng.normal(size=(50, 40))
-        >>> model = Opium("auto").fit(H, H[:, 0] + rng.normal(size=50))
+        >>> X = rng.normal(size=(50, 40))
+        >>> model = Opium("auto").fit(X, X[:, 0] + rng.normal(size=50))
         >>> path = model.path()
         >>> bool(path.chosen == path.epsilon[path.evidence.argmax()])
         True

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
@@ -79,10 +78,6 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
 
     capabilities: ClassVar[Capabilities] = Capabilities(online=False)
 
-    # H is what scikit-learn calls X: never metadata, for which it would take another name.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"H": UNUSED}
-    __metadata_request__predict: ClassVar[dict[str, str]] = {"H": UNUSED}
-
     # Parameters of all solvers, and of some
     device: Any = None
     precision: Any = None
@@ -100,13 +95,13 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
     def algorithm(self) -> Algorithm:
         """How it learns, for the parameters as they are; a ValueError if one is out of range."""
 
-    def fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -114,77 +109,77 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         self
         """
         with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=True)
+            rows, fitted, flat = self._checked(X, y, sample_weight, reset=True)
             check_something_counts(rows.weight)
             self.restore(fitted.learn_all(rows), flat=flat)
         return self
 
-    def predict(self, H: Any) -> Array:
-        """H @ W.
+    def predict(self, X: Any) -> Array:
+        """X @ W.
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
+        X : array-like of shape (n_samples, n_hidden)
 
         Returns
         -------
-        Y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         check_is_fitted(self)
-        origin, H = origin_of(H), self._checked_rows(H, reset=False)
+        origin, X = origin_of(X), self._checked_rows(X, reset=False)
         fitted = self.fitted_
-        predicted = fitted.predict(H)
+        predicted = fitted.predict(X)
         self._keep_flushed(fitted)
         return origin.answer(self._shaped(predicted))
 
-    def predict_one(self, h: Any) -> Any:
+    def predict_one(self, x: Any) -> Any:
         """The prediction for one row, in a few microseconds more than the arithmetic takes.
 
         Parameters
         ----------
-        h : array of shape (n_hidden,)
+        x : array of shape (n_hidden,)
 
         Returns
         -------
         y : number, or ndarray of shape (n_outputs,)
-            What ``predict([h])[0]`` gives, to rounding.
+            What ``predict([x])[0]`` gives, to rounding.
         """
         live = self._live
         if live is not None:
             if not self._flat:
-                predicted = live.predicted(h)
-                return self._predicted_otherwise(live, h) if predicted is None else predicted
+                predicted = live.predicted(x)
+                return self._predicted_otherwise(live, x) if predicted is None else predicted
             try:  # written out, as below
-                predicted = live.predict(h)
+                predicted = live.predict(x)
             except Exception:  # not an array of this dtype; numba has several errors for it
                 predicted = nan
             if predicted == predicted:  # noqa: PLR0124 - not NaN
                 return live.number(predicted)
-            return self._predicted_otherwise(live, h)
+            return self._predicted_otherwise(live, x)
         # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
-        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
-        if not usual or not self._dot(h, h) < self._limit:
-            if is_tensor(h):
-                return self._predicted_tensor(h)
-            h = self._checked_one(h)
+        usual = type(x) is np.ndarray and x.shape == self._row_shape and x.dtype is self._dtype
+        if not usual or not self._dot(x, x) < self._limit:
+            if is_tensor(x):
+                return self._predicted_tensor(x)
+            x = self._checked_one(x)
         with self._lock:
             fitted = self._fitted
         assert fitted is not None
         if fitted.shape.kernels is None:
-            return self.predict(h[None])[0]
+            return self.predict(x[None])[0]
         asks = fitted is not self._not_live and not fitted.pending.n and worth_loading()
         if asks and self._has_parameters_of(fitted) and self._goes_live(fitted):
-            return self.predict_one(h)
-        predicted = fitted.predict_one(h)
+            return self.predict_one(x)
+        predicted = fitted.predict_one(x)
         if fitted._flushed is not None:
             self._keep_flushed(fitted)
         return self._shaped_one(predicted, fitted)
 
-    def _predicted_tensor(self, h: Any) -> Any:
+    def _predicted_tensor(self, x: Any) -> Any:
         """The prediction for a row that is a tensor, as one."""
-        if is_on_device(h):
-            return self.predict(h[None])[0]
-        return origin_of(h).answer(np.asarray(self.predict_one(received(h, "h"))))
+        if is_on_device(x):
+            return self.predict(x[None])[0]
+        return origin_of(x).answer(np.asarray(self.predict_one(received(x, "x"))))
 
     def _shaped_one(self, predicted: Any, fitted: Fitted) -> Any:
         """One prediction in the shape of a target."""
@@ -349,17 +344,17 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         except ValueError:  # which the next row will raise
             return False
 
-    def _predicted_otherwise(self, live: Live, h: Any) -> Any:
+    def _predicted_otherwise(self, live: Live, x: Any) -> Any:
         """A prediction that the kernels have not made."""
-        if is_tensor(h):
-            return self._predicted_tensor(h)
-        h = self._checked_one(h)
-        predicted = live.predicted(h)
+        if is_tensor(x):
+            return self._predicted_tensor(x)
+        x = self._checked_one(x)
+        predicted = live.predicted(x)
         if predicted is not None:
             return predicted
         live.stop()
         fitted = live.fitted()
-        return self._shaped_one(fitted.predict_one(h), fitted)
+        return self._shaped_one(fitted.predict_one(x), fitted)
 
     def _flushed(self) -> Fitted:
         """What it has learned, with no row pending."""
@@ -392,17 +387,17 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
 
     # Checks
 
-    def _passes_fast_check(self, h: Any) -> bool:
+    def _passes_fast_check(self, x: Any) -> bool:
         """Whether it is a row that needs no check."""
-        usual = type(h) is np.ndarray and h.shape == self._row_shape and h.dtype is self._dtype
-        return usual and bool(self._dot(h, h) < self._limit)
+        usual = type(x) is np.ndarray and x.shape == self._row_shape and x.dtype is self._dtype
+        return usual and bool(self._dot(x, x) < self._limit)
 
-    def _checked_one(self, h: Any) -> Array:
+    def _checked_one(self, x: Any) -> Array:
         """One row, converted where that is possible."""
         check_is_fitted(self)
-        h = check_one(h, "h", self.n_features_in_, self._dtype)
-        check_magnitude("h", h)
-        return h
+        x = check_one(x, "x", self.n_features_in_, self._dtype)
+        check_magnitude("x", x)
+        return x
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
@@ -415,49 +410,49 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
             self.update(fitted)
 
     def _checked(
-        self, H: Any, Y: Any, sample_weight: Any, *, reset: bool
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Rows, Fitted, bool]:
         """The rows, the value from which they are learned, and whether targets are 1-d."""
-        origin, H = origin_of(H), self._checked_rows(H, reset=reset)
-        check_together(Y, "Y", origin, "H")
+        origin, X = origin_of(X), self._checked_rows(X, reset=reset)
+        check_together(y, "y", origin, "X")
         dtype: Any = FLOATS if reset else self._dtype
         if reset:
-            b = backend_for(self.device, origin, H.shape[1], self.precision)
-            dtype = float_of(H) if is_on_device(H) else H.dtype
+            b = backend_for(self.device, origin, X.shape[1], self.precision)
+            dtype = float_of(X) if is_on_device(X) else X.dtype
         else:
             b = self.fitted_.shape.backend
-        Y, n = received(Y, "Y"), H.shape[0]
-        Y = check_tensor_targets(Y, "Y", n) if is_on_device(Y) else check_targets(Y, "Y", n, dtype)
+        y, n = received(y, "y"), X.shape[0]
+        y = check_tensor_targets(y, "y", n) if is_on_device(y) else check_targets(y, "y", n, dtype)
         weight = check_weights(received_on_host(sample_weight, "sample_weight"), n, dtype)
         late = place_of(b) is not None
-        if not is_on_device(H) and not (late and n >= _MANY_ROWS):
-            check_magnitude("H", H, weight)
-        if not is_on_device(Y):
-            check_magnitude("Y", Y, weight)
-        check = LateCheck(b, dtype, ("H", "Y"), weight) if late else None
-        flat = Y.ndim == 1
-        Y = Y.reshape(Y.shape[0], -1)
-        rows = Rows.of(H, Y, weight, check)
+        if not is_on_device(X) and not (late and n >= _MANY_ROWS):
+            check_magnitude("X", X, weight)
+        if not is_on_device(y):
+            check_magnitude("y", y, weight)
+        check = LateCheck(b, dtype, ("X", "y"), weight) if late else None
+        flat = y.ndim == 1
+        y = y.reshape(y.shape[0], -1)
+        rows = Rows.of(X, y, weight, check)
         if reset:
-            shape = Shape(b, H.shape[1], Y.shape[1], np.dtype(dtype))
+            shape = Shape(b, X.shape[1], y.shape[1], np.dtype(dtype))
             return rows, Fitted.start(self.algorithm(), shape), flat
-        self.check_continues("Y", Y.shape[1])
+        self.check_continues("y", y.shape[1])
         return rows, self.fitted_, flat
 
-    def _checked_rows(self, H: Any, *, reset: bool) -> Any:
+    def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         """Rows of the right shape, where they may be; those on a device are not looked at."""
-        origin, H = origin_of(H), received(H, "H")
+        origin, X = origin_of(X), received(X, "X")
         on_device = not reset and place_of(self.fitted_.shape.backend) is not None
         if not reset:
             check_still_there(self.fitted_.shape.backend, self.device)
-            check_place(self.fitted_.shape.backend, self.device, origin, "H")
-        if is_on_device(H):
-            return check_tensor_rows(self, H, "H", reset=reset)
+            check_place(self.fitted_.shape.backend, self.device, origin, "X")
+        if is_on_device(X):
+            return check_tensor_rows(self, X, "X", reset=reset)
         options: dict[str, Any] = {"dtype": FLOATS if reset else self._dtype, "order": "C"}
         moved = on_device or (reset and may_be_moved(self.device))
-        if moved and isinstance(H, np.ndarray) and len(H) >= _MANY_ROWS:
+        if moved and isinstance(X, np.ndarray) and len(X) >= _MANY_ROWS:
             options["ensure_all_finite"] = False  # the device looks at them, which is faster
-        return check_rows(self, H, "H", reset=reset, **options)
+        return check_rows(self, X, "X", reset=reset, **options)
 
     def check_continues(self, name: str, n_outputs: int) -> None:
         """Raise a ValueError if rows with so many outputs cannot be learned, by `name`.
@@ -472,9 +467,9 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
             )
         self.update(fitted)
 
-    def _shaped(self, Y: Array) -> Array:
+    def _shaped(self, y: Array) -> Array:
         """A 2-d array in the shape of the targets."""
-        return Y[:, 0] if self._flat else Y
+        return y[:, 0] if self._flat else y
 
 
 class OnlineSolver(Solver):
@@ -490,15 +485,13 @@ class OnlineSolver(Solver):
 
     capabilities: ClassVar[Capabilities] = Capabilities()
 
-    __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"H": UNUSED}
-
-    def partial_fit(self, H: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -506,18 +499,18 @@ class OnlineSolver(Solver):
         self
         """
         with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            rows, fitted, flat = self._checked(X, y, sample_weight, reset=self._fitted is None)
             self._publish(fitted.learn(rows), flat)
         return self
 
-    def learn_one(self, h: Any, y: Any) -> Self:
-        """Learn one row: what ``partial_fit([h], [y])`` does, without its checks of whole tables.
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
 
         Mixed with any other method at any point, the answers are those of either alone.
 
         Parameters
         ----------
-        h : array of shape (n_hidden,)
+        x : array of shape (n_hidden,)
         y : number, or array of shape (n_outputs,)
 
         Returns
@@ -529,72 +522,72 @@ class OnlineSolver(Solver):
         >>> import numpy as np
         >>> from greville import Opium
         >>> model = Opium(epsilon=1e-6)
-        >>> for h in np.random.default_rng(0).normal(size=(100, 3)):
-        ...     if model.learn_one(h, h @ [1.0, 2.0, 3.0]).n_samples_seen_ > 50:
-        ...         error = model.predict_one(h) - h @ [1.0, 2.0, 3.0]
+        >>> for x in np.random.default_rng(0).normal(size=(100, 3)):
+        ...     if model.learn_one(x, x @ [1.0, 2.0, 3.0]).n_samples_seen_ > 50:
+        ...         error = model.predict_one(x) - x @ [1.0, 2.0, 3.0]
         >>> bool(abs(error) < 1e-6)
         True
         """
         live = self._live
         if live is not None:
             try:
-                if live.learn(h, y) == 0:
+                if live.learn(x, y) == 0:
                     return self
             except Exception:  # as above, or not a number
                 pass
-            return self._learn_otherwise(live, h, y)
+            return self._learn_otherwise(live, x, y)
         with self._lock:
             fitted = self._fitted
-        if fitted is None or fitted.shape.kernels is None or is_tensor(h) or is_tensor(y):
-            return self._learn_as_chunk(h, y)
+        if fitted is None or fitted.shape.kernels is None or is_tensor(x) or is_tensor(y):
+            return self._learn_as_chunk(x, y)
         n = fitted.pending.n
         if not n or n + 1 >= fitted.shape.pending_rows:
             current = self._with_parameters(fitted)
             if current is not fitted:
                 self.update(fitted := current)
             if not n and self._goes_live(fitted):
-                return self.learn_one(h, y)
-        if not self._passes_fast_check(h):
-            h = self._checked_one(h)
+                return self.learn_one(x, y)
+        if not self._passes_fast_check(x):
+            x = self._checked_one(x)
         y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
-        learned = fitted.learn_one(h, y)
+        learned = fitted.learn_one(x, y)
         with self._lock:
             if self._live is not None:  # that of another thread, which has only predicted
                 self._live.close()
             self._fitted, self._live = learned, None
         return self
 
-    def _learn_as_chunk(self, h: Any, y: Any) -> Self:
+    def _learn_as_chunk(self, x: Any, y: Any) -> Self:
         """Learn the first row, or one that is a tensor or goes to a device."""
         n = None if self._fitted is None else self.n_features_in_
-        if not is_on_device(h):
-            h = check_one(received(h, "h"), "h", n, FLOATS)
+        if not is_on_device(x):
+            x = check_one(received(x, "x"), "x", n, FLOATS)
         target = y[None] if is_tensor(y) else np.asarray(y)[None]
-        return self.partial_fit(h[None], target)
+        return self.partial_fit(x[None], target)
 
-    def _learn_otherwise(self, live: Live, h: Any, y: Any) -> Self:
+    def _learn_otherwise(self, live: Live, x: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
-        if is_tensor(h) or is_tensor(y):
+        if is_tensor(x) or is_tensor(y):
             self.leave_live()
-            return self._learn_as_chunk(h, y)
+            return self._learn_as_chunk(x, y)
         algorithm = self.algorithm()
-        if not self._passes_fast_check(h):
-            h = self._checked_one(h)
+        if not self._passes_fast_check(x):
+            x = self._checked_one(x)
         y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
         with self._lock:
             current = self._live is live
             goes_on = current and live.goes_on(algorithm)
         if not current:  # another thread has published the same in another form
-            return self.learn_one(h, y)
-        if goes_on and live.learned(h, y):
+            return self.learn_one(x, y)
+        if goes_on and live.learned(x, y):
             return self
         with self._lock:
-            if self._live is live and live.learned_with_due(h, y, algorithm):
+            if self._live is live and live.learned_with_due(x, y, algorithm):
                 return self
             live.close()
-        learned = live.after_due(h, y, algorithm)
+        learned = live.after_due(x, y, algorithm)
         if learned is None:
-            learned = live.fitted().with_algorithm(algorithm).learn_one_now(h, y)
+            learned = live.fitted().with_algorithm(algorithm).learn_one_now(x, y)
         with self._lock:
             if self._live is not live or not live.renew(learned):
                 self._rest(learned, live.rest)
@@ -605,7 +598,7 @@ class OnlineSolver(Solver):
         """With the parameters as they are now."""
         return fitted.with_algorithm(self.algorithm())
 
-    def prequential(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
+    def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.
 
         What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
@@ -613,18 +606,18 @@ class OnlineSolver(Solver):
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
-        predictions : ndarray of the shape of Y
+        predictions : ndarray of the shape of y
             Row k was predicted from all rows learned earlier and the first k of these. Before
             anything was learned, the prediction is zero.
         """
         with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(H, Y, sample_weight, reset=self._fitted is None)
+            rows, fitted, flat = self._checked(X, y, sample_weight, reset=self._fitted is None)
             fitted, predicted = fitted.record(rows)
             self._publish(fitted, flat)
-            return origin_of(H).answer(self._shaped(predicted))
+            return origin_of(X).answer(self._shaped(predicted))

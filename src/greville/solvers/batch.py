@@ -41,6 +41,9 @@ class Batch(Solver):
     epsilon². It needs all rows at once and keeps none, so there is no `partial_fit`. Singular
     values below max(n, M)·eps times the largest count as zero.
 
+    It is the paper's algorithm with the paper's defaults (no intercept, no ε); for a linear model
+    of a table use `ELMRegressor` or `TableRegressor`.
+
     Parameters
     ----------
     epsilon : float, default=0.0

@@ -39,6 +39,9 @@ class DynamicOpium(ChoosingSolver):
     θ⁻¹ stays above a part of floor² in every direction, and the weights stay bounded. Where the
     data determine the weights, the floor has little effect.
 
+    It is the paper's algorithm with the paper's defaults (no intercept, ε = 1e-3), but for the
+    floor; for a linear model of a table use `ELMRegressor` or `TableRegressor`.
+
     Parameters
     ----------
     alpha : float or "auto", default=1.003

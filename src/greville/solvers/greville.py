@@ -22,6 +22,9 @@ class Greville(AdditiveSolver):
     Where the paper keeps θ and Φ, this keeps an orthonormal basis of the rows seen (Φ is the
     projection on what is outside it) and a Cholesky factor in coordinates of that basis.
 
+    It is the paper's algorithm with the paper's defaults (no intercept, no ε); for a linear model
+    of a table use `ELMRegressor` or `TableRegressor`.
+
     Parameters
     ----------
     tol : float, optional

@@ -59,6 +59,9 @@ class OpiumLight(OnlineSolver):
     ``W += a'(y - aW) / (1/gain + a·a)`` for each row in turn, known elsewhere as normalised least
     mean squares. Unlike with the other solvers the order of the rows matters.
 
+    It is the paper's algorithm with the paper's defaults (no intercept, gain = 1); for a linear
+    model of a table use `ELMRegressor` or `TableRegressor`.
+
     Parameters
     ----------
     gain : float, default=1.0

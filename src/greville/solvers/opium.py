@@ -35,6 +35,9 @@ class Opium(ChoosingSolver, AdditiveSolver):
     which loses digits with every row. This updates a Cholesky factor of θ⁻¹, so that rounding
     errors do not build up.
 
+    It is the paper's algorithm with the paper's defaults (no intercept, ε = 1e-3); for a linear
+    model of a table use `ELMRegressor` or `TableRegressor`.
+
     Parameters
     ----------
     epsilon : float or "auto", default=1e-3
@@ -123,7 +126,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
         path: Path | None = self._flushed().state.path
         return path
 
-    def loo_predict(self, H: Any, Y: Any, sample_weight: Any = None) -> Array:
+    def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predict each of these rows, which were learned, as if it alone had not been.
 
         From the same sums, without learning anything again: y - e/(1 - h) for the error e of a row
@@ -131,15 +134,15 @@ class Opium(ChoosingSolver, AdditiveSolver):
 
         Parameters
         ----------
-        H : array-like of shape (n_samples, n_hidden)
-        Y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
             The weights they were learned with.
 
         Returns
         -------
-        predictions : ndarray of the shape of Y
+        predictions : ndarray of the shape of y
         """
         check_is_fitted(self)
-        rows, _, _ = self._checked(H, Y, sample_weight, reset=False)
-        return origin_of(H).answer(self._shaped(self._flushed().leave_out(rows)))
+        rows, _, _ = self._checked(X, y, sample_weight, reset=False)
+        return origin_of(X).answer(self._shaped(self._flushed().leave_out(rows)))

@@ -237,6 +237,9 @@ class SlidingOpium(RootSolver):
     factor and old ones removed from it. Once per window it is computed again from the rows, so that
     rounding errors do not build up.
 
+    It is the paper's algorithm on a window, with the paper's defaults (no intercept, ε = 1e-3); for
+    a linear model of a table use `ELMRegressor` or `TableRegressor`.
+
     Parameters
     ----------
     window : int, default=1000
