@@ -176,9 +176,22 @@ def test_locks_are_free_in_a_child():
     def work():
         assert lock.acquire(timeout=LIMIT)
 
-    with lock:
+    held, done = Event(), Event()
+
+    def hold():
+        with lock:
+            held.set()
+            done.wait(LIMIT)
+
+    holder = Thread(target=hold, daemon=True)
+    holder.start()
+    held.wait(LIMIT)
+    try:
         assert forked(work) == 0
-        assert lock.locked()
+        assert not lock.acquire(blocking=False)
+    finally:
+        done.set()
+        holder.join(LIMIT)
 
 
 @needs_fork

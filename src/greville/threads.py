@@ -12,7 +12,7 @@ import os
 from functools import cache
 from itertools import product
 from pathlib import Path
-from threading import Lock, RLock, get_ident, local
+from threading import RLock, get_ident, local
 from typing import Any
 from weakref import WeakSet
 
@@ -61,19 +61,30 @@ _locks: WeakSet[Any] = WeakSet()
 
 
 def new_lock() -> Any:
-    """A lock that is free in a child forked while another thread held it.
+    """A lock that its holder may take again, and that is free in a child forked by another thread.
 
-    That thread is not in the child and would never release it there.
+    A signal handler runs in the thread that it interrupts, which may hold the lock. A thread that
+    held it when another one forked is not in the child, and would never release it there.
     """
-    lock = Lock()
+    lock = RLock()
     _locks.add(lock)
     return lock
 
 
+class LockOfEach:
+    """An attribute of a class: a lock for each of its objects, made when it is first used."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, owner: Any = None) -> Any:
+        return self if thing is None else vars(thing).setdefault(self._name, new_lock())
+
+
 def _release_locks() -> None:
     for lock in _locks:
-        if lock.locked():
-            lock.release()
+        if not lock._is_owned():
+            lock._at_fork_reinit()
 
 
 class _OneThread:
@@ -132,7 +143,7 @@ class _OneThread:
             if get_ident() in self._inside:
                 for pool, n_threads in zip(_pools(), self._before, strict=True):
                     pool.set_num_threads(n_threads)
-                self._inside.remove(get_ident())
+                self._inside.discard(get_ident())
 
     # While a process forks, no thread may be setting the number: it would hold this lock, or one
     # of BLAS's own, for ever in the child, where only the thread that forked goes on.

@@ -28,21 +28,20 @@ NUMBERS = (float, int, np.floating, np.integer)  # types that learn_one accepts 
 
 @contextmanager
 def unchanged_on_error(*objects: Any) -> Iterator[None]:
-    """Restore the attributes of `objects` if the block raises.
+    """Restore the attributes of `objects` if the block raises, those of each by one assignment.
 
     They are restored as references: code in the block replaces attributes instead of changing
     their values in place.
     """
     for o in objects:
-        if hasattr(o, "leave_live"):  # a model that learns in place otherwise
+        if hasattr(o, "leave_live"):  # a model that learns single rows in place
             o.leave_live()
     before = [dict(vars(o)) for o in objects]
     try:
         yield
     except BaseException:
         for o, attributes in zip(objects, before, strict=True):
-            vars(o).clear()
-            vars(o).update(attributes)
+            o.__dict__ = attributes
         raise
 
 

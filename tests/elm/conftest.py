@@ -3,8 +3,16 @@
 import pytest
 
 from ..backends import on_device  # noqa: F401
+from ..kernels import kernels
 
 
 @pytest.fixture(autouse=True)
 def _on_device(on_device):  # noqa: F811
     """For every test."""
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "compiled"])
+def either_way(request):
+    """Run a test without kernels and with them, also in the quick part."""
+    with kernels(request.param):
+        yield

@@ -232,13 +232,6 @@ def test_a_parameter_counts_from_the_next_row(rng):
     model.alpha = 5
     with pytest.raises(ValueError, match="alpha=5"):
         model.learn_one(H[0], 1.0)
-    estimator = ELMRegressor(6, "light", random_state=0).fit(H, Y[:, 0])
-    for h, y in zip(H, Y[:, 0], strict=True):
-        estimator.learn_one(h, y)
-    assert is_live(estimator)
-    estimator.solver_.gain = -1.0
-    with pytest.raises(ValueError, match="gain=-1"):
-        learn(estimator, H, Y[:, 0])
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
@@ -567,31 +560,22 @@ def test_threads_get_their_own_predictions(rng, kind):
     ids=str,
 )
 def test_parameters_count_from_the_next_row_on(rng, solver, change, ask):
-    """For a solver, and for that of an estimator, whether rows wait or were predicted."""
+    """Whether rows wait or were predicted."""
     H, Y = problem(rng, 2000, 5)
     Y = Y[:, 0]
     exact, model = clone(solver).fit(H[:1100], Y[:1100]), clone(solver).fit(H[:1100], Y[:1100])
-    estimator = ELMRegressor(RandomLayer(5, activation="identity"), clone(solver), random_state=0)
-    estimator.set_params(standardize=False).fit(H[:1100], Y[:1100])
-    plain = copy.deepcopy(estimator)
     for k in range(1100, 2000):
         if k == 1240:
             model.set_params(**change)
-            estimator.solver_.set_params(**change)
-        for m in (model, estimator):
-            if ask:
-                m.predict_one(H[k])
-            m.learn_one(H[k], Y[k])
+        if ask:
+            model.predict_one(H[k])
+        model.learn_one(H[k], Y[k])
     with kernels(False):
-        for m, each in ((exact, exact), (plain, plain.solver_)):
-            m.prequential(H[1100:1240], Y[1100:1240])
-            each.set_params(**change)
-            m.prequential(H[1240:], Y[1240:])
+        exact.prequential(H[1100:1240], Y[1100:1240])
+        exact.set_params(**change).prequential(H[1240:], Y[1240:])
     assert relative_error(model.coef_, exact.coef_) < 1e-9
-    assert relative_error(estimator.predict(H[:50]), plain.predict(H[:50])) < 1e-9
     name, value = next(iter(change.items()))
     assert getattr(model.fitted_.algorithm, name) == value
-    assert getattr(estimator.fitted_.solver.algorithm, name) == value
     bad = clone(solver).fit(H, Y).set_params(**{name: -1.0})
     bad.predict_one(H[0])
     with pytest.raises(ValueError, match=name):

@@ -23,6 +23,9 @@ _COLUMNS = ("n_features_in_", "feature_names_in_")
 class _Estimator(DaskModel):
     """What the regressor and the classifier share."""
 
+    fitted_: Any
+    publish: Any
+
     def __init__(
         self,
         hidden: int | Literal["auto"] | Any = "auto",
@@ -49,12 +52,12 @@ class _Estimator(DaskModel):
         local = self.local(**self._local_parameters())
         if self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
             self._copy_columns(self, local)
-            local.fitted_ = self.fitted_
+            local.publish(self.fitted_)
         return local
 
     def _take(self, local: Any) -> None:
         self._copy_columns(local, self)
-        self.fitted_ = local.fitted_
+        self.publish(local.fitted_)
 
     @staticmethod
     def _copy_columns(one: Any, other: Any) -> None:

@@ -9,23 +9,21 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..solvers import Publishing
 from .capabilities import solver_adds
 from .chunk import Chunk
 from .fitted import FittedELM
 from .survey import Survey
 
 
-class Gathering:
+class Gathering(Publishing):
     """What estimators offer to those who bring rows together from many places."""
 
     # What `ELM` has
-    fitted_: FittedELM
-    _publish: Any
     _start: Any
     _checked: Any
     _checked_known: Any
     _check_mergeable: Any
-    _columns_restored_on_error: Any
 
     def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
         """What must be known of rows before the first is learned; learns nothing.
@@ -59,9 +57,9 @@ class Gathering:
         -------
         self
         """
-        with self._columns_restored_on_error():
-            chunk: Chunk = self._checked(X, y, sample_weight, reset=True)[0]
-            self._publish(self._start(chunk, survey.targets, whole=True, survey=survey)[0])
+        with self.replacement() as new:
+            chunk: Chunk = new._checked(X, y, sample_weight, reset=True)[0]
+            new._fitted = self._start(chunk, survey.targets, whole=True, survey=survey)[0]
         return self
 
     @available_if(solver_adds)
@@ -78,7 +76,7 @@ class Gathering:
         """
         check_is_fitted(self)
         other: Any = copy(self)
-        other._publish(self.fitted_.gathering(n_rows))
+        other.publish(self.fitted_.gathering(n_rows))
         return other
 
     @available_if(solver_adds)
@@ -93,10 +91,12 @@ class Gathering:
         """
         check_is_fitted(self)
         self._check_mergeable(gathered)
-        fitted = self.fitted_.join(gathered.fitted_)
-        if fitted is not None:
-            self._publish(fitted)
-        return fitted is not None
+
+        def joined(fitted: FittedELM) -> tuple[FittedELM, bool]:
+            joined = fitted.join(gathered.fitted_)
+            return (fitted, False) if joined is None else (joined, True)
+
+        return bool(self.change(joined))
 
     @available_if(solver_adds)
     def leave(self, gathered: Self) -> Self:
@@ -108,7 +108,7 @@ class Gathering:
         """
         check_is_fitted(self)
         self._check_mergeable(gathered)
-        self._publish(self.fitted_.leave(gathered.fitted_))
+        self.change(lambda fitted: (fitted.leave(gathered.fitted_), None))
         return self
 
     @property
@@ -133,18 +133,18 @@ class Gathering:
         """
         check_is_fitted(self)
         chunk = self._checked_known(X, y, sample_weight)
-        self._publish(self.fitted_.calibrated_by(chunk))
+        self.change(lambda fitted: (fitted.calibrated_by(chunk), None))
         return self
 
     def frozen(self) -> Self:
         """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
         check_is_fitted(self)
         other: Any = copy(self)
-        other._publish(self.fitted_.frozen())
+        other.publish(self.fitted_.frozen())
         return other
 
     def choose(self) -> Self:
         """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
         check_is_fitted(self)
-        self._publish(self.fitted_.chosen())
+        self.change(lambda fitted: (fitted.chosen(), None))
         return self

@@ -36,18 +36,14 @@ class LiveELM:
     live : Live
         What its solver has learned.
     model : ELM
-        Its `_activations_one` gives the activations of one row of inputs, or a ValueError, where a
-        row is no array of the right kind, and for layers that kernels do not know.
     """
 
     def __init__(self, fitted: FittedELM, live: Live, model: Any) -> None:
         self.start_value = self._last = fitted
-        self._model = model
         self.hidden = fitted.hidden
         self.targets = targets = fitted.targets
         self.solver = model.solver  # the parameter
         self._live = live
-        self._activations = model._activations_one
         self._single = live.single
         self._layer = _layer_of(live.kernels, fitted.hidden)
         flat = isinstance(targets, NumericTargets) and targets.flat
@@ -80,7 +76,7 @@ class LiveELM:
         if getattr(model, "verbose", False):
             announce_compiling()
         single = fitted.targets.n_outputs == 1
-        looks = _rows_until_look(fitted, fitted.solver.n_seen, model)
+        looks = _rows_until_look(fitted, fitted.n_seen)
         live = Live.start(fitted.solver, single=single, looks=looks)
         try:
             return None if live is None else cls(fitted, live, model)
@@ -97,26 +93,30 @@ class LiveELM:
         same = self.hidden is fitted.hidden and self.targets is fitted.targets
         if not same or fitted.is_calibrating:
             return False
-        self._live.looks = _rows_until_look(fitted, fitted.solver.n_seen, self._model)
+        self._live.looks = _rows_until_look(fitted, fitted.n_seen)
         if not self._live.renew(fitted.solver):
             return False
         self.start_value = fitted
         return True
 
-    def goes_on(self, algorithm: Algorithm) -> bool:
-        """Whether more rows can be learned here, with the parameters as they are now."""
-        self._live.looks = _rows_until_look(self.start_value, self.n_seen, self._model)
-        return self._live.goes_on(algorithm)
+    def goes_on(self) -> bool:
+        """Whether more rows can be learned here."""
+        self._live.looks = _rows_until_look(self.start_value, self.n_seen)
+        return self._live.goes_on(self._algorithm)
 
-    def after_due(self, h: Array, target: Any, algorithm: Algorithm) -> FittedELM | None:
+    @property
+    def _algorithm(self) -> Algorithm:
+        return self.start_value.solver.algorithm
+
+    def after_due(self, h: Array, target: Any) -> FittedELM | None:
         """What is learned after one more row and what is due with it; None as for the solver."""
-        solver = self._live.after_due(h, target, algorithm)
+        solver = self._live.after_due(h, target, self._algorithm)
         return None if solver is None else self.start_value._replace(solver=solver)
 
-    def learned_with_due(self, h: Array, target: Any, algorithm: Algorithm) -> bool:
+    def learned_with_due(self, h: Array, target: Any) -> bool:
         """Learn one more row here, and what is due with it; False if that is done otherwise."""
-        self._live.looks = _rows_until_look(self.start_value, self.n_seen + 1, self._model)
-        return self._live.learned_with_due(h, target, algorithm)
+        self._live.looks = _rows_until_look(self.start_value, self.n_seen + 1)
+        return self._live.learned_with_due(h, target, self._algorithm)
 
     def close(self, fitted: FittedELM | None = None) -> bool:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
@@ -158,7 +158,7 @@ class LiveELM:
         except Exception:  # not an array of this dtype; numba has several errors for it
             value = nan
         if isnan(value):
-            value = self._live.predicted(self._activations(self.hidden, x))
+            value = self._live.predicted(self.hidden.activations_one(x))
             if value is None:
                 return None
         if self._number is None:
@@ -172,7 +172,7 @@ class LiveELM:
         except Exception:  # as above
             found = False
         if not found:
-            out = self._live.predicted(self._activations(self.hidden, x))
+            out = self._live.predicted(self.hidden.activations_one(x))
         return None if out is None else self.targets.decode_one(out)
 
     def learned(self, x: Any, y: Any) -> bool:
@@ -206,10 +206,8 @@ class LiveELM:
         return last
 
 
-def _rows_until_look(fitted: FittedELM, n_seen: int, model: Any) -> int:
-    """After how many rows something else than learning may be due."""
-    if model._shown_solver is not None:  # its parameters may be set
-        return 1
+def _rows_until_look(fitted: FittedELM, n_seen: int) -> int:
+    """The number of rows until one says how sharp probabilities are, and is learned elsewhere."""
     if fitted.calibration is None:
         return NEVER
     return 0 if window_at(n_seen) is not None else rows_until_window(n_seen)

@@ -8,17 +8,14 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..solvers import Publishing
 from .capabilities import solver_adds
 from .fitted import FittedELM
 from .transformers import is_same_transformer
 
 
-class Merging:
+class Merging(Publishing):
     """`merge` and ``+`` of the estimators."""
-
-    # What `ELM` has
-    fitted_: FittedELM
-    _publish: Any
 
     @available_if(solver_adds)
     def merge(self, *others: Self) -> Self:
@@ -34,11 +31,15 @@ class Merging:
         self
         """
         check_is_fitted(self)
-        fitted = self.fitted_
         for other in others:
             self._check_mergeable(other)
-            fitted = fitted.merge(other.fitted_)
-        self._publish(fitted)
+
+        def merged(fitted: FittedELM) -> tuple[FittedELM, None]:
+            for other in others:
+                fitted = fitted.merge(other.fitted_)
+            return fitted, None
+
+        self.change(merged)
         return self
 
     def __add__(self, other: Any) -> Self:

@@ -8,39 +8,23 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..backend import Array
 from ..compiled import usable, worth_loading
 from ..devices import is_on_device, is_tensor, on_host, received
-from ..solvers import Live
+from ..solvers import Publishing
 from ..validation import FLOATS, check_one
 from ._live import LiveELM
 from .capabilities import online
-from .fitted import FittedELM, publish_lock
-from .hidden import HiddenMap
+from .fitted import FittedELM
 
 
-class SingleRows:
+class SingleRows(Publishing):
     """`learn_one` and `predict_one` of the estimators."""
 
     # What `ELM` has
-    fitted_: FittedELM
     partial_fit: Any
     predict: Any
-    _fitted: FittedELM | None
-    _current: Any
-    _current_of: Any
-    _algorithm: Any
     _measure_stream: Any
-    _publish: Any
     _keep_flushed: Any
-
-    # What was learned since `_fitted`, while rows come one at a time.
-    _live: LiveELM | None = None
-    _live_after = _live_from = 0  # between which numbers of rows this is not done
-    _not_live: FittedELM | None = None  # a value for which it cannot be done
-
-    # The last x that was seen, as bytes, what it went through, and its activations.
-    _last_one: tuple[bytes, HiddenMap, Array] | None = None
 
     @online
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -70,21 +54,23 @@ class SingleRows:
         live = self._live
         if live is not None:
             return self if live.learned(x, y) else self._learn_otherwise(live, x, y)
-        with publish_lock:
-            fitted = self._fitted
-        if fitted is not None and not fitted.solver.pending.n and self._goes_live(fitted):
-            return self.learn_one(x, y)
-        if fitted is None:
+        if self._fitted is None:
             return self._learn_as_table(x, y, None)
-        target = None
-        if fitted.solver.shape.kernels is not None and not is_tensor(x) and not is_tensor(y):
-            target = fitted.targets.encode_one(y)
-        if target is None:
-            return self._learn_as_table(x, y, fitted.hidden.n_inputs)
-        h = self._activations_one(fitted.hidden, x)
-        if fitted.solver.is_due:
-            fitted = self._current()
-        self._publish(fitted.learn_one(x, y, h, target, self._measure_stream))
+        with self._lock:
+            fitted = self._fitted
+            fitted.check_learns()
+            if self._live is not None or (not fitted.solver.pending.n and self._goes_live(fitted)):
+                return self.learn_one(x, y)
+            target = None
+            if fitted.solver.shape.kernels is not None and not is_tensor(x) and not is_tensor(y):
+                target = fitted.targets.encode_one(y)
+            if target is None:
+                return self._learn_as_table(x, y, fitted.hidden.n_inputs)
+            h = fitted.hidden.activations_one(x)
+            learned = fitted.learn_one(x, y, h, target, self._measure_stream)
+            if self._fitted is not fitted or self._live is not None:  # a signal handler has learned
+                return self.learn_one(x, y)
+            self._fitted = learned
         return self
 
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
@@ -119,106 +105,59 @@ class SingleRows:
         if live is not None:
             predicted = live.predicted(x)
             return self._predicted_otherwise(live, x) if predicted is None else predicted
-        with publish_lock:
-            fitted = self._fitted
+        fitted = self._fitted
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError
         if fitted.solver.shape.kernels is None:
             return self.predict(check_one(x, "x", fitted.hidden.n_inputs, FLOATS)[None])[0]
         asks = fitted is not self._not_live and not fitted.solver.pending.n and worth_loading()
-        if asks and self._goes_live(fitted):
-            return self.predict_one(x)
-        output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
-        if fitted.solver.is_flushed:
-            self._keep_flushed(fitted)
+        if asks:
+            with self._unless_learning() as free:
+                goes_live = free and self._goes_live(fitted)
+            if goes_live:
+                return self.predict_one(x)
+        output = fitted.solver.predict_one(fitted.hidden.activations_one(x))
+        self._keep_flushed(fitted)
         return fitted.targets.decode_one(output)
 
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        resting = self._live_after <= fitted.solver.n_seen < self._live_from
-        if resting or fitted.is_calibrating or not usable() or not self._has_parameters_of(fitted):
+        if self._is_resting(fitted) or fitted.is_calibrating or not usable():
             return False
-        live = LiveELM.start(fitted, self)
-        if live is None:
-            self._not_live = fitted
-        with publish_lock:
-            if self._fitted is fitted and self._live is None:  # else another thread was faster
-                self._live = live
-            return self._live is not None
-
-    def _has_parameters_of(self, fitted: FittedELM) -> bool:
-        """Whether no parameter of `solver_` was set to another value since."""
-        try:
-            return bool(self._algorithm(fitted) == fitted.solver.algorithm)
-        except ValueError:  # which the next row will raise
-            return False
-
-    def leave_live(self) -> None:
-        """Have all that was learned in one immutable value, which can be kept and put back."""
-        with publish_lock:
-            live = self._live
-            if live is not None:
-                live.close()
-                fitted = live.fitted()
-                flushed = fitted._replace(solver=fitted.solver.flushed())
-                self._rest(flushed, Live.rows_between_changes)
-                self._fitted, self._live = flushed, None
-
-    def _rest(self, fitted: FittedELM, n: int) -> None:
-        """Learn the next n rows without kernels."""
-        seen = fitted.solver.n_seen
-        self._live_after, self._live_from = seen, seen + n
+        return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
 
     def _predicted_otherwise(self, live: LiveELM, x: Any) -> Any:
         """A prediction that the kernels have not made."""
         live.stop()
         fitted = live.fitted()
-        output = fitted.solver.predict_one(self._activations_one(fitted.hidden, x))
+        output = fitted.solver.predict_one(fitted.hidden.activations_one(x))
         return fitted.targets.decode_one(output)
 
     def _learn_otherwise(self, live: LiveELM, x: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
         if is_tensor(x) or is_tensor(y):
-            self.leave_live()
             return self._learn_as_table(x, y, live.hidden.n_inputs)
-        targets, hidden = live.targets, live.hidden
-        target = targets.encode_one(y)
+        target = live.targets.encode_one(y)
         if target is None:  # a new label, or none
-            self.leave_live()
-            return self._learn_as_table(x, y, hidden.n_inputs)
-        if live.is_calibrating:
-            self.leave_live()
-            return self.learn_one(x, y)
-        h = self._activations_one(hidden, x)
-        algorithm = self._algorithm(live.start_value)
-        with publish_lock:
-            current = self._live is live
-            goes_on = current and live.goes_on(algorithm)
-        if not current:  # another thread has published the same in another form
-            return self.learn_one(x, y)
-        if goes_on and live.learned_activations(h, target):
-            return self
-        with publish_lock:
-            if self._live is live and live.learned_with_due(h, target, algorithm):
+            return self._learn_as_table(x, y, live.hidden.n_inputs)
+        with self._lock:
+            if self._live is not live:  # another thread has published the same in another form
+                return self.learn_one(x, y)
+            if live.is_calibrating:
+                self.leave_live()
+                return self.learn_one(x, y)
+            h = live.hidden.activations_one(x)
+            if live.goes_on() and live.learned_activations(h, target):
+                return self
+            if live.learned_with_due(h, target):
                 return self
             live.close()
-        learned = live.after_due(h, target, algorithm)
-        if learned is None:
-            fitted = self._current_of(live.fitted())
-            learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
-        with publish_lock:
-            if self._live is not live or not live.renew(learned):
+            learned = live.after_due(h, target)
+            if learned is None:
+                fitted = live.fitted()
+                learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
+            if not live.renew(learned):
                 self._rest(learned, live.rest)
                 self._fitted, self._live = learned, None
         return self
-
-    def _activations_one(self, hidden: HiddenMap, x: Any) -> Array:
-        """The activations for one row; kept, since a row is often predicted and then learned."""
-        x = hidden.checked_one(x)
-        key, last = x.tobytes(), self._last_one
-        if last is not None and last[0] == key and last[1] is hidden:
-            return last[2]
-        h = hidden.activations_one(x)
-        self._last_one = (key, hidden, h)
-        return h

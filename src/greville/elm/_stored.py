@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..fields import choice, count, flag, known, random_state, require, stored, text, words
-from ..solvers import Solver
+from ..solvers import CACHES, Solver
 from .fitted import FittedELM
 from .hidden import LAYER
-from .pipeline import CACHES, ELM
+from .pipeline import ELM
 from .targets import Targets
 
 T = TypeVar("T")

@@ -83,8 +83,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     The first 1023 rows of a stream are kept for as long as the units may change.
 
     Parameters count when `fit`, or the first `partial_fit` or `learn_one`, starts a model:
-    `set_params` on a fitted one changes nothing before the next `fit`. Parameters of `solver_`, the
-    fitted solver, count for the next rows.
+    `set_params` on a fitted one changes nothing before the next `fit`, and parameters set on
+    `solver_` change nothing at all: it is a copy.
 
     Labels may appear for the first time in any `partial_fit`. The weights are then those of a
     model that knew them from the start: for a class that has not come up, all targets are zero.
@@ -242,7 +242,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     @property
     def classes_(self) -> Array:
         """The labels known so far, sorted."""
-        classes: Array = self.fitted_.targets.classes  # type: ignore[attr-defined]
+        classes: Array = self.fitted_.targets.classes
         return classes
 
     def _unknown(self, y: Array, targets: Any, classes: Any = None) -> Array | None:

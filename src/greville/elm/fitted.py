@@ -14,7 +14,6 @@ from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..progress import Tell, later
 from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
-from ..threads import new_lock
 from .calibration import (
     Calibration,
     log_losses,
@@ -28,9 +27,6 @@ from .tally import Tally
 from .targets import Targets
 from .units import Scaling
 from .warmup import Warmup
-
-# Held for the moment in which what was learned is published or read.
-publish_lock = new_lock()
 
 # Rows of a stream that its units are measured from.
 WARMUP_ROWS = 1024
@@ -143,6 +139,15 @@ class FittedELM(NamedTuple):
         solver = clone(template).start(*size, b=b)
         calibration = Calibration() if targets.calibrates else None
         return cls(hidden, targets, solver.fitted_, template, warmup, calibration)
+
+    @property
+    def n_seen(self) -> int:
+        """How many rows were seen."""
+        return self.solver.n_seen
+
+    def check_learns(self) -> None:
+        """Raise a ValueError for a model that has only its weights."""
+        self.solver.check_learns()
 
     def emptied(self) -> FittedELM:
         """The same layer, units and classes, and nothing learned."""
@@ -294,7 +299,11 @@ class FittedELM(NamedTuple):
         for piece in self._pieces(chunk.n):
             part, units = chunk.part(piece), fitted.targets.scaling
             rows = fitted.rows(part, later(tell, piece.start))
-            solver, predicted, *spreads = fitted.solver.record(rows, spread=spread)
+            spreads: list[Array] = []
+            if spread:
+                solver, (predicted, *spreads) = fitted.solver.record_with_spread(rows)
+            else:
+                solver, predicted = fitted.solver.record(rows)
             predicted = units.undo(fitted.solver.shape.backend.to_numpy(predicted))
             found = [predicted, *map(units.undo_spread, spreads)]
             if fitted.calibration is not None:
@@ -406,6 +415,7 @@ class FittedELM(NamedTuple):
 
     def merge(self, other: FittedELM) -> FittedELM:
         """With the rows of another, which has the same layer and units."""
+        other.check_learns()
         targets = self.targets.merged(other.targets)
         mine, theirs = (fitted.with_targets(targets) for fitted in (self, other))
         solver = mine.solver_object().merge(theirs.solver_object())
@@ -488,6 +498,5 @@ class FittedELM(NamedTuple):
         return [predicted, np.concatenate(spreads)] if spread else [predicted]
 
     def flushed(self) -> FittedELM:
-        """With no row pending, if the pending ones have been learned for a prediction."""
-        flushed = self.solver.flushed() if self.solver.is_flushed else self.solver
-        return self if flushed is self.solver else self._replace(solver=flushed)
+        """The same with the pending rows learned."""
+        return self._replace(solver=self.solver.flushed()) if self.solver.pending.n else self

@@ -135,20 +135,9 @@ class HiddenMap:
         X = scaling.divided(X, dtype) if scaling.unit is not None else X.astype(dtype)
         return self.layer.activations_on(b, b.asarray(X, dtype), scaling.shift)
 
-    def checked_one(self, x: Any) -> Array:
-        """One row of inputs as an array; the usual one passes at once."""
-        if (
-            type(x) is np.ndarray
-            and x.shape == (self.n_inputs,)
-            and x.dtype == self.dtype
-            and -inf < DOT[self.dtype](x, x) < inf
-        ):
-            return x
-        return check_one(x, "x", self.n_inputs, FLOATS)
-
-    def activations_one(self, x: Array) -> Array:
-        """The activations of one checked row, in an array of their own."""
-        dtype, layer = self.dtype, self.layer
+    def activations_one(self, x: Any) -> Array:
+        """The activations of one row, in an array of their own; a ValueError if it is no row."""
+        x, dtype, layer = self._checked_one(x), self.dtype, self.layer
         if self.n_direct:
             return np.ascontiguousarray(self.activations(x[None])[0])
         row = x if self.scaling.unit is None else self.scaling.apply(x[None], dtype)[0]
@@ -159,6 +148,17 @@ class HiddenMap:
         if not DOT[dtype](h, h) < self.limit:
             check_magnitude("hidden.transform(x)", h)
         return h
+
+    def _checked_one(self, x: Any) -> Array:
+        """One row of inputs as an array; the usual one passes at once."""
+        if (
+            type(x) is np.ndarray
+            and x.shape == (self.n_inputs,)
+            and x.dtype == self.dtype
+            and -inf < DOT[self.dtype](x, x) < inf
+        ):
+            return x
+        return check_one(x, "x", self.n_inputs, FLOATS)
 
     def _transformed(self, X: Any) -> Any:
         if takes_checked_rows(self.layer):

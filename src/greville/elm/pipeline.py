@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +22,7 @@ from ..devices import (
 )
 from ..progress import told
 from ..representation import Described
-from ..solvers import Solver
+from ..solvers import CACHES, Solver
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
 from ._gathering import Gathering
 from ._merging import Merging
@@ -33,7 +31,7 @@ from ._starting import Starting
 from ._summary import elm_summary
 from .capabilities import solver_chooses, solver_removes
 from .chunk import Chunk
-from .fitted import FittedELM, publish_lock
+from .fitted import FittedELM
 from .targets import Targets
 
 
@@ -44,21 +42,13 @@ class Transformer(Protocol):
 
 
 class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEstimator, ABC):
-    """Parameters, checks, learning and publishing of both estimators.
-
-    What was learned is one immutable value, `fitted_`. A method that learns makes another and
-    publishes it with one assignment: an exception before that leaves the model unchanged, and other
-    threads see the model before or after the call. A method that predicts reads `fitted_` once.
-    """
+    """Parameters, checks and learning of both estimators; `Publishing` says how they change."""
 
     # Parameters that files do not have
     device: Any = None
     verbose: Any = False
 
-    _fitted: FittedELM | None = None
-
-    # The last `solver_`, and the template that it is a copy of.
-    _shown_solver: tuple[Any, Any] | None = None
+    _fitted: FittedELM | None
 
     def __init__(
         self,
@@ -97,20 +87,6 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
             return float_of(X)
         return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
-    @contextmanager
-    def _columns_restored_on_error(self) -> Iterator[None]:
-        """The first check of rows sets the number and names of columns: undo that on an error."""
-        before = {name: getattr(self, name) for name in _COLUMN_ATTRIBUTES if hasattr(self, name)}
-        try:
-            yield
-        except BaseException:
-            for name in _COLUMN_ATTRIBUTES:
-                if name in before:
-                    setattr(self, name, before[name])
-                else:
-                    self.__dict__.pop(name, None)
-            raise
-
     @property
     def _started(self) -> bool:
         return self._fitted is not None
@@ -144,12 +120,12 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
         -------
         self
         """
-        with self._columns_restored_on_error():
-            chunk, targets = self._checked(X, y, sample_weight, reset=True)
+        with self.replacement() as new:
+            chunk, targets = new._checked(X, y, sample_weight, reset=True)
             check_something_counts(chunk.weight)
             with told(self.verbose, "learned", chunk.n) as tell:
                 fitted, chunk = self._start(chunk, targets, whole=True)
-                self._publish(fitted.learn_all(chunk, tell))
+                new._fitted = fitted.learn_all(chunk, tell)
         return self
 
     def prepare(self, X: Any, y: Any, *, n_rows: int | None = None) -> Self:
@@ -170,10 +146,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
         -------
         self
         """
-        with self._columns_restored_on_error():
-            chunk, targets = self._checked(X, y, None, reset=True)
-            started, _ = self._start(chunk, targets, whole=True, n_rows=n_rows)
-            self._publish(started)
+        with self.replacement() as new:
+            chunk, targets = new._checked(X, y, None, reset=True)
+            new._fitted, _ = self._start(chunk, targets, whole=True, n_rows=n_rows)
         return self
 
     def set_direct_inputs(self, n: int, old: Any) -> Self:
@@ -196,9 +171,11 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
         self
         """
         check_is_fitted(self)
-        fitted = self._current().with_direct(n, np.asarray(old, np.int64))
-        self._publish(fitted)
-        self.n_features_in_ = fitted.hidden.n_inputs
+        with self.replacement() as new:
+            fitted = self.leave_live()
+            fitted.check_learns()
+            new._fitted = fitted.with_direct(n, np.asarray(old, np.int64))
+            new.n_features_in_ = new._fitted.hidden.n_inputs
         return self
 
     @available_if(solver_removes)
@@ -225,7 +202,9 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
             If they cannot be removed; the model is then unchanged.
         """
         check_is_fitted(self)
-        self._publish(self.fitted_.unlearn(self._checked_known(X, y, sample_weight)))
+        with self._lock:
+            chunk = self._checked_known(X, y, sample_weight)
+            self.change(lambda fitted: (fitted.unlearn(chunk), None))
         return self
 
     def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
@@ -236,109 +215,68 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> None:
         """Learn more rows of a stream, or its first."""
-        with self._columns_restored_on_error():
-            reset = not self._started
-            chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
-            unknown = self._unknown(chunk.y, targets, **options)
+
+        def learn(fitted: FittedELM, chunk: Chunk, unknown: Any) -> tuple[FittedELM, None]:
             with told(self.verbose, "learned", chunk.n) as tell:
-                ready = self._ready(chunk, targets)
-                self._publish(ready.learn(chunk, self._measure_stream, unknown, tell))
+                return fitted.learn(chunk, self._measure_stream, unknown, tell), None
+
+        self._advance(X, y, sample_weight, learn, options)
 
     def _record(
         self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
     ) -> tuple[Chunk, Any, list[Array]]:
         """Learn more rows; the rows, their targets, and the outputs for each before it."""
-        with self._columns_restored_on_error():
-            reset = not self._started
-            chunk, targets = self._checked(X, y, sample_weight, reset=reset, **options)
-            ready = self._ready(chunk, targets)
-            self._check_spread(ready, spread)
-            unknown = self._unknown(chunk.y, targets, **options)
+
+        def record(
+            fitted: FittedELM, chunk: Chunk, unknown: Any
+        ) -> tuple[FittedELM, tuple[Chunk, Any, list[Array]]]:
+            self._check_spread(fitted, spread)
+            targets = fitted.targets
             with told(self.verbose, "predicted and learned", chunk.n) as tell:
-                fitted, outputs = ready.record(
+                fitted, outputs = fitted.record(
                     chunk, self._measure_stream, spread=spread, unknown=unknown, tell=tell
                 )
-                self._publish(fitted.tallied(chunk, outputs[0], unknown))
-        return chunk, targets, outputs
+            return fitted.tallied(chunk, outputs[0], unknown), (chunk, targets, outputs)
+
+        recorded: tuple[Chunk, Any, list[Array]] = self._advance(
+            X, y, sample_weight, record, options
+        )
+        return recorded
+
+    def _advance(self, X: Any, y: Any, sample_weight: Any, step: Any, options: Any) -> Any:
+        """Publish what `step` makes of more rows, or of the first; return what else it returns."""
+        with self._lock:
+            if self._started:
+                chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
+                unknown = self._unknown(chunk.y, targets, **options)
+                return self.change(lambda old: step(old.with_targets(targets), chunk, unknown))
+            with self.replacement() as new:
+                chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
+                unknown = self._unknown(chunk.y, targets, **options)
+                start = self._start(chunk, targets, whole=False)[0]
+                new._fitted, answer = step(start, chunk, unknown)
+            return answer
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
         """Which classes are not known yet at each row; None for numbers, and where all are."""
         return None
 
-    def _ready(self, chunk: Chunk, targets: Targets) -> FittedELM:
-        """What was learned so far of a stream, with an output for each target."""
-        if not self._started:
-            return self._start(chunk, targets, whole=False)[0]
-        return self._current().with_targets(targets)
-
-    def _current(self) -> FittedELM:
-        """What was learned so far, with the parameters that `solver_` has now."""
-        return self._current_of(self.fitted_)
-
-    def _current_of(self, fitted: FittedELM) -> FittedELM:
-        algorithm = self._algorithm(fitted)
-        if algorithm == fitted.solver.algorithm:
-            return fitted
-        assert self._shown_solver is not None
-        shown = self._shown_solver[1]
-        template, solver = clone(shown), fitted.solver.with_algorithm(algorithm)
-        self._shown_solver = template, shown
-        return fitted._replace(solver=solver, template=template)
-
-    def _algorithm(self, fitted: FittedELM) -> Any:
-        """How the solver learns, with the parameters that `solver_` has now."""
-        shown = self._shown_solver
-        if shown is None or shown[0] is not fitted.template:
-            return fitted.solver.algorithm
-        return shown[1].algorithm()
-
-    @property
-    def fitted_(self) -> FittedELM:
-        """What was learned, as an immutable value."""
-        with publish_lock:
-            fitted, live = self._fitted, self._live
-        if live is not None:
-            return live.fitted()
-        if fitted is None:
-            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
-        return fitted
-
-    @fitted_.setter
-    def fitted_(self, fitted: FittedELM) -> None:
-        self._publish(fitted)
-
-    def _publish(self, fitted: FittedELM) -> None:
-        """Show what was learned, all of it at once."""
-        with publish_lock:
-            if self._live is not None:
-                self._live.close()
-            self._fitted, self._live = fitted, None
-
     def _keep_flushed(self, fitted: FittedELM) -> None:
         """Publish a value that was flushed while it was read, unless there is a newer one."""
-        if self._live is None:
-            self._exchange(fitted, fitted.flushed())
-
-    def _exchange(self, fitted: FittedELM, same: FittedELM) -> None:
-        """Publish another form of what was learned, unless more has been learned since."""
-        if same is not fitted or self._live is not None:
-            with publish_lock:
-                live = self._live
-                if self._fitted is fitted if live is None else live.close(fitted):
-                    self._fitted, self._live = same, None
+        if fitted.solver.pending.n and fitted.solver.is_flushed and self._live is None:
+            self.exchange(fitted, fitted.flushed())
 
     def _compact(self) -> None:
-        if self._started:
-            self.leave_live()
-            fitted = self.fitted_
-            self._exchange(fitted, fitted.compact())
-            for name in ("_live_after", "_live_from"):  # a loaded one goes on with the same bits
-                self.__dict__.pop(name, None)
+        with self._lock:
+            if self._started:
+                self._fitted = self.leave_live().compact()
+                for name in ("_live_after", "_live_from"):  # a loaded one goes on with equal bits
+                    self.__dict__.pop(name, None)
 
     def _move(self, b: Backend) -> None:
-        if self._started:
-            self.leave_live()
-            self._publish(self.fitted_.on(b))
+        with self._lock:
+            if self._started:
+                self._fitted = self.leave_live().on(b)
 
     # Predicting
 
@@ -384,8 +322,7 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
         >>> ELMRegressor(50, random_state=0).fit(X, np.sin(X[:, 0])).summary()["rows"]
         '200'
         """
-        with publish_lock:
-            fitted, live = self._fitted, self._live
+        live, fitted = self._live, self._fitted
         return {} if fitted is None else elm_summary(self, fitted, live)
 
     @available_if(solver_chooses)
@@ -408,15 +345,11 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
 
     @property
     def solver_(self) -> Any:
-        """The fitted solver, as it is now; parameters set on it count for the next rows."""
-        if self._shown_solver is None:
-            self.leave_live()  # a live model does not look at parameters
-        fitted, shown = self.fitted_, self._shown_solver
-        if shown is None or shown[0] is not fitted.template:
-            self._shown_solver = shown = fitted.template, clone(fitted.template)
-        if not shown[1].__sklearn_is_fitted__() or shown[1].fitted_ is not fitted.solver:
-            shown[1].restore(fitted.solver)
-        return shown[1]
+        """A copy of the fitted solver as it is now.
+
+        Neither rows that it learns nor parameters that are set on it count for this model.
+        """
+        return self.fitted_.solver_object()
 
     @property
     def epsilon_(self) -> float:
@@ -445,10 +378,3 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-# Attributes that are found again when they are wanted.
-CACHES = ("_last_one", "_live", "_live_after", "_live_from", "_not_live", "_shown_solver")
-
-# What scikit-learn's checks remember about X.
-_COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")

@@ -96,8 +96,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     The first 1023 rows of a stream are kept for as long as the units may change.
 
     Parameters count when `fit`, or the first `partial_fit` or `learn_one`, starts a model:
-    `set_params` on a fitted one changes nothing before the next `fit`. Parameters of `solver_`, the
-    fitted solver, count for the next rows.
+    `set_params` on a fitted one changes nothing before the next `fit`, and parameters set on
+    `solver_` change nothing at all: it is a copy.
 
     X is processed in blocks of rows: memory is O(M²) beside the data, whatever their number (the
     "batch" solver apart, which holds all activations). float32 input is learned in float32.

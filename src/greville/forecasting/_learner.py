@@ -37,8 +37,7 @@ class Learner:
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while it learns."""
-        solver = getattr(self.model, "solver_", None)
-        return [self, self.model, *([] if solver is None else [solver])]
+        return [self, self.model]
 
     def learn_and_predict(self, rows: Array, targets: Array, queries: Array) -> Array:
         """For each k: learn rows[k] with targets[k], then predict for queries[k].

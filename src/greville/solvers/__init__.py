@@ -3,6 +3,7 @@
 from . import protocol, registry
 from ._evidence import Path
 from ._live import NEVER, Live
+from ._publishing import CACHES, Publishing
 from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
 from ._rows import LateCheck
 from ._solver import OnlineSolver, Solver
@@ -19,6 +20,7 @@ from .sliding import SlidingOpium
 from .sums import Sums
 
 __all__ = [
+    "CACHES",
     "NEVER",
     "AdditiveSolver",
     "Algorithm",
@@ -34,6 +36,7 @@ __all__ = [
     "Opium",
     "OpiumLight",
     "Path",
+    "Publishing",
     "RootSolver",
     "Rows",
     "Shape",

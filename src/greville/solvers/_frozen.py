@@ -7,6 +7,12 @@ from typing import Any
 
 from ..backend import Array
 from .protocol import Algorithm, Rows, Shape
+from .sums import Sums
+
+ONLY_WEIGHTS = (
+    "this model is frozen: it has only the weights to predict with; use the model that it was made "
+    "from."
+)
 
 
 @dataclass(frozen=True)
@@ -17,9 +23,16 @@ class Frozen(Algorithm):
         return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
 
     def learn(self, shape: Shape, state: Any, rows: Rows, seen: int) -> Any:
-        raise ValueError(
-            "this model has only its weights and cannot learn; use the model that it was made from."
-        )
+        raise ValueError(ONLY_WEIGHTS)
 
     def weights(self, state: Any) -> Array:
         return state
+
+    def root(self, state: Any) -> Sums:
+        raise ValueError(ONLY_WEIGHTS)
+
+    def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
+        raise ValueError(ONLY_WEIGHTS)
+
+    def leave_out(self, shape: Shape, state: Any, rows: Rows) -> Array:
+        raise ValueError(ONLY_WEIGHTS)

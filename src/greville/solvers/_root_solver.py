@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..devices import origin_of
-from ..validation import unchanged_on_error
 from ._evidence import Path
 from ._solver import OnlineSolver
+from .fitted import Fitted
 from .protocol import Capabilities
 from .sums import Sums
 
@@ -115,11 +115,8 @@ class RootSolver(OnlineSolver):
         """
         if not return_std:
             return super().prequential(X, y, sample_weight)
-        with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(X, y, sample_weight, reset=self._fitted is None)
-            fitted, predicted, spread = fitted.record(rows, spread=True)
-            self._publish(fitted, flat)
-            return origin_of(X).answer((self._shaped(predicted), self._shaped(spread)))
+        predicted, spread = self._learn(X, y, sample_weight, Fitted.record_with_spread)
+        return origin_of(X).answer((self._shaped(predicted), self._shaped(spread)))
 
     def _root(self) -> Sums:
         return self._flushed().root()
@@ -187,9 +184,7 @@ class AdditiveSolver(RootSolver):
             If they cannot be removed; the model is then as it was.
         """
         check_is_fitted(self)
-        with unchanged_on_error(self):
-            rows, fitted, _ = self._checked(X, y, sample_weight, reset=False)
-            self.update(fitted.unlearn(rows))
+        self._learn(X, y, sample_weight, lambda fitted, rows: (fitted.unlearn(rows), None))
         return self
 
     def merge(self, *others: Self) -> Self:
@@ -203,10 +198,15 @@ class AdditiveSolver(RootSolver):
         -------
         self
         """
-        with unchanged_on_error(self):
+        for other in others:
+            self._check_alike(other)
+
+        def merged(fitted: Fitted) -> tuple[Fitted, None]:
             for other in others:
-                self._check_alike(other)
-                self.update(self.fitted_.merge(other.fitted_))
+                fitted = fitted.merge(other.fitted_)
+            return fitted, None
+
+        self.change(merged)
         return self
 
     # For those who bring rows together from many places
@@ -224,7 +224,7 @@ class AdditiveSolver(RootSolver):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         """
-        rows, fitted, flat = clone(self)._checked(X, y, sample_weight, reset=True)
+        rows, fitted, flat = clone(self)._checked_first(X, y, sample_weight)
         shape, count = fitted.shape, float(rows.weights.sum(dtype=np.float64))
         return Survey(rows.n, count, shape.n_hidden, shape.n_outputs, flat, shape.dtype)
 
@@ -257,10 +257,12 @@ class AdditiveSolver(RootSolver):
             rows are to be gathered again, without `n_rows`.
         """
         self._check_alike(gathered)
-        fitted = self.fitted_.join(gathered.fitted_)
-        if fitted is not None:
-            self.update(fitted)
-        return fitted is not None
+
+        def joined(fitted: Fitted) -> tuple[Fitted, bool]:
+            joined = fitted.join(gathered.fitted_)
+            return (fitted, False) if joined is None else (joined, True)
+
+        return bool(self.change(joined))
 
     def frozen(self) -> Self:
         """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
@@ -275,7 +277,7 @@ class AdditiveSolver(RootSolver):
         self
         """
         self._check_alike(gathered)
-        self.update(self.fitted_.leave(gathered.fitted_))
+        self.change(lambda fitted: (fitted.leave(gathered.fitted_), None))
         return self
 
     def _check_alike(self, other: Any) -> None:

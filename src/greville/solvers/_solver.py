@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import nan
 from typing import Any, ClassVar, Self
 
@@ -31,7 +32,6 @@ from ..devices import (
     received_on_host,
 )
 from ..representation import Described
-from ..threads import new_lock
 from ..validation import (
     FLOATS,
     check_magnitude,
@@ -44,9 +44,9 @@ from ..validation import (
     check_tensor_targets,
     check_weights,
     largest_square,
-    unchanged_on_error,
 )
 from ._live import Live
+from ._publishing import CACHES, Publishing
 from ._rows import LateCheck
 from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
@@ -57,16 +57,21 @@ _MANY_ROWS = 4096
 # Pending rows of float32 from which on they are learned for good when the model is read.
 _FEW_IN_FLOAT32 = 32
 
-# Attributes that are found again when they are wanted.
-_NOT_PICKLED = ("_lock", "_dot", "_live", "_live_after", "_live_from", "_not_live")
 
-
-class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, BaseEstimator, ABC):
+class Solver(
+    Publishing,
+    Scoring,
+    Movable,
+    MultiOutputMixin,
+    RegressorMixin,
+    Described,
+    BaseEstimator,
+    ABC,
+):
     """A linear model of hidden activations.
 
-    A subclass has parameters, and `algorithm` says how they are used. What was learned is one
-    immutable value, `fitted_`. Learning makes another and publishes it with one assignment, under a
-    lock that readers take too; an exception on the way leaves the model as it was.
+    A subclass has parameters, and `algorithm` says how they are used. `Publishing` says how what
+    was learned is replaced.
 
     Examples
     --------
@@ -83,11 +88,11 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
     precision: Any = None
 
     n_features_in_: int
-    _fitted: Fitted | None = None
-    _live: Live | None = None  # what was learned since, while rows come one at a time
-    _live_after = _live_from = 0  # between which numbers of rows this is not done
-    _not_live: Fitted | None = None  # a value for which it cannot be done
-    _lock: Any = new_lock()  # until a model starts and has one of its own
+    _fitted: Fitted | None
+    _live: Live | None
+    _dtype: np.dtype[Any]
+    _dot: Any
+    _limit: float
     _row_shape: tuple[int] | None = None
     _flat = False
 
@@ -108,10 +113,10 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         -------
         self
         """
-        with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(X, y, sample_weight, reset=True)
+        with self.replacement() as new:
+            rows, fitted, flat = new._checked_first(X, y, sample_weight)
             check_something_counts(rows.weight)
-            self.restore(fitted.learn_all(rows), flat=flat)
+            new.restore(fitted.learn_all(rows), flat=flat)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -162,14 +167,16 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
             if is_tensor(x):
                 return self._predicted_tensor(x)
             x = self._checked_one(x)
-        with self._lock:
-            fitted = self._fitted
+        fitted = self._fitted
         assert fitted is not None
         if fitted.shape.kernels is None:
             return self.predict(x[None])[0]
         asks = fitted is not self._not_live and not fitted.pending.n and worth_loading()
-        if asks and self._has_parameters_of(fitted) and self._goes_live(fitted):
-            return self.predict_one(x)
+        if asks and self._has_parameters_of(fitted):
+            with self._unless_learning() as free:
+                goes_live = free and self._goes_live(fitted)
+            if goes_live:
+                return self.predict_one(x)
         predicted = fitted.predict_one(x)
         if fitted._flushed is not None:
             self._keep_flushed(fitted)
@@ -211,8 +218,7 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         >>> Opium(0.5).fit([[1.0, 0.0], [0.0, 2.0]], [3.0, 4.0]).summary()["epsilon"]
         '0.5'
         """
-        with self._lock:
-            fitted, live = self._fitted, self._live
+        live, fitted = self._live, self._fitted
         if fitted is None:
             return {}
         from ._summary import summary_of_solver  # which knows all algorithms
@@ -225,17 +231,6 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
     def is_flat(self) -> bool:
         """Whether the targets are 1-d."""
         return self._flat
-
-    @property
-    def fitted_(self) -> Fitted:
-        """What it has learned, as an immutable value."""
-        with self._lock:
-            fitted, live = self._fitted, self._live
-        if live is not None:
-            return live.fitted()
-        if fitted is None:
-            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
-        return fitted
 
     def start(
         self,
@@ -261,20 +256,6 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         shape = Shape(b, n_hidden, n_outputs, np.dtype(dtype))
         return self.restore(Fitted.start(self.algorithm(), shape), flat=flat)
 
-    def update(self, fitted: Fitted) -> None:
-        """Publish what was learned, all of it at once."""
-        with self._lock:
-            if self._live is not None:
-                self._live.close()
-            self._fitted, self._live = fitted, None
-
-    def exchange(self, fitted: Fitted, same: Fitted) -> None:
-        """Publish another form of what was learned, unless more has been learned since."""
-        with self._lock:
-            live = self._live
-            if self._fitted is fitted if live is None else live.close(fitted):
-                self._fitted, self._live = same, None
-
     def restore(self, fitted: Fitted, *, flat: bool = False) -> Self:
         """Go on from what a solver with these parameters has learned.
 
@@ -284,14 +265,20 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         flat : bool
             Whether the targets are 1-d.
         """
-        shape = fitted.shape
-        self._dtype, self._dot = np.dtype(shape.dtype.char), DOT[shape.dtype]  # NumPy's own object
-        self._row_shape, self._limit = (shape.n_hidden,), largest_square(shape.dtype)
-        self._flat = flat
-        self.n_features_in_ = shape.n_hidden
-        if "_lock" not in vars(self):
-            self._lock = new_lock()
-        self.update(fitted)
+        shape, dtype = fitted.shape, np.dtype(fitted.dtype.char)  # NumPy's own object
+        with self._lock:
+            if self._live is not None:
+                self._live.close()
+            self.__dict__.update(
+                _fitted=fitted,
+                _live=None,
+                _flat=flat,
+                _dtype=dtype,
+                _dot=DOT[dtype],
+                _row_shape=(shape.n_hidden,),
+                _limit=largest_square(dtype),
+                n_features_in_=shape.n_hidden,
+            )
         return self
 
     def _keep_flushed(self, fitted: Fitted) -> None:
@@ -300,37 +287,14 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         In float32 a few rows stay pending: learned one by one, they would lose digits.
         """
         few = fitted.dtype == np.float32 and fitted.pending.n < _FEW_IN_FLOAT32
-        if fitted.is_flushed and not few:
-            flushed = fitted.flushed()
-            with self._lock:
-                if self._fitted is fitted and self._live is None:
-                    self._fitted = flushed
+        if fitted.pending.n and fitted.is_flushed and not few and self._live is None:
+            self.exchange(fitted, fitted.flushed())
 
     def _goes_live(self, fitted: Fitted) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if self._live_after <= fitted.n_seen < self._live_from or not usable():
+        if self._is_resting(fitted) or not usable():
             return False
-        live = Live.start(fitted, single=self._flat)
-        if live is None:
-            self._not_live = fitted
-        with self._lock:
-            if self._fitted is fitted and self._live is None:  # else another thread was faster
-                self._live = live
-            return self._live is not None
-
-    def leave_live(self) -> None:
-        """Have all that was learned in one immutable value, which can be kept and put back."""
-        with self._lock:
-            live = self._live
-            if live is not None:
-                live.close()
-                flushed = live.fitted().flushed()
-                self._rest(flushed, Live.rows_between_changes)
-                self._fitted, self._live = flushed, None
-
-    def _rest(self, fitted: Fitted, n: int) -> None:
-        """Learn the next n rows without kernels."""
-        self._live_after, self._live_from = fitted.n_seen, fitted.n_seen + n
+        return self._go_live(fitted, Live.start(fitted, single=self._flat))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._live is not None and not name.startswith("_"):
@@ -371,18 +335,18 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         return W
 
     def _move(self, b: Backend) -> None:
-        if self._fitted is not None:
-            with unchanged_on_error(self):
-                self.update(self.fitted_.on(b))
+        with self._lock:
+            if self._fitted is not None:
+                self._fitted = self.leave_live().on(b)
 
     def __getstate__(self) -> Any:
-        state = {k: v for k, v in super().__getstate__().items() if k not in _NOT_PICKLED}
+        state = {k: v for k, v in super().__getstate__().items() if k not in (*CACHES, "_dot")}
         return state if self._live is None else {**state, "_fitted": self.fitted_}
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if self._fitted is not None:
-            self._lock, self._dtype = new_lock(), np.dtype(self._dtype.char)
+            self._dtype = np.dtype(self._dtype.char)
             self._dot = DOT[self._dtype]
 
     # Checks
@@ -402,25 +366,54 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
 
-    def _publish(self, fitted: Fitted, flat: bool) -> None:
-        """Publish what was learned, or the first that was."""
-        if self._fitted is None:
-            self.restore(fitted, flat=flat)
-        else:
-            self.update(fitted)
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        step: Callable[[Fitted, Rows], tuple[Fitted, Any]],
+    ) -> Any:
+        """Publish what `step` makes of rows, the first or more; return what else it returns."""
+        with self._lock:
+            if self._fitted is None:
+                with self.replacement() as new:
+                    rows, fitted, flat = new._checked_first(X, y, sample_weight)
+                    fitted, answer = step(fitted, rows)
+                    new.restore(fitted, flat=flat)
+                return answer
+            rows = self._checked(X, y, sample_weight)
+            return self.change(lambda fitted: step(fitted.with_algorithm(self.algorithm()), rows))
 
-    def _checked(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Rows, Fitted, bool]:
-        """The rows, the value from which they are learned, and whether targets are 1-d."""
-        origin, X = origin_of(X), self._checked_rows(X, reset=reset)
+    def _checked_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Fitted, bool]:
+        """The first rows, the value from which they are learned, and whether targets are 1-d."""
+        origin, X = origin_of(X), self._checked_rows(X, reset=True)
+        b = backend_for(self.device, origin, X.shape[1], self.precision)
+        dtype = float_of(X) if is_on_device(X) else X.dtype
+        rows, y = self._rows_of(X, y, sample_weight, origin, b, dtype)
+        n_outputs = 1 if y.ndim == 1 else y.shape[1]
+        shape = Shape(b, X.shape[1], n_outputs, np.dtype(dtype))
+        return rows, Fitted.start(self.algorithm(), shape), y.ndim == 1
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """More rows, with as many outputs as the first."""
+        origin, X = origin_of(X), self._checked_rows(X, reset=False)
+        fitted = self._fitted
+        assert fitted is not None
+        rows, y = self._rows_of(X, y, sample_weight, origin, fitted.shape.backend, self._dtype)
+        n_outputs = 1 if y.ndim == 1 else y.shape[1]
+        if n_outputs != fitted.n_outputs:
+            raise ValueError(
+                f"y: got {n_outputs} outputs, but this model was started with "
+                f"{fitted.n_outputs}; pass as many, or call fit to start again."
+            )
+        return rows
+
+    @staticmethod
+    def _rows_of(
+        X: Any, y: Any, sample_weight: Any, origin: Any, b: Backend, dtype: Any
+    ) -> tuple[Rows, Any]:
+        """Rows to learn, and the checked targets as they were passed."""
         check_together(y, "y", origin, "X")
-        dtype: Any = FLOATS if reset else self._dtype
-        if reset:
-            b = backend_for(self.device, origin, X.shape[1], self.precision)
-            dtype = float_of(X) if is_on_device(X) else X.dtype
-        else:
-            b = self.fitted_.shape.backend
         y, n = received(y, "y"), X.shape[0]
         y = check_tensor_targets(y, "y", n) if is_on_device(y) else check_targets(y, "y", n, dtype)
         weight = check_weights(received_on_host(sample_weight, "sample_weight"), n, dtype)
@@ -430,42 +423,23 @@ class Solver(Scoring, Movable, MultiOutputMixin, RegressorMixin, Described, Base
         if not is_on_device(y):
             check_magnitude("y", y, weight)
         check = LateCheck(b, dtype, ("X", "y"), weight) if late else None
-        flat = y.ndim == 1
-        y = y.reshape(y.shape[0], -1)
-        rows = Rows.of(X, y, weight, check)
-        if reset:
-            shape = Shape(b, X.shape[1], y.shape[1], np.dtype(dtype))
-            return rows, Fitted.start(self.algorithm(), shape), flat
-        self.check_continues("y", y.shape[1])
-        return rows, self.fitted_, flat
+        return Rows.of(X, y.reshape(n, -1), weight, check), y
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         """Rows of the right shape, where they may be; those on a device are not looked at."""
         origin, X = origin_of(X), received(X, "X")
-        on_device = not reset and place_of(self.fitted_.shape.backend) is not None
-        if not reset:
-            check_still_there(self.fitted_.shape.backend, self.device)
-            check_place(self.fitted_.shape.backend, self.device, origin, "X")
+        fitted = None if reset else self._fitted
+        if fitted is not None:
+            check_still_there(fitted.shape.backend, self.device)
+            check_place(fitted.shape.backend, self.device, origin, "X")
         if is_on_device(X):
             return check_tensor_rows(self, X, "X", reset=reset)
         options: dict[str, Any] = {"dtype": FLOATS if reset else self._dtype, "order": "C"}
+        on_device = fitted is not None and place_of(fitted.shape.backend) is not None
         moved = on_device or (reset and may_be_moved(self.device))
         if moved and isinstance(X, np.ndarray) and len(X) >= _MANY_ROWS:
             options["ensure_all_finite"] = False  # the device looks at them, which is faster
         return check_rows(self, X, "X", reset=reset, **options)
-
-    def check_continues(self, name: str, n_outputs: int) -> None:
-        """Raise a ValueError if rows with so many outputs cannot be learned, by `name`.
-
-        The parameters may have been set to others since the last rows; they count from now on.
-        """
-        fitted = self.fitted_.with_algorithm(self.algorithm())
-        if n_outputs != fitted.n_outputs:
-            raise ValueError(
-                f"{name}: got {n_outputs} outputs, but this model was started with "
-                f"{fitted.n_outputs}; pass as many, or call fit to start again."
-            )
-        self.update(fitted)
 
     def _shaped(self, y: Array) -> Array:
         """A 2-d array in the shape of the targets."""
@@ -498,9 +472,7 @@ class OnlineSolver(Solver):
         -------
         self
         """
-        with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(X, y, sample_weight, reset=self._fitted is None)
-            self._publish(fitted.learn(rows), flat)
+        self._learn(X, y, sample_weight, lambda fitted, rows: (fitted.learn(rows), None))
         return self
 
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -536,25 +508,25 @@ class OnlineSolver(Solver):
             except Exception:  # as above, or not a number
                 pass
             return self._learn_otherwise(live, x, y)
+        if self._fitted is None or is_tensor(x) or is_tensor(y):
+            return self._learn_as_chunk(x, y)
         with self._lock:
             fitted = self._fitted
-        if fitted is None or fitted.shape.kernels is None or is_tensor(x) or is_tensor(y):
-            return self._learn_as_chunk(x, y)
-        n = fitted.pending.n
-        if not n or n + 1 >= fitted.shape.pending_rows:
+            if fitted.shape.kernels is None:
+                return self._learn_as_chunk(x, y)
+            fitted.check_learns()
             current = self._with_parameters(fitted)
             if current is not fitted:
-                self.update(fitted := current)
-            if not n and self._goes_live(fitted):
+                self._fitted = fitted = current
+            if self._live is not None or (not fitted.pending.n and self._goes_live(fitted)):
                 return self.learn_one(x, y)
-        if not self._passes_fast_check(x):
-            x = self._checked_one(x)
-        y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
-        learned = fitted.learn_one(x, y)
-        with self._lock:
-            if self._live is not None:  # that of another thread, which has only predicted
-                self._live.close()
-            self._fitted, self._live = learned, None
+            if not self._passes_fast_check(x):
+                x = self._checked_one(x)
+            y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
+            learned = fitted.learn_one(x, y)
+            if self._fitted is not fitted or self._live is not None:  # a signal handler has learned
+                return self.learn_one(x, y)
+            self._fitted = learned
         return self
 
     def _learn_as_chunk(self, x: Any, y: Any) -> Self:
@@ -568,28 +540,23 @@ class OnlineSolver(Solver):
     def _learn_otherwise(self, live: Live, x: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned."""
         if is_tensor(x) or is_tensor(y):
-            self.leave_live()
             return self._learn_as_chunk(x, y)
-        algorithm = self.algorithm()
-        if not self._passes_fast_check(x):
-            x = self._checked_one(x)
-        y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
         with self._lock:
-            current = self._live is live
-            goes_on = current and live.goes_on(algorithm)
-        if not current:  # another thread has published the same in another form
-            return self.learn_one(x, y)
-        if goes_on and live.learned(x, y):
-            return self
-        with self._lock:
-            if self._live is live and live.learned_with_due(x, y, algorithm):
+            if self._live is not live:  # another thread has published the same in another form
+                return self.learn_one(x, y)
+            algorithm = self.algorithm()
+            if not self._passes_fast_check(x):
+                x = self._checked_one(x)
+            y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
+            if live.goes_on(algorithm) and live.learned(x, y):
+                return self
+            if live.learned_with_due(x, y, algorithm):
                 return self
             live.close()
-        learned = live.after_due(x, y, algorithm)
-        if learned is None:
-            learned = live.fitted().with_algorithm(algorithm).learn_one_now(x, y)
-        with self._lock:
-            if self._live is not live or not live.renew(learned):
+            learned = live.after_due(x, y, algorithm)
+            if learned is None:
+                learned = live.fitted().with_algorithm(algorithm).learn_one_now(x, y)
+            if not live.renew(learned):
                 self._rest(learned, live.rest)
                 self._fitted, self._live = learned, None
         return self
@@ -616,8 +583,5 @@ class OnlineSolver(Solver):
             Row k was predicted from all rows learned earlier and the first k of these. Before
             anything was learned, the prediction is zero.
         """
-        with unchanged_on_error(self):
-            rows, fitted, flat = self._checked(X, y, sample_weight, reset=self._fitted is None)
-            fitted, predicted = fitted.record(rows)
-            self._publish(fitted, flat)
-            return origin_of(X).answer(self._shaped(predicted))
+        predicted = self._learn(X, y, sample_weight, Fitted.record)
+        return origin_of(X).answer(self._shaped(predicted))

@@ -24,6 +24,8 @@ from ..fields import (
     words,
 )
 from ._checks import size_of, structure_of
+from ._frozen import Frozen
+from ._publishing import CACHES
 from ._ridge import Ridge
 from ._solver import Solver
 from .fitted import Fitted
@@ -36,12 +38,8 @@ _MAX_TRIED = 1 << 20
 _MAX_WEIGHT = {"d": 1e300, "f": 1e37}
 
 _NOT_STORED = (
+    *CACHES,
     "_fitted",
-    "_live",
-    "_live_after",
-    "_live_from",
-    "_not_live",
-    "_lock",
     "_dtype",
     "_dot",
     "_row_shape",
@@ -72,20 +70,24 @@ def stored_solver(
     def check_fields(solver: Solver) -> None:
         if hasattr(solver, "fitted_"):
             _check_fitted(solver)
-            if check is not None:
+            if check is not None and not solver.fitted_.is_frozen:
                 check(solver)
 
     return stored(
         parameters=parameters,
         fitted={
-            "state": known(*states) if states else array(2),
+            "state": known(*states) | array(2) if states else array(2),
             "n_seen": count,
             "n_features_in_": count,
             "n_outputs": count,
             "dtype": floating,
             "flat": flag,
         },
-        optional={"feature_names_in_": words, **{name: kind for name, (kind, _) in later.items()}},
+        optional={
+            "feature_names_in_": words,
+            "frozen": flag,
+            **{name: kind for name, (kind, _) in later.items()},
+        },
         whole=True,
         check=check_fields,
         try_out=_try_out,
@@ -100,9 +102,10 @@ def _compacted(solver: Solver) -> Fitted | None:
     if not hasattr(solver, "fitted_"):
         return None
     fitted = solver.fitted_
-    compacted = fitted.with_algorithm(solver.algorithm()).compact()
+    current = fitted if fitted.is_frozen else fitted.with_algorithm(solver.algorithm())
+    compacted = current.compact()
     solver.exchange(fitted, compacted)
-    for name in ("_live_after", "_live_from"):  # so that a loaded one goes on with the same bits
+    for name in ("_live_after", "_live_from"):  # a loaded one goes on with equal bits
         solver.__dict__.pop(name, None)
     return compacted
 
@@ -119,6 +122,8 @@ def _to_fields(solver: Solver) -> Fields:
             "dtype": shape.dtype,
             "flat": solver._flat,
         }
+        if fitted.is_frozen:
+            fields["frozen"] = True
     return fields
 
 
@@ -126,13 +131,15 @@ def _from_fields(cls: type[Solver], fields: Fields) -> Any:
     solver: Any = object.__new__(cls)
     fields = dict(fields)
     learned = [fields.pop(k, None) for k in ("state", "n_seen", "n_outputs", "dtype", "flat")]
+    frozen = fields.pop("frozen", False)
     vars(solver).update(fields)
     state, n_seen, n_outputs, dtype, flat = learned
     if state is not None:
         b = backend.default()
         shape = Shape(b, fields["n_features_in_"], n_outputs, dtype)
         state = b.asarray(state) if isinstance(state, np.ndarray) else state
-        solver.restore(Fitted(solver.algorithm(), shape, state, n_seen), flat=flat)
+        algorithm = Frozen() if frozen else solver.algorithm()
+        solver.restore(Fitted(algorithm, shape, state, n_seen), flat=flat)
     return solver
 
 
@@ -140,8 +147,10 @@ def _check_fitted(solver: Solver) -> None:
     fitted = solver.fitted_
     shape, state = fitted.shape, fitted.state
     require(shape.n_hidden >= 1 and shape.n_outputs >= 1, "the solver has no weights")
-    found, size = size_of(state), (shape.n_hidden, shape.n_outputs, shape.dtype)
-    fits = found is None or found == size
+    size = shape.n_hidden, shape.n_outputs, shape.dtype
+    if fitted.is_frozen and isinstance(state, np.ndarray) and len(state) == shape.n_hidden + 1:
+        size = shape.n_hidden + 1, *size[1:]  # with an intercept
+    fits = size_of(state) in (None, size)
     require(fits, "the state has another size or dtype than the solver")
     require(shape.n_outputs == 1 or not solver._flat, "1-d targets have several outputs")
     small = fitted.algorithm.start(replace(shape, n_hidden=1, n_outputs=1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend
-from ._frozen import Frozen
+from ._frozen import ONLY_WEIGHTS, Frozen
 from ._pending import Pending
 from .protocol import Algorithm, Rows, Shape
 from .sums import Sums
@@ -82,8 +82,18 @@ class Fitted:
     def dtype(self) -> np.dtype[Any]:
         return self.shape.dtype
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether these are weights alone, which cannot learn."""
+        return isinstance(self.algorithm, Frozen)
+
+    def check_learns(self) -> None:
+        """Raise a ValueError for weights alone."""
+        if self.is_frozen:
+            raise ValueError(ONLY_WEIGHTS)
+
     def with_algorithm(self, algorithm: Algorithm) -> Fitted:
-        """With other parameters from now on.
+        """With other parameters for the rows to come.
 
         Raises
         ------
@@ -94,7 +104,8 @@ class Fitted:
             algorithm = algorithm.continuing(self.algorithm)
         if algorithm == self.algorithm:
             return self
-        return Fitted(algorithm, self.shape, self.state, self.n_seen, self.pending)
+        base = self.flushed()
+        return Fitted(algorithm, self.shape, base.state, base.n_seen)
 
     # Learning
 
@@ -119,14 +130,6 @@ class Fitted:
     def is_flushed(self) -> bool:
         """Whether no row is pending, or the pending ones have been learned in `flushed`."""
         return self._flushed is not None or not self.pending.n
-
-    @property
-    def is_due(self) -> bool:
-        """Whether parameters that were set meanwhile count from the next row on.
-
-        They do at the first pending row, and at the one after which the pending ones are learned.
-        """
-        return not self.pending.n or self.pending.n + 1 >= self.shape.pending_rows
 
     def compact(self) -> Fitted:
         """The same with the pending rows learned, without what can be computed from the state.
@@ -179,23 +182,27 @@ class Fitted:
         new.n_seen, new.pending, new._flushed = n_seen, pending, None
         return new
 
-    def record(self, rows: Rows, *, spread: bool = False) -> tuple[Any, ...]:
-        """After more rows, the prediction of each before it was learned and, with `spread`, its
-        standard deviation."""
-        base, spreads = self.flushed(), []
-        if not spread:
-            look = None
-        else:
+    def record(self, rows: Rows) -> tuple[Fitted, Array]:
+        """After more rows, and the prediction of each before it was learned."""
+        return self._recorded(rows, None)
 
-            def look(*block: Any) -> None:
-                spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
+    def record_with_spread(self, rows: Rows) -> tuple[Fitted, tuple[Array, Array]]:
+        """After more rows, and the prediction of each before it was learned, and its spread."""
+        spreads = []
 
+        def look(*block: Any) -> None:
+            spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
+
+        new, predicted = self._recorded(rows, look)
+        return new, (predicted, np.concatenate(spreads))
+
+    def _recorded(self, rows: Rows, look: Any) -> tuple[Fitted, Array]:
+        base = self.flushed()
         with self.shape.memory():
             state, predicted = self.algorithm.record(
                 self.shape, base.state, rows, base.n_seen, look
             )
-        new = base._after(state, base.n_seen + rows.n)
-        return (new, predicted, np.concatenate(spreads)) if spread else (new, predicted)
+        return base._after(state, base.n_seen + rows.n), predicted
 
     def with_outputs(self, n_outputs: int, old: Array) -> Fitted:
         """With more outputs, zero in all rows so far, the present ones at the indices `old`."""
@@ -231,6 +238,7 @@ class Fitted:
                     f"other: its {name} is {theirs}, that of this model {mine}; only models that "
                     "were started alike can be merged."
                 )
+        other.check_learns()
         base, other = self.flushed(), other.flushed().on(self.shape.backend)
         state = self.algorithm.merge(base.state, other.state)
         if state is None:

@@ -144,5 +144,5 @@ class Opium(ChoosingSolver, AdditiveSolver):
         predictions : ndarray of the shape of y
         """
         check_is_fitted(self)
-        rows, _, _ = self._checked(X, y, sample_weight, reset=False)
+        rows = self._checked(X, y, sample_weight)
         return origin_of(X).answer(self._shaped(self._flushed().leave_out(rows)))

@@ -116,7 +116,7 @@ class Learner(SingleRows):
         """The same schema, units and hidden layer, and nothing learned."""
         other = copy(self)
         other.estimator = copy(self.estimator)
-        other.estimator.fitted_ = self.estimator.fitted_.emptied()
+        other.estimator.publish(self.estimator.fitted_.emptied())
         other.n_rows = other.n_without_target = 0
         other.categories = Categories(self.schema)
         return other

@@ -1,0 +1,128 @@
+"""How a model changes: what it has learned is one value, which is replaced by one assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from ..threads import LockOfEach
+from ._live import Live
+
+# Attributes that are found again when they are needed: neither pickled nor stored.
+CACHES = ("_lock", "_live", "_live_after", "_live_from", "_not_live")
+
+
+class Publishing:
+    """A model that is prepared aside and published at once, for readers that never wait.
+
+    What was learned is an immutable value, `fitted_`. A method that learns holds the lock of its
+    model, so that no row of another thread is lost, makes another value and publishes it. A method
+    that reads takes `fitted_` once and needs no lock. The lock may be taken again by the thread
+    that holds it, which a signal handler does.
+
+    Single rows are learned in place, into `_live`, as long as nothing else is done. It counts
+    before `_fitted`, which is then the value that it started from.
+
+    Examples
+    --------
+    >>> from greville import ELMRegressor, Opium
+    >>> from greville.solvers import Publishing
+    >>> isinstance(Opium(), Publishing), isinstance(ELMRegressor(), Publishing)
+    (True, True)
+    """
+
+    _fitted: Any = None
+    _live: Any = None
+    _live_after = _live_from = 0  # between these numbers of rows, none is learned in place
+    _not_live: Any = None  # a value from which no rows can be learned in place
+    _lock: Any = LockOfEach()
+
+    @property
+    def fitted_(self) -> Any:
+        """What was learned, as an immutable value."""
+        live = self._live
+        if live is not None:
+            return live.fitted()
+        if self._fitted is None:
+            raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
+        return self._fitted
+
+    def change(self, step: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """Publish the first of the two values that `step` makes of `fitted_`; return the second.
+
+        An exception changes nothing. If a signal handler learns meanwhile, `step` is called again.
+        """
+        with self._lock:
+            while True:
+                fitted = self.leave_live()
+                fitted.check_learns()
+                learned, answer = step(fitted)
+                if self._fitted is fitted and self._live is None:
+                    self._fitted = learned
+                    return answer
+
+    @contextmanager
+    def replacement(self) -> Iterator[Self]:
+        """A copy to set attributes of; this model becomes it at once, unless the block raises."""
+        with self._lock:
+            copy = object.__new__(type(self))
+            vars(copy).update({k: v for k, v in vars(self).items() if k not in CACHES})
+            yield copy
+            kept = {"_lock", *self._get_param_names()}  # type: ignore[attr-defined]
+            learned = {k: v for k, v in vars(copy).items() if k not in kept} | {"_live": None}
+            if self._live is not None:
+                self._live.close()
+            vars(self).update(learned)
+            for name in vars(self).keys() - learned.keys() - kept:
+                del vars(self)[name]
+
+    def publish(self, fitted: Any) -> None:
+        """Replace what was learned."""
+        with self._lock:
+            if self._live is not None:
+                self._live.close()
+            self._fitted, self._live = fitted, None
+
+    def exchange(self, fitted: Any, same: Any) -> None:
+        """Publish another form of what was learned, unless more is learned by now or just now."""
+        with self._unless_learning() as free:
+            live = self._live
+            if free and (self._fitted is fitted if live is None else live.close(fitted)):
+                self._fitted, self._live = same, None
+
+    @contextmanager
+    def _unless_learning(self) -> Iterator[bool]:
+        """Take the lock if no thread holds it; not even this one, below a signal handler."""
+        free = not self._lock._is_owned() and self._lock.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._lock.release()
+
+    def leave_live(self) -> Any:
+        """Have all that was learned in one immutable value, and return it."""
+        with self._lock:
+            live = self._live
+            if live is not None:
+                live.close()
+                flushed = live.fitted().flushed()
+                self._rest(flushed, Live.rows_between_changes)
+                self._fitted, self._live = flushed, None
+            return self._fitted
+
+    def _rest(self, fitted: Any, n: int) -> None:
+        """Learn the next n rows without kernels."""
+        self._live_after, self._live_from = fitted.n_seen, fitted.n_seen + n
+
+    def _is_resting(self, fitted: Any) -> bool:
+        return self._live_after <= fitted.n_seen < self._live_from
+
+    def _go_live(self, fitted: Any, live: Any) -> bool:
+        """Learn single rows in place from now on, if they can be; under the lock."""
+        if live is None:
+            self._not_live = fitted
+        elif self._fitted is fitted:
+            self._live = live
+        return self._live is not None
