@@ -76,8 +76,8 @@ class LiveELM:
         if getattr(model, "verbose", False):
             announce_compiling()
         single = fitted.targets.n_outputs == 1
-        looks = _rows_until_look(fitted, fitted.n_seen)
-        live = Live.start(fitted.solver, single=single, looks=looks)
+        max_rows = _max_rows(fitted, fitted.n_seen)
+        live = Live.start(fitted.solver, single=single, max_rows=max_rows)
         try:
             return None if live is None else cls(fitted, live, model)
         except Unavailable:
@@ -93,7 +93,7 @@ class LiveELM:
         same = self.hidden is fitted.hidden and self.targets is fitted.targets
         if not same or fitted.is_calibrating:
             return False
-        self._live.looks = _rows_until_look(fitted, fitted.n_seen)
+        self._live.max_rows = _max_rows(fitted, fitted.n_seen)
         if not self._live.renew(fitted.solver):
             return False
         self.start_value = fitted
@@ -101,7 +101,7 @@ class LiveELM:
 
     def goes_on(self) -> bool:
         """Whether more rows can be learned here."""
-        self._live.looks = _rows_until_look(self.start_value, self.n_seen)
+        self._live.max_rows = _max_rows(self.start_value, self.n_seen)
         return self._live.goes_on(self._algorithm)
 
     @property
@@ -115,7 +115,7 @@ class LiveELM:
 
     def learned_with_due(self, h: Array, target: Any) -> bool:
         """Learn one more row here, and what is due with it; False if that is done otherwise."""
-        self._live.looks = _rows_until_look(self.start_value, self.n_seen + 1)
+        self._live.max_rows = _max_rows(self.start_value, self.n_seen + 1)
         return self._live.learned_with_due(h, target, self._algorithm)
 
     def close(self, fitted: FittedELM | None = None) -> bool:
@@ -139,11 +139,6 @@ class LiveELM:
     def work(self) -> Array:
         """The array of the kernels."""
         return self._live.work.array
-
-    @property
-    def rest(self) -> int:
-        """Rows to be learned otherwise before this may go on."""
-        return self._live.rest
 
     def stop(self) -> None:
         """Have the rows that wait learned otherwise, with the next one."""
@@ -206,7 +201,7 @@ class LiveELM:
         return last
 
 
-def _rows_until_look(fitted: FittedELM, n_seen: int) -> int:
+def _max_rows(fitted: FittedELM, n_seen: int) -> int:
     """The number of rows until one says how sharp probabilities are, and is learned elsewhere."""
     if fitted.calibration is None:
         return NEVER

@@ -123,7 +123,7 @@ class SingleRows(Publishing):
 
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if self._is_resting(fitted) or fitted.is_calibrating or not usable():
+        if fitted.n_seen < self._live_from or fitted.is_calibrating or not usable():
             return False
         return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
 
@@ -158,6 +158,5 @@ class SingleRows(Publishing):
                 fitted = live.fitted()
                 learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
             if not live.renew(learned):
-                self._rest(learned, live.rest)
                 self._fitted, self._live = learned, None
         return self

@@ -270,8 +270,7 @@ class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEsti
         with self._lock:
             if self._started:
                 self._fitted = self.leave_live().compact()
-                for name in ("_live_after", "_live_from"):  # a loaded one goes on with equal bits
-                    self.__dict__.pop(name, None)
+                self._live_from = 0  # as of one that is loaded: both go on with equal bits
 
     def _move(self, b: Backend) -> None:
         with self._lock:

@@ -26,12 +26,6 @@ from .protocol import Algorithm
 # More rows than there will be.
 NEVER = 1 << 60
 
-# Fewer rows than this between two reads of a layer with so many units are too few, if it happens
-# so often one after the other.
-_ROWS_BETWEEN_READS = 16
-_LARGE = 128
-_MOST_READS = 8
-
 # Fewer rows than these, until something else is due, are not worth the arrays.
 _FEWEST_ROWS = 8
 
@@ -47,31 +41,26 @@ class Live:
         Filled with its state.
     single : bool
         Whether predictions and targets are numbers, not arrays.
-    looks : int
-        After how many rows parameters that were set meanwhile are to be looked at.
+    max_rows : int
+        How many rows may be learned here in a row.
     """
 
-    # Rows that are learned otherwise after anything else was done: it may be done again.
+    # Rows that are learned without kernels after anything else was done: it may be done again.
     rows_between_changes = 128
 
-    # Rows that are learned otherwise after it was read too often.
-    rows_to_rest = 1024
-
     def __init__(
-        self, fitted: Fitted, work: Work | JointWork, *, single: bool, looks: int = NEVER
+        self, fitted: Fitted, work: Work | JointWork, *, single: bool, max_rows: int = NEVER
     ) -> None:
         self.work = work
         self.kernels = work.kernels
         self.number = fitted.dtype.type
         self.single = single
-        self.rest = 0  # rows to be learned otherwise
         self._stopped = False
-        self.looks = looks
+        self.max_rows = max_rows
         self._lock = new_lock()
         self._starts = {work.times_filled: fitted}
         self._last = fitted
-        self._reads = 0
-        work.allow(looks)
+        work.allow(max_rows)
 
     def __getattr__(self, name: str) -> Any:
         """The kernels for activations, compiled when they are first wanted."""
@@ -86,7 +75,7 @@ class Live:
         return bound
 
     @classmethod
-    def start(cls, fitted: Fitted, *, single: bool, looks: int = NEVER) -> Live | None:
+    def start(cls, fitted: Fitted, *, single: bool, max_rows: int = NEVER) -> Live | None:
         """Go on from a value; None where rows must be learned otherwise."""
         parts = None if fitted.shape.kernels is None else _parts_of(fitted)
         if parts is None:
@@ -94,7 +83,7 @@ class Live:
         shape = fitted.shape
         try:
             work = make_work(shape.dtype, shape.n_hidden, shape.n_outputs, parts)
-            return None if work is None else cls(fitted, work, single=single, looks=looks)
+            return None if work is None else cls(fitted, work, single=single, max_rows=max_rows)
         except Unavailable:
             return None
 
@@ -102,7 +91,7 @@ class Live:
 
     def renew(self, fitted: Fitted) -> bool:
         """Go on from another value; False, and nothing changes, if that is not possible here."""
-        parts = _parts_of(fitted) if usable() and not self.rest else None
+        parts = _parts_of(fitted) if usable() else None
         size, work = (fitted.shape.n_hidden, fitted.shape.n_outputs), self.work
         if parts is None or not work.holds(*size, parts):
             return False
@@ -111,7 +100,7 @@ class Live:
             work.fill(parts)
             self._starts = {work.times_filled: fitted}
             self._last, self._stopped = fitted, False
-            work.allow(self.looks)
+            work.allow(self.max_rows)
         return True
 
     def goes_on(self, algorithm: Algorithm) -> bool:
@@ -121,7 +110,7 @@ class Live:
             return False
         if work.is_full and not self.renew(self._with_waiting()):
             return False
-        work.allow(self.looks)
+        work.allow(self.max_rows)
         return True
 
     def after_due(self, h: Any, y: Any, algorithm: Algorithm) -> Fitted | None:
@@ -149,7 +138,7 @@ class Live:
         with self._lock:
             if not work.learn_due(h, y):
                 return False
-            work.allow(self.looks)
+            work.allow(self.max_rows)
         return True
 
     def close(self, fitted: Fitted | None = None) -> bool:
@@ -158,7 +147,7 @@ class Live:
             self.work.allow(0)
             same = fitted is None or (self._last is fitted and fitted.n_seen == self._n_seen)
             if not same:
-                self.work.allow(self.looks)
+                self.work.allow(self.max_rows)
             return same
 
     # For any thread
@@ -215,15 +204,8 @@ class Live:
         """What was learned, as an immutable value."""
         with self._lock:
             last, start = self._last, self._start
-            rows = self._n_seen - last.n_seen
-            if rows == 0:
+            if self._n_seen == last.n_seen:
                 return last
-            # To read it costs M² numbers. Where that is done all the time, it is not worth it.
-            often = rows < _ROWS_BETWEEN_READS and start.shape.n_hidden >= _LARGE
-            self._reads = self._reads + 1 if often else 0
-            if self._reads > _MOST_READS:
-                self.rest = self.rows_to_rest
-                self.stop()
             state, n, H, Y = self.work.state()
             pending = Pending().with_rows(Rows.of(H, Y)) if len(H) else None
             new = Fitted(start.algorithm, start.shape, state, start.n_seen + n, pending)

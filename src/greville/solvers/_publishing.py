@@ -10,7 +10,7 @@ from ..threads import LockOfEach
 from ._live import Live
 
 # Attributes that are found again when they are needed: neither pickled nor stored.
-CACHES = ("_lock", "_live", "_live_after", "_live_from", "_not_live")
+CACHES = ("_lock", "_live", "_live_from", "_not_live")
 
 
 class Publishing:
@@ -34,7 +34,7 @@ class Publishing:
 
     _fitted: Any = None
     _live: Any = None
-    _live_after = _live_from = 0  # between these numbers of rows, none is learned in place
+    _live_from = 0  # the number of rows from which on single ones are learned in place
     _not_live: Any = None  # a value from which no rows can be learned in place
     _lock: Any = LockOfEach()
 
@@ -82,7 +82,7 @@ class Publishing:
         with self._lock:
             if self._live is not None:
                 self._live.close()
-            self._fitted, self._live = fitted, None
+            self._fitted, self._live, self._live_from = fitted, None, 0
 
     def exchange(self, fitted: Any, same: Any) -> None:
         """Publish another form of what was learned, unless more is learned by now or just now."""
@@ -108,16 +108,9 @@ class Publishing:
             if live is not None:
                 live.close()
                 flushed = live.fitted().flushed()
-                self._rest(flushed, Live.rows_between_changes)
+                self._live_from = flushed.n_seen + Live.rows_between_changes
                 self._fitted, self._live = flushed, None
             return self._fitted
-
-    def _rest(self, fitted: Any, n: int) -> None:
-        """Learn the next n rows without kernels."""
-        self._live_after, self._live_from = fitted.n_seen, fitted.n_seen + n
-
-    def _is_resting(self, fitted: Any) -> bool:
-        return self._live_after <= fitted.n_seen < self._live_from
 
     def _go_live(self, fitted: Any, live: Any) -> bool:
         """Learn single rows in place from now on, if they can be; under the lock."""

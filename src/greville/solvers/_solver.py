@@ -272,6 +272,7 @@ class Solver(
             self.__dict__.update(
                 _fitted=fitted,
                 _live=None,
+                _live_from=0,
                 _flat=flat,
                 _dtype=dtype,
                 _dot=DOT[dtype],
@@ -292,7 +293,7 @@ class Solver(
 
     def _goes_live(self, fitted: Fitted) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if self._is_resting(fitted) or not usable():
+        if fitted.n_seen < self._live_from or not usable():
             return False
         return self._go_live(fitted, Live.start(fitted, single=self._flat))
 
@@ -557,7 +558,6 @@ class OnlineSolver(Solver):
             if learned is None:
                 learned = live.fitted().with_algorithm(algorithm).learn_one_now(x, y)
             if not live.renew(learned):
-                self._rest(learned, live.rest)
                 self._fitted, self._live = learned, None
         return self
 

@@ -105,8 +105,7 @@ def _compacted(solver: Solver) -> Fitted | None:
     current = fitted if fitted.is_frozen else fitted.with_algorithm(solver.algorithm())
     compacted = current.compact()
     solver.exchange(fitted, compacted)
-    for name in ("_live_after", "_live_from"):  # a loaded one goes on with equal bits
-        solver.__dict__.pop(name, None)
+    solver._live_from = 0  # as of one that is loaded: both go on with equal bits
     return compacted
 
 

@@ -172,15 +172,8 @@ class Fitted:
         return self.learn_now(Rows.of(h[None], np.asarray(y, self.dtype).reshape(1, -1)))
 
     def _collected(self, pending: Pending, n: int) -> Fitted:
-        new = self._with(self.state, pending, self.n_seen + n)
+        new = Fitted(self.algorithm, self.shape, self.state, self.n_seen + n, pending)
         return new.flushed() if pending.n >= self.shape.pending_rows else new
-
-    def _with(self, state: Any, pending: Pending, n_seen: int) -> Fitted:
-        """With another state or other pending rows; faster than by `__init__`."""
-        new: Fitted = object.__new__(Fitted)
-        new.algorithm, new.shape, new.state = self.algorithm, self.shape, state
-        new.n_seen, new.pending, new._flushed = n_seen, pending, None
-        return new
 
     def record(self, rows: Rows) -> tuple[Fitted, Array]:
         """After more rows, and the prediction of each before it was learned."""
