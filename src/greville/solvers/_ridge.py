@@ -564,7 +564,7 @@ def sums_of(X: Any, y: Any, sample_weight: Any, intercept: bool) -> Sums:
 
     check_switch("intercept", intercept)
     solver = Opium("auto", bool(intercept))
-    rows, fitted, flat = solver._checked(X, y, sample_weight, reset=True)
+    rows, fitted, flat = solver._checked_first(X, y, sample_weight)
     shape, start = fitted.shape, fitted.state
     chunk = Chunk(
         shape.backend, rows, block_length(shape.backend, shape.n_hidden, shape.dtype), start.mean
@@ -579,7 +579,8 @@ def checked_matrix(sums: Sums, X: Any) -> Array:
 
 def checked_rows(sums: Sums, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Rows and targets that users pass."""
-    return _solver_of(sums)._checked(X, y, sample_weight, reset=False)[0]
+    rows: Rows = _solver_of(sums)._checked(X, y, sample_weight)
+    return rows
 
 
 def _solver_of(sums: Sums) -> Any:

@@ -70,8 +70,8 @@ class Opium(ChoosingSolver, AdditiveSolver):
     Notes
     -----
     M² operations a row for chunks of many rows, 2M² for short ones; reading the weights costs M²
-    per output after short chunks. Memory is one M x M matrix, and one more while it learns. A sample
-    weight multiplies the squared error of its row: it is the precision of that row.
+    per output after short chunks. Memory is one M x M matrix, and one more while it learns. A
+    sample weight multiplies the squared error of its row: it is the precision of that row.
 
     ``epsilon="auto"`` keeps two M x M matrices, and follows short chunks at twice the price. A
     choice at the end of `fit` costs about five Cholesky factors, and for up to 400 units a singular
