@@ -14,7 +14,8 @@ from ..compiled import Kernels, Unavailable, announce_compiling
 from ..layers import matrix_of
 from ..solvers import NEVER, Algorithm, Live
 from ..validation import NUMBERS, largest_square
-from .calibration import rows_until_window, window_at
+from .calibration import log_losses, rows_until_window, window_at
+from .chunk import Chunk
 from .fitted import FittedELM
 from .hidden import HiddenMap
 from .targets import NumericTargets
@@ -32,7 +33,7 @@ class LiveELM:
     Parameters
     ----------
     fitted : FittedELM
-        After the warm-up, without pending rows.
+        Without pending rows.
     live : Live
         What its solver has learned.
     model : ELM
@@ -71,8 +72,6 @@ class LiveELM:
     @classmethod
     def start(cls, fitted: FittedELM, model: Any) -> LiveELM | None:
         """Go on from a value; None where rows must be learned otherwise."""
-        if fitted.warmup is not None:
-            return None
         if getattr(model, "verbose", False):
             announce_compiling()
         single = fitted.targets.n_outputs == 1
@@ -90,8 +89,7 @@ class LiveELM:
 
         Nothing has changed then.
         """
-        same = self.hidden is fitted.hidden and self.targets is fitted.targets
-        if not same or fitted.is_calibrating:
+        if self.hidden is not fitted.hidden or self.targets is not fitted.targets:
             return False
         self._live.max_rows = _max_rows(fitted, fitted.n_seen)
         if not self._live.renew(fitted.solver):
@@ -101,7 +99,7 @@ class LiveELM:
 
     def goes_on(self) -> bool:
         """Whether more rows can be learned here."""
-        self._live.max_rows = _max_rows(self.start_value, self.n_seen)
+        self._live.max_rows = max(1, _max_rows(self.start_value, self.n_seen))
         return self._live.goes_on(self._algorithm)
 
     @property
@@ -122,13 +120,36 @@ class LiveELM:
         """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
         return self._live.close(None if fitted is None else fitted.solver)
 
-    # For any thread
-
     @property
-    def is_calibrating(self) -> bool:
-        """Whether the next row says how sharp probabilities are, and must be learned otherwise."""
-        calibrates = self.start_value.calibration is not None
-        return calibrates and window_at(self.n_seen) is not None
+    def is_measured_next(self) -> bool:
+        """Whether the first rows are measured again after the next one."""
+        warmup = self.start_value.warmup
+        return warmup is not None and warmup.n_until_due <= 1
+
+    def losses_before(self, h: Array, target: Any) -> Array | None:
+        """What the scores of the next row say about their sharpness; None outside a window."""
+        if self.start_value.calibration is None or window_at(self.n_seen) is None:
+            return None
+        scores = self._live.predicted(h)
+        if scores is None:
+            scores = self.fitted().solver.predict_one(h)
+        return log_losses(np.reshape(scores, (1, -1)), np.atleast_1d(np.argmax(target)))
+
+    def note(self, x: Any, y: Any, losses: Array | None) -> None:
+        """Keep a row that was learned for the warm-up, and what its scores said."""
+        value = self.start_value
+        if losses is not None and value.calibration is not None:
+            calibration = value.calibration.after(self.n_seen - 1, losses, 1)
+            value = value._replace(calibration=calibration)
+        if value.warmup is not None:
+            row = Chunk(np.asarray(x)[None], self.targets.one_of_chunk(y)).on_host_if_finite()
+            rows = value.warmup.rows.joined(row)
+            warmup = value.warmup.with_rows(rows, rows.n)
+            value = value._replace(warmup=None if warmup.is_over else warmup)
+        self.start_value = value
+        self._live.work.allow(_max_rows(value, self.n_seen))
+
+    # For any thread
 
     @property
     def n_seen(self) -> int:
@@ -202,7 +223,12 @@ class LiveELM:
 
 
 def _max_rows(fitted: FittedELM, n_seen: int) -> int:
-    """The number of rows until one says how sharp probabilities are, and is learned elsewhere."""
+    """How many rows need nothing but to be learned.
+
+    Those of the warm-up are kept, and those of some windows say how sharp probabilities are.
+    """
+    if fitted.warmup is not None:
+        return 0
     if fitted.calibration is None:
         return NEVER
     return 0 if window_at(n_seen) is not None else rows_until_window(n_seen)

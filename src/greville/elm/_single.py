@@ -123,7 +123,7 @@ class SingleRows(Publishing):
 
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
-        if fitted.n_seen < self._live_from or fitted.is_calibrating or not usable():
+        if fitted.n_seen < self._live_from or not usable():
             return False
         return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
 
@@ -144,19 +144,30 @@ class SingleRows(Publishing):
         with self._lock:
             if self._live is not live:  # another thread has published the same in another form
                 return self.learn_one(x, y)
-            if live.is_calibrating:
-                self.leave_live()
-                return self.learn_one(x, y)
             h = live.hidden.activations_one(x)
-            if live.goes_on() and live.learned_activations(h, target):
-                return self
-            if live.learned_with_due(h, target):
-                return self
-            live.close()
-            learned = live.after_due(h, target)
-            if learned is None:
+            if live.is_measured_next:
                 fitted = live.fitted()
-                learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
-            if not live.renew(learned):
+                learned = fitted.learn_one(x, y, h, target, self._measure_stream)
+                live.close()
                 self._fitted, self._live = learned, None
+                return self
+            losses = live.losses_before(h, target)
+            if not self._learned_live(live, h, target):
+                live.close()
+                learned = live.after_due(h, target)
+                if learned is None:
+                    fitted = live.fitted()
+                    learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
+                if not live.renew(learned):
+                    live.start_value = learned
+                    live.note(x, y, losses)
+                    self._fitted, self._live = live.start_value, None
+                    return self
+            live.note(x, y, losses)
         return self
+
+    def _learned_live(self, live: LiveELM, h: Any, target: Any) -> bool:
+        """Learn one row by the kernels, and what is due with it; False if they cannot."""
+        if live.goes_on() and live.learned_activations(h, target):
+            return True
+        return live.learned_with_due(h, target)

@@ -220,10 +220,11 @@ def joined(ridge: Ridge, learned: Learned, keep: float = 1.0) -> Ridge:
         yield learned.H * factor, learned.Y * factor
 
     new = append_rows(replace(ridge).faded(keep**learned.n), rows, follow=False)
-    tally = root.tally
-    if ridge.sums.different is not None:
-        rows_as_they_came = _rows_as_they_came(learned, keep)
-        tally = tally.plus(Tally().with_rows(ridge.backend, rows_as_they_came, tally.different))
+    before = ridge.sums.different
+    tally = root.tally._replace(different=before)
+    if before is not None:
+        came = _rows_as_they_came(learned, keep)
+        tally = tally.plus(Tally().with_rows(ridge.backend, came, before))
     sums = new.sums.with_tally(tally).around(root.mean)
     return with_derived(replace(new, sums=sums), root=root)
 

@@ -116,6 +116,6 @@ class Publishing:
         """Learn single rows in place from now on, if they can be; under the lock."""
         if live is None:
             self._not_live = fitted
-        elif self._fitted is fitted:
+        elif self._fitted is fitted and self._live is None:
             self._live = live
         return self._live is not None
