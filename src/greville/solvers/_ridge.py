@@ -61,6 +61,10 @@ _ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
 # The ε in use before any row could be learned from, when the weights are zero for any.
 _BEFORE = 1e-3
 
+# What copies of a row, or its weight, say beside it: little, as noise is copied too. But a target
+# that is always the same is not all noise. It moves ε down by at most two factors of ten.
+_PER_COPY, _MOST_OF_COPIES = 0.2, 1.0
+
 # Rows that differ by less than so many times the rounding of their mean do not differ.
 _STUCK = 64.0
 
@@ -319,13 +323,15 @@ def statistics_of(sums: Sums) -> Statistics:
 
 
 def _length(sums: Sums, squares: float) -> float:
-    """The mean square length of a row, whose copies and weight make it longer."""
-    return max(squares, 0.0) / sums.n_different if sums.count > 0 else 0.0
+    """The mean square length of a row of weight one."""
+    return max(squares, 0.0) / sums.weight if sums.weight > 0 else 0.0
 
 
 def _counts_and_means(sums: Sums) -> tuple[float, Array]:
     """How many different rows count beside the intercept, and what the means would add to |Y|²."""
     mean, count = sums.mean, sums.n_different
+    if count > 0:
+        count += min(_PER_COPY * float(np.log(max(sums.weight / count, 1.0))), _MOST_OF_COPIES)
     if mean is None:
         return count, np.zeros(sums.Z.shape[1])
     of_means = mean.count * sums.backend.to_numpy(mean.target) ** 2
