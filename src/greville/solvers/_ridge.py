@@ -227,13 +227,14 @@ def learn(
     if chunk.n == 0:
         return known
     b, n_hidden = known.backend, known.n_hidden
+    tally = chunk.tally(known.sums.different)
     few = is_few(n_hidden, known.sums.rank + chunk.n)
     if known.sums.basis is not None and known.sums.rank and not few:
         known = known.dense()
     pays = gram_pays(known, chunk.n, choice)
     if pays:
         with b.few_threads(chunk.n * n_hidden**2):
-            found = _learn_by_gram(known, chunk, decay, choice, rest)
+            found = _learn_by_gram(known, chunk, tally, decay, choice, rest)
         if found is not None:
             return found
     if known.chooses and not few:
@@ -241,7 +242,7 @@ def learn(
     # A root at ε that is there already follows, if that costs less than to make it again.
     follow = known.chooses and not pays and choice is None and is_derived(known, "root")
     new = append_rows(known.faded(decay), chunk, follow=follow, few=few)
-    new = new.noted(chunk.tally(known.sums.different), chunk.after, decay)
+    new = new.noted(tally, chunk.after, decay)
     if choice is not None:
         new = choose(new, choice)
     return new if rest is None else learn(new, rest)
@@ -395,18 +396,23 @@ def gram_pays(known: Ridge, n_rows: int, choice: Choice | None) -> bool:
 
 
 def _learn_by_gram(
-    known: Ridge, chunk: Chunk, decay: float, choice: Choice | None, rest: Chunk | None
+    known: Ridge,
+    chunk: Chunk,
+    tally: Tally,
+    decay: float,
+    choice: Choice | None,
+    rest: Chunk | None,
 ) -> Ridge | None:
     """The rows of a chunk by one Gram matrix; None where that loses too many digits."""
     for precision in precisions(known.dtype):
         if known.chooses:
-            new = learn_chosen_by_gram(known, chunk, precision, decay, choice, rest)
+            new = learn_chosen_by_gram(known, chunk, tally, precision, decay, choice, rest)
             if new is not None:
                 return new
         else:
             found = learn_by_gram(known.sums, chunk, precision, decay)
             if found is not None:
-                sums = found[0].tallied(chunk.tally(), decay).around(chunk.after)
+                sums = found[0].tallied(tally, decay).around(chunk.after)
                 return known.with_sums(with_gram(sums, found[1]))
     return None
 
@@ -418,7 +424,8 @@ def learn_sums(known: Ridge, chunk: SummedChunk, choice: Choice | None) -> Ridge
     double, sums = np.dtype(np.float64), known.sums
     with known.backend.few_threads(np.inf):
         if known.chooses:
-            return learn_chosen_by_gram(known.dense(), chunk, double, 1.0, choice, None)
+            tally = chunk.tally()
+            return learn_chosen_by_gram(known.dense(), chunk, tally, double, 1.0, choice, None)
         if sums.basis is not None and (sums.tol is not None or sums.rank):
             return None  # which rows are independent, the rows themselves say
         found = learn_by_gram(sums, chunk, double, 1.0)
@@ -430,6 +437,7 @@ def learn_sums(known: Ridge, chunk: SummedChunk, choice: Choice | None) -> Ridge
 def learn_chosen_by_gram(
     chosen: Ridge,
     chunk: Chunk | SummedChunk,
+    tally: Tally,
     precision: np.dtype[Any],
     decay: float,
     choice: Choice | None,
@@ -449,7 +457,7 @@ def learn_chosen_by_gram(
     root_decay = float(np.sqrt(decay))
     after = replace(
         chosen,
-        sums=chosen.sums.tallied(chunk.tally(chosen.sums.different), decay).around(chunk.after),
+        sums=chosen.sums.tallied(tally, decay).around(chunk.after),
         epsilon=root_decay * chosen.epsilon,
         least=root_decay * chosen.least,
     )
@@ -461,9 +469,10 @@ def learn_chosen_by_gram(
         path, R = found
         after = replace(after, path=path, epsilon=path.chosen)
     if rest is not None:
+        more = rest.tally(after.sums.different)
         gram, R = add_rows(b, gram, rest), None
         assert gram is not None
-        after = after.noted(rest.tally(after.sums.different), rest.after)
+        after = after.noted(more, rest.after)
     if R is None:
         R = b.root_with_ridge(gram.G, after.epsilon**2 - gram.prior**2)
     return None if R is None else chosen_from_gram(after, gram, R, choosing=choice is not None)
