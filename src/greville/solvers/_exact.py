@@ -18,7 +18,7 @@ from ._mean import Chunk, Mean
 from ._qr import is_few
 from ._remove import check_same_rows, merge, unlearn
 from ._ridge import Ridge, append_rows, choose, gram_pays, innovate, learn
-from ._rows import Rows, Tally, block_length
+from ._rows import Counts, Rows, block_length
 from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
@@ -72,7 +72,7 @@ class ExactAlgorithm(Algorithm):
         seen += len(weight)
         due = self.epsilon is None and last_choice(seen, shape.n_hidden) == seen
         state, errors = innovate(state, H, Y, factor, follow=not due)
-        tally = Tally.of(weight).with_rows(shape.backend, rows, state.sums.different)
+        tally = Counts.of(weight).with_rows(shape.backend, rows, state.sums.different)
         state = state.noted(tally, mean)
         return (choose(state, choice_in_stream(shape.backend, seen)) if due else state), errors
 
@@ -224,7 +224,7 @@ def joined(ridge: Ridge, learned: Learned, keep: float = 1.0) -> Ridge:
     tally = root.tally._replace(different=before)
     if before is not None:
         came = _rows_as_they_came(learned, keep)
-        tally = tally.plus(Tally().with_rows(ridge.backend, came, before))
+        tally = tally.plus(Counts().with_rows(ridge.backend, came, before))
     sums = new.sums.with_tally(tally).around(root.mean)
     return with_derived(replace(new, sums=sums), root=root)
 

@@ -18,7 +18,7 @@ from ._evidence import choice_in_stream
 from ._exact import for_kernels, joined, last_choice, next_choice, one_by_one
 from ._mean import Mean
 from ._ridge import Ridge, choose, innovate, learn
-from ._rows import Rows, Tally, block_length
+from ._rows import Counts, Rows, block_length
 from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
@@ -157,7 +157,7 @@ class ForgettingAlgorithm(Algorithm):
             mean = mean.faded(decay)
         ridge, errors = innovate(state.ridge, H, Y, factor)
         counts = self.keep ** np.arange(n - 1, -1, -1.0)
-        tally = Tally.of(weight, counts).with_rows(shape.backend, rows, ridge.sums.different)
+        tally = Counts.of(weight, counts).with_rows(shape.backend, rows, ridge.sums.different)
         ridge = ridge.faded(decay).noted(tally, mean, decay)
         state = replace(state, ridge=ridge).saw(energies, self.keep)
         return self._bounded(shape, state, seen + n), errors
@@ -355,9 +355,9 @@ class _FadingChunk:
         self._fading = counts
         self._counts = counts * rows.weights
 
-    def tally(self, before: Array | None = None) -> Tally:
+    def tally(self, before: Array | None = None) -> Counts:
         """How much the rows count; `before` are fingerprints of those before them, if any."""
-        tally = Tally.of(self._rows.weights, self._fading)
+        tally = Counts.of(self._rows.weights, self._fading)
         return tally.with_rows(self._shape.backend, self._rows, before)
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:

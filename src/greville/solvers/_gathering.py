@@ -19,7 +19,7 @@ from ._mean import Chunk, Mean, widened
 from ._qr import is_few
 from ._remove import join, leave, merge
 from ._ridge import Ridge, append_rows, learn_sums
-from ._rows import Rows, Tally, block_length
+from ._rows import Counts, Rows, block_length
 from .protocol import Algorithm, Shape
 
 
@@ -29,7 +29,7 @@ class RowSums:
 
     backend: Backend
     gram: GramSums
-    tally: Tally
+    tally: Counts
     n: int
     mean: Mean | None
 
@@ -38,7 +38,7 @@ class RowSums:
         b, m, k = shape.backend, shape.n_hidden, shape.n_outputs
         G, C = (b.zeros(size, np.float64) for size in ((m, m), (m, k)))
         mean = Mean.of_nothing(b, m, k) if intercept else None
-        return cls(b, GramSums(G, C, np.zeros(k), 0.0), Tally(different=np.empty(0)), 0, mean)
+        return cls(b, GramSums(G, C, np.zeros(k), 0.0), Counts(different=np.empty(0)), 0, mean)
 
     def with_rows(self, shape: Shape, rows: Rows) -> RowSums:
         b, gram = self.backend, self.gram

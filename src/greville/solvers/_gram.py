@@ -12,7 +12,7 @@ from .. import linalg
 from ..backend import Array, Backend
 from ._derived import replace, with_derived
 from ._mean import Chunk, Mean
-from ._rows import Tally
+from ._rows import Counts
 from .sums import Sums, largest_safe_row
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
@@ -112,7 +112,7 @@ class SummedChunk:
         self,
         b: Backend,
         gram: GramSums,
-        tally: Tally,
+        tally: Counts,
         n: int,
         mean: Mean | None,
         before: Mean | None,
@@ -126,7 +126,7 @@ class SummedChunk:
             row, target, self.after = before.step_to(b, mean, np.float64)
             self._step.append((row, target))
 
-    def tally(self, before: Array | None = None) -> Tally:
+    def tally(self, before: Array | None = None) -> Counts:
         """How much the rows count."""
         return self._tally
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..backend import Array, Backend, eps
 from ..fields import array, finite, stored
 from ._checks import check_mean
-from ._rows import Rows, Tally
+from ._rows import Counts, Rows
 
 # What is left of the count when all rows are unlearned may be this much rounding, as a part of it.
 _NOTHING_LEFT = 1e-12
@@ -205,9 +205,9 @@ class Chunk:
         self.n = rows.n
         self.after: Mean | None = None
 
-    def tally(self, before: Array | None = None) -> Tally:
+    def tally(self, before: Array | None = None) -> Counts:
         """How much the rows count; `before` are fingerprints of those before them, if any."""
-        return Tally.of(self._rows.weights).with_rows(self._b, self._rows, before)
+        return Counts.of(self._rows.weights).with_rows(self._b, self._rows, before)
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
         mean = self._start.after if isinstance(self._start, Chunk) else self._start

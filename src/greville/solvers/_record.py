@@ -19,7 +19,7 @@ from ._derived import replace
 from ._gram import GramSums, gram_of
 from ._mean import Progress, SequenceBlocks
 from ._ridge import Ridge, choose_by_gram, chosen_from_gram
-from ._rows import Rows, Tally
+from ._rows import Counts, Rows
 
 # What eps·κ² may be for a root with condition number κ. The errors it causes, measured, are at
 # most a hundredth of it.
@@ -92,7 +92,7 @@ def record(
     if found is None:
         return blocks.n_read
     gram, R, ridge, predicted = found
-    tally = Tally.of(weight).with_rows(b, rows, known.sums.different)
+    tally = Counts.of(weight).with_rows(b, rows, known.sums.different)
     if known.chooses:
         assert choices is not None
         after = known.noted(tally, blocks.after)
@@ -145,7 +145,7 @@ class _Choices:
         n = at.n_read
         if self._next_choice(self._seen + n - 1) != self._seen + n:
             return None
-        now = self._known.noted(Tally.of(self._weight[:n]), at.mean)  # many are different by now
+        now = self._known.noted(Counts.of(self._weight[:n]), at.mean)  # many are different by now
         found = choose_by_gram(now, gram, "cheap")
         if found is None:
             return float("nan"), None

@@ -11,7 +11,7 @@ from ._evidence import leading_rows
 from ._mean import Chunk, Mean
 from ._qr import is_few, learn_rows
 from ._ridge import Ridge, raised
-from ._rows import Rows, Tally, block_length
+from ._rows import Counts, Rows, block_length
 from .sums import Sums
 
 # Rows removed together: as many as there are weights, since each time costs a factorisation, but
@@ -49,10 +49,10 @@ def unlearn(known: Ridge, rows: Rows) -> Ridge:
     ValueError
         If they cannot be removed.
     """
-    return _tallied(_without(known, rows, around_mean=True), Tally.of(rows.weights))
+    return _tallied(_without(known, rows, around_mean=True), Counts.of(rows.weights))
 
 
-def _tallied(known: Ridge, gone: Tally) -> Ridge:
+def _tallied(known: Ridge, gone: Counts) -> Ridge:
     """With fewer rows that count."""
     return known.changed(lambda sums: sums.tallied(gone, sign=-1))
 

@@ -39,7 +39,7 @@ from ._gram import (
 )
 from ._mean import Chunk, Mean
 from ._qr import dense, innovate_rows, is_few, learn_rows
-from ._rows import Rows, Tally, block_length
+from ._rows import Counts, Rows, block_length
 from .sums import LARGEST_LOSS, Sums
 
 # Sums that come from a Gram matrix have lost the digits of an ε below some limit. They are taken
@@ -150,7 +150,7 @@ class Ridge(Value):
         vars(new).update(epsilon=self.epsilon * factor, least=self.least * factor)
         return new
 
-    def noted(self, tally: Tally, mean: Mean | None, decay: float = 1.0) -> Ridge:
+    def noted(self, tally: Counts, mean: Mean | None, decay: float = 1.0) -> Ridge:
         """With more rows that count, and the mean after them; the old ones count less."""
         return self.changed(lambda sums: sums.tallied(tally, decay).around(mean))
 
@@ -398,7 +398,7 @@ def gram_pays(known: Ridge, n_rows: int, choice: Choice | None) -> bool:
 def _learn_by_gram(
     known: Ridge,
     chunk: Chunk,
-    tally: Tally,
+    tally: Counts,
     decay: float,
     choice: Choice | None,
     rest: Chunk | None,
@@ -437,7 +437,7 @@ def learn_sums(known: Ridge, chunk: SummedChunk, choice: Choice | None) -> Ridge
 def learn_chosen_by_gram(
     chosen: Ridge,
     chunk: Chunk | SummedChunk,
-    tally: Tally,
+    tally: Counts,
     precision: np.dtype[Any],
     decay: float,
     choice: Choice | None,
@@ -490,7 +490,7 @@ def _is_hopeless(chosen: Ridge, chunk: Chunk | SummedChunk, gram: GramSums, n: i
     if n < some.G.shape[0] or part * _MANY_MORE > 1:
         return False
     all_rows = chunk.tally()
-    tally = Tally(part * all_rows.n, part * all_rows.n_of_squares, part * all_rows.weight)
+    tally = Counts(part * all_rows.n, part * all_rows.n_of_squares, part * all_rows.weight)
     found = choose_by_gram(replace(chosen, sums=chosen.sums.tallied(tally)), some, choice="cheap")
     if found is None:
         return True

@@ -123,7 +123,7 @@ def _copied(A: Any) -> Any:
     return A.copy() if isinstance(A, np.ndarray) else A + 0
 
 
-class Tally(NamedTuple):
+class Counts(NamedTuple):
     """How much rows count.
 
     Attributes
@@ -140,16 +140,16 @@ class Tally(NamedTuple):
     different: Array | None = None
 
     @classmethod
-    def of(cls, weight: Array, fading: Array | float = 1.0) -> Tally:
+    def of(cls, weight: Array, fading: Array | float = 1.0) -> Counts:
         """Of rows with these weights, each multiplied by what is left of it."""
         counts = np.where(weight > 0, fading, 0.0)
         return cls(float(counts.sum()), float((counts**2).sum()), float((weight * fading).sum()))
 
-    def with_rows(self, b: Backend, rows: Rows, before: Array | None) -> Tally:
+    def with_rows(self, b: Backend, rows: Rows, before: Array | None) -> Counts:
         """The same with fingerprints of the rows, unless there were many `before`."""
         return self if before is None else self._replace(different=fingerprints(b, rows))
 
-    def plus(self, other: Tally, sign: float = 1.0) -> Tally:
+    def plus(self, other: Counts, sign: float = 1.0) -> Counts:
         """Of the rows of both; without the others where the sign is -1."""
         n, n_of_squares, weight = (
             mine + sign * theirs for mine, theirs in zip(self[:3], other[:3], strict=True)
@@ -157,7 +157,7 @@ class Tally(NamedTuple):
         different = self.different
         if sign > 0 and different is not None:
             different = _joined_fingerprints(different, other.different)
-        return Tally(n, n_of_squares, weight, different)
+        return Counts(n, n_of_squares, weight, different)
 
 
 # Rows that are different, up to which they are counted.

@@ -17,7 +17,7 @@ from ._mean import widened
 from ._remove import remove
 from ._ridge import Ridge, learn
 from ._root_solver import RootSolver
-from ._rows import Rows, Tally
+from ._rows import Counts, Rows
 from ._stored import stored_solver
 from .protocol import Algorithm, Shape
 from .sums import Sums
@@ -53,9 +53,9 @@ class WindowRows:
     def n(self) -> int:
         return len(self.weight)
 
-    def tally(self, before: Array | None = None) -> Tally:
+    def tally(self, before: Array | None = None) -> Counts:
         """How much the rows count."""
-        return Tally.of(self.weight)
+        return Counts.of(self.weight)
 
     def __call__(self) -> Any:
         return iter([(self.H, self.Y)])

@@ -16,7 +16,7 @@ from ..validation import check_number
 from ._checks import check_state
 from ._derived import Value, derived, replace, with_derived
 from ._mean import Mean, widened
-from ._rows import Rows, Tally, block_length
+from ._rows import Counts, Rows, block_length
 
 if TYPE_CHECKING:
     from ._evidence import Path
@@ -191,7 +191,9 @@ class Sums(Value):
         if not 0 < factor < np.inf:
             raise ValueError(f"factor={factor!r}: sums are multiplied by a number > 0.")
         mean = None if self.mean is None else self.mean.faded(float(factor))
-        return self.faded(float(factor)).tallied(Tally(different=_NONE), float(factor)).around(mean)
+        return (
+            self.faded(float(factor)).tallied(Counts(different=_NONE), float(factor)).around(mean)
+        )
 
     __rmul__ = __mul__
 
@@ -389,10 +391,10 @@ class Sums(Value):
             loss=self.loss * decay,
         )
 
-    def tallied(self, tally: Tally, decay: float = 1.0, sign: float = 1.0) -> Sums:
+    def tallied(self, tally: Counts, decay: float = 1.0, sign: float = 1.0) -> Sums:
         """With more rows that count, or fewer; the old ones count less."""
         n, n_of_squares, weight, different = self.tally
-        mine = Tally(decay * n, decay**2 * n_of_squares, decay * weight, different)
+        mine = Counts(decay * n, decay**2 * n_of_squares, decay * weight, different)
         return self.with_tally(mine.plus(tally, sign))
 
     @property
@@ -400,16 +402,16 @@ class Sums(Value):
         """How many rows count, copies of each other once where the different ones are few."""
         return self.count if self.different is None else min(self.count, len(self.different))
 
-    def with_tally(self, tally: Tally) -> Sums:
+    def with_tally(self, tally: Counts) -> Sums:
         """With other counts."""
         n, n_of_squares, weight, different = tally
         counts = {"count": n, "count_of_squares": n_of_squares}
         return replace(self, **counts, weight=weight, different=different)
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> Counts:
         """How much its rows count."""
-        return Tally(self.count, self.count_of_squares, self.weight, self.different)
+        return Counts(self.count, self.count_of_squares, self.weight, self.different)
 
     def around(self, mean: Mean | None) -> Sums:
         """With another mean; the same object where it is the same."""
