@@ -260,7 +260,7 @@ def test_shapes_that_do_not_fit(rng, tensor):
     model = Opium(0.1).fit(tensor(H), tensor(Y))
     before = model.coef_
     for args, message in (
-        ((tensor(H[:, :4]), tensor(Y)), "H has 4 features"),
+        ((tensor(H[:, :4]), tensor(Y)), "X has 4 features"),
         ((tensor(H[0]), tensor(Y)), "X: expected a 2-d tensor"),
         ((tensor(H[:0]), tensor(Y[:0])), "X: got shape"),
         ((tensor(H), tensor(Y[:3])), "y: inconsistent numbers"),

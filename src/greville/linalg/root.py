@@ -22,12 +22,15 @@ def solve_weights(b: Backend, R: Array, Z: Array) -> Array:
     return W if _finite(b, W) else least_squares(b, R, Z)
 
 
-def least_squares(b: Backend, A: Array, B: Array) -> Array:
-    """The least-squares solution of AW = B of minimum norm, by singular values."""
-    return ridge_by_svd(b, A, B, 0.0)
+def least_squares(b: Backend, A: Array, B: Array, digits: float = 1.0) -> Array:
+    """The least-squares solution of AW = B of minimum norm, by singular values.
+
+    Those are zero that are rounding, or so many times as large.
+    """
+    return ridge_by_svd(b, A, B, 0.0, digits)
 
 
-def ridge_by_svd(b: Backend, H: Array, Y: Array, epsilon: float) -> Array:
+def ridge_by_svd(b: Backend, H: Array, Y: Array, epsilon: float, digits: float = 1.0) -> Array:
     """The W that minimises |HW - Y|² + epsilon²|W|²; of minimum norm for epsilon = 0, eq. (4)."""
     U, s, Vt = b.svd(H)
     values = b.to_numpy(s)
@@ -35,7 +38,8 @@ def ridge_by_svd(b: Backend, H: Array, Y: Array, epsilon: float) -> Array:
         filters = values / np.hypot(values, epsilon) / np.hypot(values, epsilon)  # no overflow
     else:  # zero for what is rounding next to the largest, or too small to be inverted
         limits = np.finfo(values.dtype)
-        smallest = max(max(H.shape) * limits.eps * values.max(initial=0.0), limits.tiny)
+        rounding = digits * max(H.shape) * limits.eps
+        smallest = max(rounding * values.max(initial=0.0), limits.tiny)
         filters = np.divide(1.0, values, out=np.zeros_like(values), where=values > smallest)
     return b.matmul(Vt.T * b.asarray(filters.astype(values.dtype)), b.matmul(U.T, Y))
 

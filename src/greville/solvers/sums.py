@@ -30,6 +30,9 @@ _LEAST_LEFT_OUT = {"d": 1e-10, "f": 1e-3}
 
 _NONE = np.empty(0)
 
+# How many times as large as its rounding singular values of a root may be that come from sums.
+_DIGITS_OF_SUMS = 20.0
+
 # The part of the rows that the weights must leave, so that the noise can be told.
 _LEAST_LEFT = 1e-8
 
@@ -190,10 +193,9 @@ class Sums(Value):
             return NotImplemented
         if not 0 < factor < np.inf:
             raise ValueError(f"factor={factor!r}: sums are multiplied by a number > 0.")
-        mean = None if self.mean is None else self.mean.faded(float(factor))
-        return (
-            self.faded(float(factor)).tallied(Counts(different=_NONE), float(factor)).around(mean)
-        )
+        decay, none = float(factor), Counts(different=_NONE)
+        mean = None if self.mean is None else self.mean.faded(decay)
+        return self.faded(decay).tallied(none, decay).around(mean)
 
     __rmul__ = __mul__
 
@@ -288,7 +290,7 @@ class Sums(Value):
         check_number("epsilon", epsilon, low=0)
         root = root_at(self, float(epsilon))
         if epsilon == 0 and root.rank:  # of minimum norm, whatever the rank
-            solved = linalg.least_squares(self.backend, root.R, root.Z)
+            solved = linalg.least_squares(self.backend, root.R, root.Z, _DIGITS_OF_SUMS)
             with_derived(root, solved=solved)
         return root
 
