@@ -25,6 +25,11 @@ class SingleRows(Publishing):
     predict: Any
     _measure_stream: Any
     _keep_flushed: Any
+    # and of `Publishing`, which it is
+    _lock: Any
+    _not_live: Any
+    _go_live: Any
+    _unless_learning: Any
 
     @online
     def learn_one(self, x: Any, y: Any) -> Self:
