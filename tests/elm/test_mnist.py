@@ -9,6 +9,8 @@ from greville import ELMClassifier, Opium, RandomLayer
 
 from ..oracles import relative_error
 
+pytestmark = pytest.mark.full
+
 UNITS = 1000
 
 
