@@ -90,7 +90,7 @@ class Sums(Value):
     R, Z : arrays of shape (rank, rank) and (rank, n_outputs)
     basis : array of shape (rank, n_hidden), or None
     loss : ndarray of shape (n_outputs,)
-        |Y - HW|² + prior²|W|² for each output.
+        ``|Y - HW|² + prior²|W|²`` for each output.
     count, count_of_squares : float
         How many rows count, and the same with the square of what each counts: less than one where
         old rows fade. A sample weight is the precision of its row, and does not change them.
@@ -200,7 +200,7 @@ class Sums(Value):
     __rmul__ = __mul__
 
     def solve(self, epsilon: float | None = None) -> Array:
-        """The weights that minimise |XW - y|² + epsilon²|W|²; for zero, those of minimum norm.
+        """The weights that minimise ``|XW - y|² + epsilon²|W|²``; for zero, of minimum norm.
 
         Parameters
         ----------
