@@ -102,7 +102,7 @@ class Sums(Value):
     mean : Mean or None
         Where there is an intercept: H and Y above are then the centred rows and targets.
     tol : float, optional
-        Up to which |c_k|/|a_k| a row depends on those before it, eq. (10).
+        Up to which ``|c_k|/|a_k|`` a row depends on those before it, eq. (10).
     largest_row : float
         Up to which size of rows the prior in R loses no digits.
     lost : float
