@@ -7,14 +7,14 @@ from unittest.mock import patch
 import pytest
 
 from greville import backend, compiled
-from greville.solvers import Live, protocol
+from greville.solvers import InPlace, _in_place
 
 
 @contextmanager
 def kernels(on):
     """Have single rows go through kernels whenever that is possible, or never."""
-    changes = patch.object(Live, "rows_between_changes", 0)
-    records = patch.object(protocol, "_FEWEST_BY_KERNELS", 0)
+    changes = patch.object(InPlace, "rows_between_changes", 0)
+    records = patch.object(_in_place, "_FEWEST_TO_RECORD", 0)
     with compiled.use(on), changes, records:
         b = backend.default()
         if not on or not hasattr(b, "tuning"):

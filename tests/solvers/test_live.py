@@ -24,7 +24,7 @@ from greville import (
     compiled,
 )
 from greville.compiled import loading
-from greville.solvers import Live
+from greville.solvers import InPlace
 
 from .. import children, oracles
 from ..kernels import kernels
@@ -416,10 +416,10 @@ def test_a_compiler_that_does_not_work(rng, monkeypatch, only):
     monkeypatch.setattr(loading._Process, "loaded", {})
     compiles = loading._compile
 
-    def fails(layout, function, dtype):
-        if only in (None, function.__name__):
+    def fails(layout, name, function, dtype):
+        if only in (None, name):
             raise MemoryError("too little")
-        return compiles(layout, function, dtype)
+        return compiles(layout, name, function, dtype)
 
     monkeypatch.setattr(loading, "_compile", fails)
     H, Y = problem(rng, 3000, 4)
@@ -458,7 +458,8 @@ def test_no_folder_to_keep_what_was_compiled(monkeypatch):
         return lambda function: function
 
     monkeypatch.setattr(layout, "njit", njit)
-    assert loading._compile(layout, layout.replace, np.dtype(np.float64)) is layout.replace
+    kept = loading._compile(layout, "snapshot", layout.snapshot, np.dtype(np.float64))
+    assert kept is layout.snapshot
     assert calls == [True, False]
 
 
@@ -625,7 +626,7 @@ def test_reading_after_every_row(rng):
 def test_a_model_that_is_fitted_again(rng):
     H, Y = problem(rng, 3000, 5)
     model = Opium(0.1).fit(H, Y)
-    with mock.patch.object(Live, "rows_between_changes", 128):
+    with mock.patch.object(InPlace, "rows_between_changes", 128):
         learn(model, H[:500], Y[:500])
         assert is_live(model)
         model.fit(H[:100], Y[:100])
@@ -668,7 +669,7 @@ def test_a_row_too_long_for_the_prior(rng):
         model.predict_one(h)
         model.learn_one(h, y)
     assert is_live(model)
-    assert model._live.work.array[model._live.kernels.layout.N_WAITING] <= 1
+    assert model._live.array[model._live.kernels.layout.N_WAITING] <= 1
     with kernels(False):
         other.partial_fit(rows, Y[:200])
     assert relative_error(model.coef_, other.coef_) < 1e-6
@@ -679,23 +680,22 @@ def test_an_interrupt_while_it_is_filled(rng, where):
     H, Y = problem(rng, 3000, 5)
     model = DynamicOpium(1.01, 0.1).fit(H[:1000], Y[:1000])
     learn(model, H[1000:1010], Y[1000:1010])
-    kernels_in_use = model._live.kernels
-    real, calls = kernels_in_use.replace, []
+    real, calls = InPlace._fill, []
 
-    def interrupted(*args):
+    def interrupted(self, limit):
         calls.append(1)
         if where == "after":
-            real(*args)
+            real(self, limit)
         raise KeyboardInterrupt
 
     k = 1010
-    with mock.patch.object(kernels_in_use, "replace", interrupted):
+    with mock.patch.object(InPlace, "_fill", interrupted):
         while not calls:
             try:
                 model.learn_one(H[k], Y[k])
                 k += 1
             except KeyboardInterrupt:
-                k += where == "after"
+                pass
     assert model.n_samples_seen_ == k
     learn(model, H[k:], Y[k:])
     with kernels(False):

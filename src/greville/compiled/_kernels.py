@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 # The header of the work
 N_HIDDEN = 0
 N_OUTPUTS = 1
-N_ROWS = 2  # rows since the work was filled, and how many there may be
+N_ROWS = 2  # rows that the work has learned, and how many these may be
 LIMIT = 3
 N_WAITING = 4  # rows that are not in the root yet, and for how many there is room
 ROOM = 5  # without room there is no root, and W is updated at once (OPIUM light)
@@ -42,9 +42,8 @@ KEEPS_ROWS = 16  # whether rows are kept, as they were learned, for sums that fo
 N_KEPT = 17
 WEIGHTS_KNOWN = 18  # whether W is that of all rows
 PER_GAIN = 19  # 1/gain, for OPIUM light
-FILLED = 20  # how often the work was filled
-N_MEMBERS = 21  # of several works, one after the other, that are mixed; zero for a single one
-STRIDE = 22  # from the beginning of one to that of the next
+N_MEMBERS = 20  # of several works, one after the other, that are mixed; zero for a single one
+STRIDE = 21  # from the beginning of one to that of the next
 HEADER = 24
 
 # Behind the last member: the mixture
@@ -702,19 +701,6 @@ def apply(work):
     return status
 
 
-def replace(work, by):
-    """Begin with the numbers of another work without rows, which no other thread sees half done."""
-    at = _sizes(by)[2]
-    K, S = int(by[N_MEMBERS]), int(by[STRIDE])
-    for i in range(K):
-        _copy(by[i * at.H :], work[i * S :], at.H)
-    if K > 0:
-        _copy(by[K * at.H :], work[K * S :], by.shape[0] - K * at.H)
-    else:
-        _copy(by, work, by.shape[0])
-    return DONE
-
-
 def snapshot(work, into):
     """Copy all that is known, and the rows that are there, while no other thread can learn."""
     M, L, at = _sizes(work)
@@ -737,39 +723,64 @@ def snapshot(work, into):
 # What is called from Python: rows may have any strides, and may be read-only.
 
 
-# These are no closures: what numba keeps of a kernel with one is compiled again in every process.
+def _put(y, into):
+    """Write targets, a number or an array; False if there are more or fewer. For compiled code."""
+
+
+@overload(_put, jit_options=OPTIONS)
+def _put_kind(y, into):
+    """`_put` for a number, and for an array."""
+    if isinstance(y, types.Number):
+
+        def put(y, into):
+            into[0] = y
+            return into.shape[0] == 1
+
+        return put
+
+    def put_all(y, into):
+        same = y.shape[0] == into.shape[0]
+        for j in range(min(y.shape[0], into.shape[0])):
+            into[j] = y[j]
+        return same
+
+    return put_all
 
 
 @_part
-def _predict_into(work, out, M, L, at):
-    """Write the outputs for the row q; not DONE where they must be found elsewhere."""
-    if isnan(_predict(work, M, L, at)):
+def _answer(work, h, M, L, at):
+    """The first output for a row, or NaN where it must be found elsewhere."""
+    _copy(h, work[at.q : at.out], M)
+    return _predict(work, M, L, at)
+
+
+@_part
+def _answer_members(work, h, M, L, at):
+    """The same of several works that are mixed."""
+    if _ask_members(work, h, M, at):
+        return _outputs_of_mixture(work, L)[0]
+    return _predict_members(work, M, L, at)
+
+
+@_part
+def _study(work, h, y, M, L, at):
+    """Learn a row with its targets."""
+    place = _place(work, M, L, at)
+    if place < 0:
+        return place
+    if not _put(y, work[at.y : at.y + L]):
         return UNUSUAL
-    _copy(work[at.out : at.W], out, L)
-    return DONE
+    _copy(h, work[place : place + M], M)
+    return _learn(work, place, M, L, at)
 
 
 @_part
-def _predict_members_into(work, out, M, L, at):
-    """The same for several works that are mixed."""
-    if isnan(_predict_members(work, M, L, at)):
+def _study_members(work, h, y, M, L, at):
+    """The same of several works that are mixed."""
+    _ask_members(work, h, M, at)
+    if not _put(y, _targets_of_mixture(work, L)[:L]):
         return UNUSUAL
-    _copy(_outputs_of_mixture(work, L), out, L)
-    return DONE
-
-
-@_part
-def _record_members(work, H, Y, predicted, M, L, at):
-    n, y = 0, _targets_of_mixture(work, L)
-    for row in range(Y.shape[0] // L):
-        _ask_members(work, H[row * M : row * M + M], M, at)
-        _copy(Y[row * L : row * L + L], y, L)
-        if _predict_members_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
-            break
-        if _learn_members(work, M, L, at) != DONE:
-            break
-        n += 1
-    return n
+    return _learn_members(work, M, L, at)
 
 
 @cache
@@ -777,7 +788,8 @@ def entry_points(mixed):
     """The functions that predict and learn rows, by their names: of one work, or of several.
 
     `mixed` is a constant in the compiled code, so that a single work needs no code for others:
-    that takes several times as long to compile.
+    that takes several times as long to compile. The functions are no closures of other functions:
+    those are compiled again in every process.
     """
 
     def predict_one(work, h):
@@ -786,53 +798,32 @@ def entry_points(mixed):
         if h.shape[0] != M:
             return nan
         if mixed:
-            if _ask_members(work, h, M, at):
-                return _outputs_of_mixture(work, L)[0]
-            return _predict_members(work, M, L, at)
-        _copy(h, work[at.q : at.out], M)
-        return _predict(work, M, L, at)
+            return _answer_members(work, h, M, L, at)
+        return _answer(work, h, M, L, at)
 
     def predict_outputs(work, h, out):
         """Write the outputs for one row; not DONE where they must be found elsewhere."""
         M, L, at = _sizes(work)
         if h.shape[0] != M:
             return UNUSUAL
-        _copy(h, work[at.q : at.out], M)
         if mixed:
-            return _predict_members_into(work, out, M, L, at)
-        return _predict_into(work, out, M, L, at)
+            if isnan(_answer_members(work, h, M, L, at)):
+                return UNUSUAL
+            _copy(_outputs_of_mixture(work, L), out, L)
+            return DONE
+        if isnan(_answer(work, h, M, L, at)):
+            return UNUSUAL
+        _copy(work[at.out : at.W], out, L)
+        return DONE
 
-    def learn_one(work, h, y):
-        """Learn one row with its target, a number."""
+    def learn(work, h, y):
+        """Learn one row with its targets, a number or an array."""
         M, L, at = _sizes(work)
-        if h.shape[0] != M or L != 1:
+        if h.shape[0] != M:
             return UNUSUAL
         if mixed:
-            _ask_members(work, h, M, at)
-            _targets_of_mixture(work, L)[0] = y
-            return _learn_members(work, M, L, at)
-        place = _place(work, M, L, at)
-        if place < 0:
-            return place
-        _copy(h, work[place : place + M], M)
-        work[at.y] = y
-        return _learn(work, place, M, L, at)
-
-    def learn_outputs(work, h, y):
-        """Learn one row with its targets."""
-        M, L, at = _sizes(work)
-        if h.shape[0] != M or y.shape[0] != L:
-            return UNUSUAL
-        if mixed:
-            _ask_members(work, h, M, at)
-            _copy(y, _targets_of_mixture(work, L), L)
-            return _learn_members(work, M, L, at)
-        place = _place(work, M, L, at)
-        if place < 0:
-            return place
-        _copy(h, work[place : place + M], M)
-        _copy(y, work[at.y : at.f], L)
-        return _learn(work, place, M, L, at)
+            return _study_members(work, h, y, M, L, at)
+        return _study(work, h, y, M, L, at)
 
     def predict_input(work, layer, x):
         """The first output for one row of inputs, or NaN where it must be found elsewhere."""
@@ -841,11 +832,8 @@ def entry_points(mixed):
         if start < 0:
             return nan
         if mixed:
-            if _ask_members(work, layer[start:], M, at):
-                return _outputs_of_mixture(work, L)[0]
-            return _predict_members(work, M, L, at)
-        _copy(layer[start:], work[at.q : at.out], M)
-        return _predict(work, M, L, at)
+            return _answer_members(work, layer[start:], M, L, at)
+        return _answer(work, layer[start:], M, L, at)
 
     def predict_input_outputs(work, layer, x, out):
         """Write the outputs for one row of inputs; not DONE where they must be found elsewhere."""
@@ -853,63 +841,43 @@ def entry_points(mixed):
         start = _activations(layer, x)
         if start < 0:
             return UNUSUAL
-        _copy(layer[start:], work[at.q : at.out], M)
         if mixed:
-            return _predict_members_into(work, out, M, L, at)
-        return _predict_into(work, out, M, L, at)
+            if isnan(_answer_members(work, layer[start:], M, L, at)):
+                return UNUSUAL
+            _copy(_outputs_of_mixture(work, L), out, L)
+            return DONE
+        if isnan(_answer(work, layer[start:], M, L, at)):
+            return UNUSUAL
+        _copy(work[at.out : at.W], out, L)
+        return DONE
 
     def learn_input(work, layer, x, y):
-        """Learn one row of inputs with its target, a number."""
+        """Learn one row of inputs with its targets, a number or an array."""
         M, L, at = _sizes(work)
-        place, start = _place(work, M, L, at), _activations(layer, x)
-        if place < 0:
-            return place
-        if start < 0 or L != 1:
+        start = _activations(layer, x)
+        if start < 0:
             return UNUSUAL
         if mixed:
-            _ask_members(work, layer[start:], M, at)
-            _targets_of_mixture(work, L)[0] = y
-            return _learn_members(work, M, L, at)
-        _copy(layer[start:], work[place : place + M], M)
-        work[at.y] = y
-        return _learn(work, place, M, L, at)
-
-    def learn_input_outputs(work, layer, x, y):
-        """Learn one row of inputs with its targets."""
-        M, L, at = _sizes(work)
-        place, start = _place(work, M, L, at), _activations(layer, x)
-        if place < 0:
-            return place
-        if start < 0 or y.shape[0] != L:
-            return UNUSUAL
-        if mixed:
-            _ask_members(work, layer[start:], M, at)
-            _copy(y, _targets_of_mixture(work, L), L)
-            return _learn_members(work, M, L, at)
-        _copy(layer[start:], work[place : place + M], M)
-        _copy(y, work[at.y : at.f], L)
-        return _learn(work, place, M, L, at)
+            return _study_members(work, layer[start:], y, M, L, at)
+        return _study(work, layer[start:], y, M, L, at)
 
     def record(work, H, Y, predicted):
         """Predict each row and learn it; how many there were before one must be learned elsewhere.
 
-        No row must be waiting, and none is at the end, unless one was too long.
+        For a single work. No row must be waiting, and none is at the end, unless one was too long.
         """
         M, L, at = _sizes(work)
-        if mixed:
-            return _record_members(work, H, Y, predicted, M, L, at)
-        q = work[at.q : at.q + M]
         waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
         n = 0
         for row in range(Y.shape[0] // L):
             if work[N_ROWS] >= work[LIMIT] or work[N_KEPT] + work[N_WAITING] >= work[ROOM]:
                 break
-            h, target = H[row * M : row * M + M], Y[row * L : row * L + L]
-            _copy(h, q, M)
-            if _predict_into(work, predicted[row * L : row * L + L], M, L, at) != DONE:
+            h = H[row * M : row * M + M]
+            if isnan(_answer(work, h, M, L, at)):
                 break
+            _copy(work[at.out : at.W], predicted[row * L :], L)
             _copy(h, waiting, M)
-            _copy(target, targets, L)
+            _copy(Y[row * L :], targets, L)
             work[N_WAITING] = 1.0
             work[N_ROWS] += 1.0
             n += 1
@@ -918,19 +886,26 @@ def entry_points(mixed):
             work[N_WAITING] = 0.0
         return n
 
-    functions = (
-        *(predict_one, predict_outputs, predict_input, predict_input_outputs),
-        *(learn_one, learn_outputs, learn_input, learn_input_outputs, record),
-        *(apply, replace, snapshot),
-    )
-    return {function.__name__: function for function in functions}
+    return {
+        "predict_one": predict_one,
+        "predict_outputs": predict_outputs,
+        "predict_input": predict_input,
+        "predict_input_outputs": predict_input_outputs,
+        "learn_one": learn,
+        "learn_outputs": learn,
+        "learn_input": learn_input,
+        "learn_input_outputs": learn_input,
+        "record": record,
+        "apply": apply,
+        "snapshot": snapshot,
+    }
 
 
 _WORK = types.float64[::1]
 
 
-def signature(function: Any, dtype: str) -> Any:
-    """Its signature for rows of a dtype."""
+def signature(name: str, dtype: str) -> Any:
+    """The signature of an entry point for rows of a dtype."""
     number = getattr(types, dtype)
     row = types.Array(number, 1, "A", readonly=True)
     long_row = types.Array(number, 1, "C", readonly=True)
@@ -944,7 +919,6 @@ def signature(function: Any, dtype: str) -> Any:
         "learn_input": types.int64(_WORK, _WORK, row, types.float64),
         "learn_input_outputs": types.int64(_WORK, _WORK, row, row),
         "apply": types.int64(_WORK),
-        "replace": types.int64(_WORK, _WORK),
         "snapshot": types.int64(_WORK, _WORK),
         "record": types.int64(_WORK, long_row, long_row, _WORK),
-    }[function.__name__]
+    }[name]

@@ -67,7 +67,7 @@ class Kernels:
             compiled = vars(self).get(name)
             if compiled is None:
                 try:
-                    compiled = _compile(self.layout, function, self.dtype)
+                    compiled = _compile(self.layout, name, function, self.dtype)
                 except Exception as error:  # numba's own, and a lack of memory
                     _give_up(error)
                     raise Unavailable from error
@@ -75,8 +75,8 @@ class Kernels:
         return compiled
 
 
-def _compile(layout: Any, function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    signature = layout.signature(function, dtype.name)
+def _compile(layout: Any, name: str, function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    signature = layout.signature(name, dtype.name)
     with _uncollected(), _announced():
         try:
             return layout.njit(signature, cache=True, **layout.OPTIONS)(function)

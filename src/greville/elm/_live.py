@@ -12,7 +12,7 @@ import numpy as np
 from ..backend import Array
 from ..compiled import Kernels, Unavailable, announce_compiling
 from ..layers import matrix_of
-from ..solvers import NEVER, Algorithm, Live
+from ..solvers import NEVER, InPlace
 from ..validation import NUMBERS, largest_square
 from .calibration import log_losses, rows_until_window, window_at
 from .chunk import Chunk
@@ -34,12 +34,12 @@ class LiveELM:
     ----------
     fitted : FittedELM
         Without pending rows.
-    live : Live
+    live : InPlace
         What its solver has learned.
     model : ELM
     """
 
-    def __init__(self, fitted: FittedELM, live: Live, model: Any) -> None:
+    def __init__(self, fitted: FittedELM, live: InPlace, model: Any) -> None:
         self.start_value = self._last = fitted
         self.hidden = fitted.hidden
         self.targets = targets = fitted.targets
@@ -65,7 +65,7 @@ class LiveELM:
         kernel = f"{name[1:]}_input" if live.single else f"{name[1:]}_input_outputs"
         with suppress(Unavailable):
             if layer is not None:
-                bound = partial(getattr(live.kernels, kernel), live.work.array, layer)
+                bound = partial(getattr(live.kernels, kernel), live.array, layer)
         vars(self)[name] = bound
         return bound
 
@@ -75,50 +75,19 @@ class LiveELM:
         if getattr(model, "verbose", False):
             announce_compiling()
         single = fitted.targets.n_outputs == 1
-        max_rows = _max_rows(fitted, fitted.n_seen)
-        live = Live.start(fitted.solver, single=single, max_rows=max_rows)
+        limit = _max_rows(fitted, fitted.n_seen)
+        live = InPlace.start(fitted.solver, single=single, limit=limit)
         try:
             return None if live is None else cls(fitted, live, model)
         except Unavailable:
             return None
 
-    # For the thread that learns, under the lock of the model
+    def close(self) -> FittedELM:
+        """Learn no more rows, and make a value of all that were learned."""
+        self._live.close()
+        return self.fitted()
 
-    def renew(self, fitted: FittedELM) -> bool:
-        """Go on from another value with the same layer and targets; False if that is not possible.
-
-        Nothing has changed then.
-        """
-        if self.hidden is not fitted.hidden or self.targets is not fitted.targets:
-            return False
-        self._live.max_rows = _max_rows(fitted, fitted.n_seen)
-        if not self._live.renew(fitted.solver):
-            return False
-        self.start_value = fitted
-        return True
-
-    def goes_on(self) -> bool:
-        """Whether more rows can be learned here."""
-        self._live.max_rows = max(1, _max_rows(self.start_value, self.n_seen))
-        return self._live.goes_on(self._algorithm)
-
-    @property
-    def _algorithm(self) -> Algorithm:
-        return self.start_value.solver.algorithm
-
-    def after_due(self, h: Array, target: Any) -> FittedELM | None:
-        """What is learned after one more row and what is due with it; None as for the solver."""
-        solver = self._live.after_due(h, target, self._algorithm)
-        return None if solver is None else self.start_value._replace(solver=solver)
-
-    def learned_with_due(self, h: Array, target: Any) -> bool:
-        """Learn one more row here, and what is due with it; False if that is done otherwise."""
-        self._live.max_rows = _max_rows(self.start_value, self.n_seen + 1)
-        return self._live.learned_with_due(h, target, self._algorithm)
-
-    def close(self, fitted: FittedELM | None = None) -> bool:
-        """Learn no more rows, unless any was learned since `fitted` was read; whether it is so."""
-        return self._live.close(None if fitted is None else fitted.solver)
+    # For the thread that learns
 
     @property
     def is_measured_next(self) -> bool:
@@ -126,28 +95,34 @@ class LiveELM:
         warmup = self.start_value.warmup
         return warmup is not None and warmup.n_until_due <= 1
 
-    def losses_before(self, h: Array, target: Any) -> Array | None:
-        """What the scores of the next row say about their sharpness; None outside a window."""
-        if self.start_value.calibration is None or window_at(self.n_seen) is None:
-            return None
-        scores = self._live.predicted(h)
-        if scores is None:
-            scores = self.fitted().solver.predict_one(h)
-        return log_losses(np.reshape(scores, (1, -1)), np.atleast_1d(np.argmax(target)))
+    def learned_row(self, x: Any, y: Any, target: Any) -> bool:
+        """Learn one row with an encoded target, and keep what is wanted of it; False if it cannot.
 
-    def note(self, x: Any, y: Any, losses: Array | None) -> None:
-        """Keep a row that was learned for the warm-up, and what its scores said."""
-        value = self.start_value
+        Rows of a warm-up are kept, and scores before rows of a window say how sharp probabilities
+        are.
+        """
+        if self.is_measured_next:
+            return False
+        h, value = self.hidden.activations_one(x), self.start_value
+        losses, seen = None, self.n_seen
+        if value.calibration is not None and window_at(seen) is not None:
+            scores = self._live.predicted(h)
+            if scores is None:
+                return False
+            losses = log_losses(np.reshape(scores, (1, -1)), np.atleast_1d(np.argmax(target)))
+        self._live.allow(1)
+        if not self._live.learned(h, target):
+            return False
         if losses is not None and value.calibration is not None:
-            calibration = value.calibration.after(self.n_seen - 1, losses, 1)
-            value = value._replace(calibration=calibration)
+            value = value._replace(calibration=value.calibration.after(seen, losses, 1))
         if value.warmup is not None:
             row = Chunk(np.asarray(x)[None], self.targets.one_of_chunk(y)).on_host_if_finite()
             rows = value.warmup.rows.joined(row)
             warmup = value.warmup.with_rows(rows, rows.n)
             value = value._replace(warmup=None if warmup.is_over else warmup)
         self.start_value = value
-        self._live.work.allow(_max_rows(value, self.n_seen))
+        self._live.allow(_max_rows(value, seen + 1))
+        return True
 
     # For any thread
 
@@ -157,13 +132,9 @@ class LiveELM:
         return self._live.n_seen
 
     @property
-    def work(self) -> Array:
+    def array(self) -> Array:
         """The array of the kernels."""
-        return self._live.work.array
-
-    def stop(self) -> None:
-        """Have the rows that wait learned otherwise, with the next one."""
-        self._live.stop()
+        return self._live.array
 
     def predicted(self, x: Any) -> Any:
         """The prediction for one row; None where it must be found otherwise."""
@@ -209,10 +180,6 @@ class LiveELM:
             return self._learn(x, target) == 0
         except Exception:  # as above, or not a number
             return False
-
-    def learned_activations(self, h: Array, target: Any) -> bool:
-        """Learn one row whose activations and encoded target are known."""
-        return self._live.learned(h, target)
 
     def fitted(self) -> FittedELM:
         """What was learned, as an immutable value."""

@@ -62,21 +62,12 @@ class SingleRows(Publishing):
         if self._fitted is None:
             return self._learn_as_table(x, y, None)
         with self._lock:
-            fitted = self._fitted
-            fitted.check_learns()
-            if self._live is not None or (not fitted.solver.pending.n and self._goes_live(fitted)):
-                return self.learn_one(x, y)
-            target = None
-            if fitted.solver.shape.kernels is not None and not is_tensor(x) and not is_tensor(y):
-                target = fitted.targets.encode_one(y)
-            if target is None:
-                return self._learn_as_table(x, y, fitted.hidden.n_inputs)
-            h = fitted.hidden.activations_one(x)
-            learned = fitted.learn_one(x, y, h, target, self._measure_stream)
-            if self._fitted is not fitted or self._live is not None:  # a signal handler has learned
-                return self.learn_one(x, y)
-            self._fitted = learned
-        return self
+            fitted, goes_live = self._fitted, self._live is not None
+            if not goes_live and not fitted.solver.pending.n:
+                goes_live = self._goes_live(fitted)
+        if goes_live:
+            return self.learn_one(x, y)
+        return self._learn_as_table(x, y, fitted.hidden.n_inputs)
 
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
         """Learn the first row, one with a new label, a tensor, or one that goes to a device."""
@@ -109,7 +100,11 @@ class SingleRows(Publishing):
             return self.predict(x[None])[0]
         if live is not None:
             predicted = live.predicted(x)
-            return self._predicted_otherwise(live, x) if predicted is None else predicted
+            if predicted is not None:
+                return predicted
+            fitted = live.close()
+            output = fitted.solver.predict_one(fitted.hidden.activations_one(x))
+            return fitted.targets.decode_one(output)
         fitted = self._fitted
         if fitted is None:
             check_is_fitted(self)
@@ -132,47 +127,14 @@ class SingleRows(Publishing):
             return False
         return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
 
-    def _predicted_otherwise(self, live: LiveELM, x: Any) -> Any:
-        """A prediction that the kernels have not made."""
-        live.stop()
-        fitted = live.fitted()
-        output = fitted.solver.predict_one(fitted.hidden.activations_one(x))
-        return fitted.targets.decode_one(output)
-
     def _learn_otherwise(self, live: LiveELM, x: Any, y: Any) -> Self:
-        """Learn a row that the kernels have not learned."""
-        if is_tensor(x) or is_tensor(y):
-            return self._learn_as_table(x, y, live.hidden.n_inputs)
-        target = live.targets.encode_one(y)
-        if target is None:  # a new label, or none
-            return self._learn_as_table(x, y, live.hidden.n_inputs)
-        with self._lock:
-            if self._live is not live:  # another thread has published the same in another form
-                return self.learn_one(x, y)
-            h = live.hidden.activations_one(x)
-            if live.is_measured_next:
-                fitted = live.fitted()
-                learned = fitted.learn_one(x, y, h, target, self._measure_stream)
-                live.close()
-                self._fitted, self._live = learned, None
-                return self
-            losses = live.losses_before(h, target)
-            if not self._learned_live(live, h, target):
-                live.close()
-                learned = live.after_due(h, target)
-                if learned is None:
-                    fitted = live.fitted()
-                    learned = fitted._replace(solver=fitted.solver.learn_one_now(h, target))
-                if not live.renew(learned):
-                    live.start_value = learned
-                    live.note(x, y, losses)
-                    self._fitted, self._live = live.start_value, None
+        """Learn a row that the kernels have not learned as it is."""
+        if not is_tensor(x) and not is_tensor(y):
+            target = live.targets.encode_one(y)
+            with self._lock:
+                usable = target is not None and self._live is live
+                if usable and live.learned_row(x, y, target):
                     return self
-            live.note(x, y, losses)
+        self._learn_as_table(x, y, live.hidden.n_inputs)  # also a new label, or none
+        self.settle()
         return self
-
-    def _learned_live(self, live: LiveELM, h: Any, target: Any) -> bool:
-        """Learn one row by the kernels, and what is due with it; False if they cannot."""
-        if live.goes_on() and live.learned_activations(h, target):
-            return True
-        return live.learned_with_due(h, target)

@@ -44,7 +44,7 @@ def elm_summary(model: Any, fitted: FittedELM, live: LiveELM | None) -> dict[str
     if start.warmup is not None:
         kept, length = start.warmup.n, start.warmup.length
         found["warm-up"] = f"{kept:,} of {length:,} rows, which are kept until then"
-    return found | place_summary(solver, *values, *([] if live is None else [live.work]))
+    return found | place_summary(solver, *values, *([] if live is None else [live.array]))
 
 
 def _layer_in_words(hidden: HiddenMap, n_units: int) -> str:

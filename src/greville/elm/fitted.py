@@ -18,7 +18,6 @@ from .calibration import (
     Calibration,
     log_losses,
     rows_of_fit,
-    window_at,
     windows_within,
 )
 from .chunk import Chunk
@@ -253,34 +252,6 @@ class FittedELM(NamedTuple):
         if self.calibration is None or place_of(self.solver.shape.backend) is not None:
             return []
         return windows_within(self.solver.n_seen, n, every=every)
-
-    @property
-    def is_calibrating(self) -> bool:
-        """Whether the next row says how sharp probabilities are."""
-        return self.calibration is not None and window_at(self.solver.n_seen) is not None
-
-    def learn_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
-        """After one more row, whose activations and encoded target are known."""
-        if self.is_calibrating:
-            return self._calibrated_by_one(h, target)._learned_one(x, y, h, target, measure)
-        return self._learned_one(x, y, h, target, measure)
-
-    def _calibrated_by_one(self, h: Array, target: Any) -> FittedELM:
-        assert self.calibration is not None
-        scores = np.reshape(self.solver.predict_one(h), (1, -1))
-        losses = log_losses(scores, np.atleast_1d(np.atleast_1d(target).argmax()))
-        return self._replace(calibration=self.calibration.after(self.solver.n_seen, losses, 1))
-
-    def _learned_one(self, x: Array, y: Any, h: Array, target: Any, measure: Measure) -> FittedELM:
-        hidden, targets, solver, template, warmup, calibration, tally = self
-        if warmup is None:
-            learned = solver.learn_one(h, target)
-            return FittedELM(hidden, targets, learned, template, None, calibration, tally)
-        one = Chunk(np.asarray(x)[None], targets.one_of_chunk(y))
-        fitted, chunk = self._extend_warmup(one, measure)
-        if chunk is one:
-            return fitted._replace(solver=solver.learn_one(h, target))
-        return fitted._replace(solver=fitted.solver.learn(fitted.rows(chunk)))
 
     def record(
         self,

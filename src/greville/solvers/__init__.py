@@ -2,7 +2,7 @@
 
 from . import protocol, registry
 from ._evidence import Path
-from ._live import NEVER, Live
+from ._in_place import NEVER, InPlace
 from ._publishing import CACHES, Publishing
 from ._root_solver import AdditiveSolver, ChoosingSolver, RootSolver
 from ._rows import LateCheck
@@ -30,8 +30,8 @@ __all__ = [
     "DynamicOpium",
     "Fitted",
     "Greville",
+    "InPlace",
     "LateCheck",
-    "Live",
     "OnlineSolver",
     "Opium",
     "OpiumLight",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
-from . import _record
 from ._derived import replace, with_derived
 from ._evidence import Choice, choice_in_stream
 from ._gathering import Gathering, joined_sums, without_sums
+from ._in_place import Filling, Learned, Member
 from ._mean import Chunk, Mean
 from ._qr import is_few
 from ._remove import check_same_rows, merge, unlearn
 from ._ridge import Ridge, append_rows, choose, gram_pays, innovate, learn
 from ._rows import Counts, Rows, block_length
-from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
 
@@ -34,8 +33,6 @@ class ExactAlgorithm(Algorithm):
     tol : eq. (10), or None for what rounding may leave
     intercept : whether a constant is added that is not regularised
     """
-
-    record_by_kernels_units = 128
 
     epsilon: float | None
     tol: float | None = None
@@ -76,50 +73,13 @@ class ExactAlgorithm(Algorithm):
         state = state.noted(tally, mean)
         return (choose(state, choice_in_stream(shape.backend, seen)) if due else state), errors
 
-    def one_by_one(self, shape: Shape, state: Ridge, seen: int) -> OneByOne | None:
-        return one_by_one(for_kernels(state), self.rows_until_next_event(shape, seen) - 1)
-
-    def with_due(self, shape: Shape, state: Ridge, seen: int) -> Ridge:
-        if not state.chooses or last_choice(seen, shape.n_hidden) != seen:
-            return state
-        return choose(state, choice_in_stream(shape.backend, seen))
+    def filling(self, shape: Shape, state: Ridge, seen: int) -> Filling:
+        member = member_of(self, for_kernels(state))
+        return Filling((member,), self.rows_until_next_event(shape, seen) - 1)
 
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         usual = super().rows_until_next_event(shape, seen)
         return usual if self.epsilon is not None else next_choice(seen, shape.n_hidden) - seen
-
-    def _record_by_products(
-        self,
-        shape: Shape,
-        state: Ridge,
-        rows: Rows,
-        seen: int,
-        look: Callable[..., None] | None = None,
-    ) -> tuple[Ridge, Array]:
-        choices = None
-        if self.epsilon is None:
-
-            def choices(seen: int) -> int:
-                return next_choice(seen, shape.n_hidden)
-
-        parts, start = [], 0
-        stops = _record.attempts(state, rows.n) if look is None else []
-        while start < rows.n:
-            stop, found = rows.n, None
-            if stops and _record.pays(state):
-                quick = _record.record(state, rows.part(start, stop), seen + start, choices)
-                if not isinstance(quick, int):
-                    found = quick
-                elif 4 * quick > stop - start:  # given up so late that it is not tried again
-                    stops = []
-            if found is None:
-                stop = stops.pop(0) if stops else rows.n
-                part = rows.part(start, stop)
-                found = super()._record_by_products(shape, state, part, seen + start, look)
-            state, predicted = found
-            parts.append(predicted)
-            start = stop
-        return state, shape.backend.xp.concat(parts)
 
     def with_outputs(self, shape: Shape, state: Ridge, n_outputs: int, old: Array) -> Ridge:
         return state.with_outputs(n_outputs, old)
@@ -199,13 +159,13 @@ def for_kernels(ridge: Ridge) -> Ridge:
     return ridge if is_few(ridge.n_hidden, ridge.sums.rank) else ridge.dense()
 
 
-def one_by_one(ridge: Ridge, limit: int, **fading: Any) -> OneByOne:
-    """What kernels need of a ridge, to learn up to so many rows."""
+def member_of(algorithm: Algorithm, ridge: Ridge, **fading: Any) -> Member:
+    """What kernels need of a ridge."""
 
     def join(learned: Learned) -> Ridge:
         return joined(ridge, learned)
 
-    return OneByOne(join, limit, ridge.root, ridge.chooses, **fading)
+    return Member(algorithm, join, ridge.root, ridge.chooses, **fading)
 
 
 def joined(ridge: Ridge, learned: Learned, keep: float = 1.0) -> Ridge:

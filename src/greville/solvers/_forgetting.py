@@ -15,11 +15,11 @@ from ..validation import check_squares, warn
 from ._checks import check_fading
 from ._derived import Value, replace
 from ._evidence import choice_in_stream
-from ._exact import for_kernels, joined, last_choice, next_choice, one_by_one
+from ._exact import for_kernels, joined, last_choice, member_of, next_choice
+from ._in_place import Filling, Learned
 from ._mean import Mean
 from ._ridge import Ridge, choose, innovate, learn
 from ._rows import Counts, Rows, block_length
-from ._work import Learned, OneByOne
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
 
@@ -110,8 +110,6 @@ class ForgettingAlgorithm(Algorithm):
     is_member : whether it is one of several memories
     """
 
-    record_by_kernels_units = 128
-
     alpha: float
     epsilon: float | None
     floor: float | str | None
@@ -179,22 +177,18 @@ class ForgettingAlgorithm(Algorithm):
             longest = min(longest, self._due(shape, seen) - seen)
         return max(1, longest)
 
-    def one_by_one(self, shape: Shape, state: Fading, seen: int) -> OneByOne | None:
+    def filling(self, shape: Shape, state: Fading, seen: int) -> Filling | None:
         if self.keep < 1 and not self._has_floor:  # it has to be watched
             return None
         limit = self._due(shape, seen) - seen - 1 if self._has_floor else 1 << 30
-        fading = {"keep": self.keep, "energy": state.energy, "excited": state.excited}
         before = for_kernels(state.ridge)
-        parts = one_by_one(before, limit, **fading)
+        fading = {"keep": self.keep, "energy": state.energy, "excited": state.excited}
 
         def join(learned: Learned) -> Fading:
             ridge = joined(before, learned, self.keep)
             return replace(state, ridge=ridge, energy=learned.energy, excited=learned.excited)
 
-        return replace(parts, join=join)
-
-    def with_due(self, shape: Shape, state: Fading, seen: int) -> Fading:
-        return self._bounded(shape, state, seen)
+        return Filling((replace(member_of(self, before, **fading), join=join),), limit)
 
     def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
         return replace(state, ridge=state.ridge.with_outputs(n_outputs, old))

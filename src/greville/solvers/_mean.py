@@ -10,7 +10,7 @@ rows has one, and nothing depends on where zero is or on how rows are cut into c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -222,61 +222,6 @@ class Chunk:
             self.after = mean
             yield H, Y
             del H, Y  # before the next are made
-
-
-class Progress(NamedTuple):
-    """How many rows were read, and their mean."""
-
-    n_read: int
-    mean: Mean | None
-
-
-class SequenceBlocks:
-    """Blocks of rows for a record: each row weighted, and around the mean of all before it.
-
-    All rows must count, and some must have come before them where there is an intercept. After
-    the blocks were read, `after` is the mean after the last row; `n_read` counts rows.
-    """
-
-    def __init__(self, b: Backend, rows: Rows, parts: Iterable[slice], mean: Mean | None) -> None:
-        self._b = b
-        self._rows = rows
-        self._parts = parts
-        self._factors: list[Array] = []
-        self._targets: list[Array] = []
-        self.n_read = 0
-        self.after = mean
-
-    def __call__(self) -> Iterator[tuple[Array, Array, Progress]]:
-        b = self._b
-        for part in self._parts:
-            H, Y = (b.asarray(A) for A in self._rows.make(part.start, part.stop))
-            weight = None if self._rows.weight is None else self._rows.weight[part]
-            factor = None if weight is None else np.sqrt(weight)
-            if self.after is not None:
-                weight = np.ones(H.shape[0]) if weight is None else weight
-                H, Y, factor, _, targets, self.after = self.after.follow(b, H, Y, weight)
-                self._targets.append(targets)
-            if factor is not None:
-                f = b.asarray(factor[:, None], b.dtype_of(H))
-                if self.after is None:  # these are the caller's
-                    H, Y = f * H, f * Y
-                else:
-                    H *= f
-                    Y *= f
-                self._factors.append(f)
-            self.n_read = part.stop
-            yield H, Y, Progress(part.stop, self.after)
-            del H, Y
-
-    def undo(self, predicted: Array) -> Array:
-        """Predictions for these rows as predictions for the rows as they came."""
-        b = self._b
-        if self._factors:
-            predicted = predicted / b.xp.concat(self._factors)
-        if self._targets:
-            predicted = predicted + b.asarray(b.xp.concat(self._targets), b.dtype_of(predicted))
-        return predicted
 
 
 def _size_of_step(n: float, m: float) -> float:

@@ -20,8 +20,8 @@ from ._forgetting import (
     check_same_kind,
     memories_for,
 )
+from ._in_place import Filling
 from ._rows import Rows
-from ._work import OneByOne
 from .protocol import Algorithm, Shape
 from .sums import Sums
 
@@ -96,8 +96,6 @@ def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
 class MemoriesAlgorithm(Algorithm):
     """The memories of `MEMORIES`, mixed by their recent errors."""
 
-    record_by_kernels_units = 128
-
     epsilon: float | None
     floor: float | str | None
     intercept: bool = False
@@ -133,39 +131,18 @@ class MemoriesAlgorithm(Algorithm):
     def record_rows(self, shape: Shape, seen: int) -> int:
         return _ROWS_AT_ONCE  # which the members cut as they need it
 
-    def one_by_one(self, shape: Shape, state: Memories, seen: int) -> OneByOne | None:
-        members = self._members_of(state)
-        pairs = list(zip(members, state.states, strict=True))
-        parts = [member.one_by_one(shape, each, seen) for member, each in pairs]
-        if any(part is None for part in parts):
+    def filling(self, shape: Shape, state: Memories, seen: int) -> Filling | None:
+        pairs = zip(self._members_of(state), state.states, strict=True)
+        fillings = [member.filling(shape, own, seen) for member, own in pairs]
+        if not all(fillings):
             return None
-        known: tuple[OneByOne, ...] = tuple(parts)  # type: ignore[arg-type]
 
-        def join(learned: Any) -> Memories:
-            joined, mixture, n = learned
-            states = []
-            for member, (own, rows) in zip(members, joined, strict=True):
-                rest = seen + n - rows.n
-                states.append(member.learn(shape, own, rows, rest) if rows.n else own)
+        def join(states: list[Any], mixture: Mixture | None) -> Memories:
+            assert mixture is not None
             return Memories(tuple(states), mixture)
 
-        def renewed(i: int, each: Fading, n: int) -> OneByOne | None:
-            each = members[i].with_due(shape, each, seen + n)
-            return members[i].one_by_one(shape, each, seen + n)
-
-        return OneByOne(
-            join,
-            min(part.limit for part in known),
-            known[0].root,
-            members=known,
-            mixture=state.mixture,
-            renewed=renewed,
-        )
-
-    def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
-        pairs = zip(self._members_of(state), state.states, strict=True)
-        states = tuple(member.with_due(shape, each, seen) for member, each in pairs)
-        return replace(state, states=states)
+        members = tuple(member for filling in fillings for member in filling.members)
+        return Filling(members, min(filling.limit for filling in fillings), state.mixture, join)
 
     def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
         states = [

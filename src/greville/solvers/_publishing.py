@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from ..threads import LockOfEach
-from ._live import Live
+from ._in_place import InPlace
 
 # Attributes that are found again when they are needed: neither pickled nor stored.
 CACHES = ("_lock", "_live", "_live_from", "_not_live")
@@ -87,9 +87,9 @@ class Publishing:
     def exchange(self, fitted: Any, same: Any) -> None:
         """Publish another form of what was learned, unless more is learned by now or just now."""
         with self._unless_learning() as free:
-            live = self._live
-            if free and (self._fitted is fitted if live is None else live.close(fitted)):
-                self._fitted, self._live = same, None
+            if free:
+                current = self._fitted if self._live is None else self._live.close()
+                self._fitted, self._live = same if current is fitted else current, None
 
     @contextmanager
     def _unless_learning(self) -> Iterator[bool]:
@@ -106,11 +106,18 @@ class Publishing:
         with self._lock:
             live = self._live
             if live is not None:
-                live.close()
-                flushed = live.fitted().flushed()
-                self._live_from = flushed.n_seen + Live.rows_between_changes
-                self._fitted, self._live = flushed, None
+                fitted = live.close()
+                self._live_from = fitted.n_seen + InPlace.rows_between_changes
+                self._fitted, self._live = fitted, None
             return self._fitted
+
+    def settle(self) -> None:
+        """Learn the rows that wait, so that the next single row is learned in place again."""
+        with self._lock:
+            fitted = self._fitted
+            flushed = fitted.flushed()
+            if self._live is None and self._fitted is fitted:
+                self._fitted, self._live_from = flushed, 0
 
     def _go_live(self, fitted: Any, live: Any) -> bool:
         """Learn single rows in place from now on, if they can be; under the lock."""

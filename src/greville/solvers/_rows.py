@@ -69,6 +69,18 @@ class Rows:
         """Rows that are there as arrays."""
         return cls(H.shape[0], lambda i, j: (H[i:j, :], Y[i:j, :]), weight, check)
 
+    @classmethod
+    def joined(cls, b: Backend, parts: list[Rows]) -> Rows:
+        """The rows of all parts, which are there as arrays, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls(0, lambda i, j: (None, None))
+        pairs = [[b.asarray(A) for A in part.make(0, part.n)] for part in parts]
+        H, Y = (b.xp.concat(list(column)) for column in zip(*pairs, strict=True))
+        weighted = any(part.weight is not None for part in parts)
+        return cls.of(H, Y, np.concatenate([part.weights for part in parts]) if weighted else None)
+
     @property
     def weights(self) -> Array:
         """The sample weights, ones where there are none."""

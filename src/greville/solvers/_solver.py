@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from math import nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
 from ..backend import Array, Backend
-from ..backend.scipy import DOT
 from ..compiled import usable, worth_loading
 from ..devices import (
     Movable,
@@ -43,9 +41,8 @@ from ..validation import (
     check_tensor_rows,
     check_tensor_targets,
     check_weights,
-    largest_square,
 )
-from ._live import Live
+from ._in_place import InPlace
 from ._publishing import CACHES, Publishing
 from ._rows import LateCheck
 from .fitted import Fitted
@@ -89,11 +86,8 @@ class Solver(
 
     n_features_in_: int
     _fitted: Fitted | None
-    _live: Live | None
+    _live: InPlace | None
     _dtype: np.dtype[Any]
-    _dot: Any
-    _limit: float
-    _row_shape: tuple[int] | None = None
     _flat = False
 
     @abstractmethod
@@ -151,48 +145,36 @@ class Solver(
         """
         live = self._live
         if live is not None:
-            if not self._flat:
-                predicted = live.predicted(x)
-                return self._predicted_otherwise(live, x) if predicted is None else predicted
-            try:  # written out, as below
-                predicted = live.predict(x)
-            except Exception:  # not an array of this dtype; numba has several errors for it
-                predicted = nan
-            if predicted == predicted:  # noqa: PLR0124 - not NaN
-                return live.number(predicted)
-            return self._predicted_otherwise(live, x)
-        # Written out, as are the next lines of `learn_one`: a call takes as long as the arithmetic.
-        usual = type(x) is np.ndarray and x.shape == self._row_shape and x.dtype is self._dtype
-        if not usual or not self._dot(x, x) < self._limit:
-            if is_tensor(x):
-                return self._predicted_tensor(x)
-            x = self._checked_one(x)
-        fitted = self._fitted
-        assert fitted is not None
-        if fitted.shape.kernels is None:
+            predicted = live.predicted(x)
+            if predicted is not None:
+                return predicted
+        if is_tensor(x):
+            return self._predicted_tensor(x)
+        x = self._checked_one(x)
+        if live is not None:
+            predicted = live.predicted(x)
+            if predicted is not None:
+                return predicted
+        fitted = self.fitted_ if live is None else live.close()
+        if live is None and fitted.shape.kernels is None:
             return self.predict(x[None])[0]
-        asks = fitted is not self._not_live and not fitted.pending.n and worth_loading()
-        if asks and self._has_parameters_of(fitted):
+        asks = live is None and fitted is not self._not_live and not fitted.pending.n
+        if asks and worth_loading() and self._has_parameters_of(fitted):
             with self._unless_learning() as free:
                 goes_live = free and self._goes_live(fitted)
             if goes_live:
                 return self.predict_one(x)
         predicted = fitted.predict_one(x)
-        if fitted._flushed is not None:
-            self._keep_flushed(fitted)
-        return self._shaped_one(predicted, fitted)
+        self._keep_flushed(fitted)
+        if self._flat:
+            return self._dtype.type(predicted)
+        return np.array(predicted, self._dtype).reshape(fitted.n_outputs)
 
     def _predicted_tensor(self, x: Any) -> Any:
         """The prediction for a row that is a tensor, as one."""
         if is_on_device(x):
             return self.predict(x[None])[0]
         return origin_of(x).answer(np.asarray(self.predict_one(received(x, "x"))))
-
-    def _shaped_one(self, predicted: Any, fitted: Fitted) -> Any:
-        """One prediction in the shape of a target."""
-        if self._flat:
-            return self._dtype.type(predicted)
-        return np.array(predicted, self._dtype).reshape(fitted.n_outputs)
 
     @property
     def coef_(self) -> Array:
@@ -275,9 +257,6 @@ class Solver(
                 _live_from=0,
                 _flat=flat,
                 _dtype=dtype,
-                _dot=DOT[dtype],
-                _row_shape=(shape.n_hidden,),
-                _limit=largest_square(dtype),
                 n_features_in_=shape.n_hidden,
             )
         return self
@@ -295,7 +274,7 @@ class Solver(
         """Whether single rows are learned in place from now on; `fitted` is what was learned."""
         if fitted.n_seen < self._live_from or not usable():
             return False
-        return self._go_live(fitted, Live.start(fitted, single=self._flat))
+        return self._go_live(fitted, InPlace.start(fitted, single=self._flat))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._live is not None and not name.startswith("_"):
@@ -308,18 +287,6 @@ class Solver(
             return self.algorithm() == fitted.algorithm
         except ValueError:  # which the next row will raise
             return False
-
-    def _predicted_otherwise(self, live: Live, x: Any) -> Any:
-        """A prediction that the kernels have not made."""
-        if is_tensor(x):
-            return self._predicted_tensor(x)
-        x = self._checked_one(x)
-        predicted = live.predicted(x)
-        if predicted is not None:
-            return predicted
-        live.stop()
-        fitted = live.fitted()
-        return self._shaped_one(fitted.predict_one(x), fitted)
 
     def _flushed(self) -> Fitted:
         """What it has learned, with no row pending."""
@@ -341,21 +308,15 @@ class Solver(
                 self._fitted = self.leave_live().on(b)
 
     def __getstate__(self) -> Any:
-        state = {k: v for k, v in super().__getstate__().items() if k not in (*CACHES, "_dot")}
+        state = {k: v for k, v in super().__getstate__().items() if k not in CACHES}
         return state if self._live is None else {**state, "_fitted": self.fitted_}
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         if self._fitted is not None:
             self._dtype = np.dtype(self._dtype.char)
-            self._dot = DOT[self._dtype]
 
     # Checks
-
-    def _passes_fast_check(self, x: Any) -> bool:
-        """Whether it is a row that needs no check."""
-        usual = type(x) is np.ndarray and x.shape == self._row_shape and x.dtype is self._dtype
-        return usual and bool(self._dot(x, x) < self._limit)
 
     def _checked_one(self, x: Any) -> Array:
         """One row, converted where that is possible."""
@@ -513,22 +474,10 @@ class OnlineSolver(Solver):
             return self._learn_as_chunk(x, y)
         with self._lock:
             fitted = self._fitted
-            if fitted.shape.kernels is None:
-                return self._learn_as_chunk(x, y)
-            fitted.check_learns()
-            current = self._with_parameters(fitted)
-            if current is not fitted:
-                self._fitted = fitted = current
-            if self._live is not None or (not fitted.pending.n and self._goes_live(fitted)):
-                return self.learn_one(x, y)
-            if not self._passes_fast_check(x):
-                x = self._checked_one(x)
-            y = check_one_target(y, "y", fitted.n_outputs, self._flat, self._dtype)
-            learned = fitted.learn_one(x, y)
-            if self._fitted is not fitted or self._live is not None:  # a signal handler has learned
-                return self.learn_one(x, y)
-            self._fitted = learned
-        return self
+            goes_live = self._live is not None
+            if not goes_live and not fitted.pending.n and self._has_parameters_of(fitted):
+                goes_live = self._goes_live(fitted)
+        return self.learn_one(x, y) if goes_live else self._learn_as_chunk(x, y)
 
     def _learn_as_chunk(self, x: Any, y: Any) -> Self:
         """Learn the first row, or one that is a tensor or goes to a device."""
@@ -538,32 +487,16 @@ class OnlineSolver(Solver):
         target = y[None] if is_tensor(y) else np.asarray(y)[None]
         return self.partial_fit(x[None], target)
 
-    def _learn_otherwise(self, live: Live, x: Any, y: Any) -> Self:
-        """Learn a row that the kernels have not learned."""
-        if is_tensor(x) or is_tensor(y):
-            return self._learn_as_chunk(x, y)
-        with self._lock:
-            if self._live is not live:  # another thread has published the same in another form
-                return self.learn_one(x, y)
-            algorithm = self.algorithm()
-            if not self._passes_fast_check(x):
-                x = self._checked_one(x)
-            y = check_one_target(y, "y", live.n_outputs, self._flat, self._dtype)
-            if live.goes_on(algorithm) and live.learned(x, y):
+    def _learn_otherwise(self, live: InPlace, x: Any, y: Any) -> Self:
+        """Learn a row that the kernels have not learned as it is."""
+        if not is_tensor(x) and not is_tensor(y):
+            x = self._checked_one(x)
+            y = check_one_target(y, "y", live.start_value.n_outputs, self._flat, self._dtype)
+            if live.learned(x, y):
                 return self
-            if live.learned_with_due(x, y, algorithm):
-                return self
-            live.close()
-            learned = live.after_due(x, y, algorithm)
-            if learned is None:
-                learned = live.fitted().with_algorithm(algorithm).learn_one_now(x, y)
-            if not live.renew(learned):
-                self._fitted, self._live = learned, None
+        self._learn_as_chunk(x, y)
+        self.settle()
         return self
-
-    def _with_parameters(self, fitted: Fitted) -> Fitted:
-        """With the parameters as they are now."""
-        return fitted.with_algorithm(self.algorithm())
 
     def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.

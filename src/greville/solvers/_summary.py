@@ -13,7 +13,7 @@ from ..representation import memory_of, named_list, numbers, size_in_words
 from ._derived import is_derived, replace
 from ._exact import ExactAlgorithm
 from ._forgetting import Fading, ForgettingAlgorithm
-from ._live import Live
+from ._in_place import InPlace
 from ._memories import MemoriesAlgorithm
 from ._ridge import Ridge
 from .batch import BatchAlgorithm
@@ -27,11 +27,11 @@ _MOST_OPERATIONS = 8e6
 _LEAST_ERROR = {"d": 1e-9, "f": 1e-3}
 
 
-def summary_of_solver(solver: Any, fitted: Fitted, live: Live | None) -> dict[str, str]:
+def summary_of_solver(solver: Any, fitted: Fitted, live: InPlace | None) -> dict[str, str]:
     """What a solver by itself has learned; `live` is what it is learning into, if it is."""
     n_seen = fitted.n_seen if live is None else live.n_seen
     start = fitted if live is None else live.start_value
-    shape, values = start.shape, [start, *([] if live is None else [live.work.array])]
+    shape, values = start.shape, [start, *([] if live is None else [live.array])]
     names = getattr(solver, "feature_names_in_", ())
     return {
         "rows": f"{n_seen:,}",

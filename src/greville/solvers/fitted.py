@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backend import Array, Backend
 from ._frozen import ONLY_WEIGHTS, Frozen
+from ._in_place import record_in_place
 from ._pending import Pending
 from .protocol import Algorithm, Rows, Shape
 from .sums import Sums
@@ -70,7 +71,7 @@ class Fitted:
         if not self.n_seen:  # a model that is sent to many places before it has learned is small
             return Fitted.start, (self.algorithm, self.shape)
         if self.pending.n:
-            self.pending.rows()  # which looks at them
+            self.pending.finish_checks()
         n_seen = self.n_seen - self.pending.n_refused  # these are not pickled
         return Fitted, (self.algorithm, self.shape, self.state, n_seen, self.pending)
 
@@ -109,7 +110,8 @@ class Fitted:
 
     # Learning
 
-    def _after(self, state: Any, n_seen: int) -> Fitted:
+    def after(self, state: Any, n_seen: int) -> Fitted:
+        """The same with another state after so many rows, none of which is pending."""
         return Fitted(self.algorithm, self.shape, state, n_seen)
 
     def flushed(self) -> Fitted:
@@ -119,11 +121,11 @@ class Fitted:
             return self
         flushed = self._flushed
         if flushed is None:
-            rows, state, seen = self.pending.rows(), self.state, self.n_seen - n
+            rows, state, seen = self.pending.rows(self.shape.backend), self.state, self.n_seen - n
             if rows.n:
                 with self.shape.memory():
                     state = self.algorithm.learn(self.shape, state, rows, seen)
-            self._flushed = flushed = self._after(state, seen + rows.n)
+            self._flushed = flushed = self.after(state, seen + rows.n)
         return flushed
 
     @property
@@ -151,25 +153,24 @@ class Fitted:
         base = self.flushed()
         with self.shape.memory():
             state = self.algorithm.learn(self.shape, base.state, rows, base.n_seen)
-        return base._after(state, base.n_seen + rows.n)
+        return base.after(state, base.n_seen + rows.n)
 
     def learn_all(self, rows: Rows) -> Fitted:
         """After the rows of a `fit`, for which a choice of ε may cost more."""
         with self.shape.memory():
             state = self.algorithm.learn_all(self.shape, self.state, rows)
-        return self._after(state, self.n_seen + rows.n)
+        return self.after(state, self.n_seen + rows.n)
 
     def learn_one(self, h: Array, y: Any) -> Fitted:
         """After one more row."""
-        if type(y) is np.ndarray and y.shape == (1,):
-            y = y[0]
-        return self._collected(self.pending.with_one(h, y), 1)
+        return self.learn(self._row(h, y))
 
     def learn_one_now(self, h: Array, y: Any) -> Fitted:
         """After one more row, and none is pending."""
-        if self.pending.n:
-            return self.learn_one(h, y).flushed()
-        return self.learn_now(Rows.of(h[None], np.asarray(y, self.dtype).reshape(1, -1)))
+        return self.learn_now(self._row(h, y))
+
+    def _row(self, h: Array, y: Any) -> Rows:
+        return Rows.of(h[None], np.asarray(y, self.dtype).reshape(1, -1))
 
     def _collected(self, pending: Pending, n: int) -> Fitted:
         new = Fitted(self.algorithm, self.shape, self.state, self.n_seen + n, pending)
@@ -177,7 +178,8 @@ class Fitted:
 
     def record(self, rows: Rows) -> tuple[Fitted, Array]:
         """After more rows, and the prediction of each before it was learned."""
-        return self._recorded(rows, None)
+        found = record_in_place(self, rows)
+        return self.record_by_products(rows) if found is None else found
 
     def record_with_spread(self, rows: Rows) -> tuple[Fitted, tuple[Array, Array]]:
         """After more rows, and the prediction of each before it was learned, and its spread."""
@@ -186,16 +188,17 @@ class Fitted:
         def look(*block: Any) -> None:
             spreads.append(self.algorithm.spreads_in_order(self.shape, *block))
 
-        new, predicted = self._recorded(rows, look)
+        new, predicted = self.record_by_products(rows, look)
         return new, (predicted, np.concatenate(spreads))
 
-    def _recorded(self, rows: Rows, look: Any) -> tuple[Fitted, Array]:
+    def record_by_products(self, rows: Rows, look: Any = None) -> tuple[Fitted, Array]:
+        """The same by matrix products; `look` is called with each block and the state before it."""
         base = self.flushed()
         with self.shape.memory():
             state, predicted = self.algorithm.record(
                 self.shape, base.state, rows, base.n_seen, look
             )
-        return base._after(state, base.n_seen + rows.n), predicted
+        return base.after(state, base.n_seen + rows.n), predicted
 
     def with_outputs(self, n_outputs: int, old: Array) -> Fitted:
         """With more outputs, zero in all rows so far, the present ones at the indices `old`."""
@@ -217,7 +220,7 @@ class Fitted:
         if rows.n > base.n_seen:
             raise ValueError(f"got {rows.n} rows to unlearn, but only {base.n_seen} were learned.")
         state = self.algorithm.unlearn(self.shape, base.state, rows, base.n_seen)
-        return self._after(state, base.n_seen - rows.n)
+        return self.after(state, base.n_seen - rows.n)
 
     def merge(self, other: Fitted) -> Fitted:
         """With the rows of another one; a ValueError if it cannot be."""
@@ -236,7 +239,7 @@ class Fitted:
         state = self.algorithm.merge(base.state, other.state)
         if state is None:
             raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
-        return self._after(state, base.n_seen + other.n_seen)
+        return self.after(state, base.n_seen + other.n_seen)
 
     def gathering(self, n_rows: int | None = None) -> Fitted:
         """One that only adds rows up, and has none so far; `join` and `leave` take it.
@@ -251,7 +254,7 @@ class Fitted:
         base, other = self.flushed(), gathered.flushed().on(self.shape.backend)
         with self.shape.memory():
             state = self.algorithm.join(self.shape, base.state, other.state)
-        return None if state is None else self._after(state, base.n_seen + other.n_seen)
+        return None if state is None else self.after(state, base.n_seen + other.n_seen)
 
     def leave(self, gathered: Fitted) -> Fitted:
         """Without rows that were gathered without `n_rows`.
@@ -269,7 +272,7 @@ class Fitted:
         with self.shape.memory():
             everything = other.n_seen == base.n_seen
             state = self.algorithm.leave(self.shape, base.state, other.state, everything)
-        return self._after(state, base.n_seen - other.n_seen)
+        return self.after(state, base.n_seen - other.n_seen)
 
     def on(self, b: Backend) -> Fitted:
         """The same on another backend, with no row pending."""
@@ -284,7 +287,7 @@ class Fitted:
     def chosen(self) -> Fitted:
         """With an ε that is chosen with care from all rows, where it is chosen at all."""
         base = self.flushed()
-        return self._after(self.algorithm.chosen(base.state), base.n_seen)
+        return self.after(self.algorithm.chosen(base.state), base.n_seen)
 
     def frozen(self) -> Fitted:
         """The weights alone: it predicts the same and cannot learn, and is small."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from ..backend import Array
 from ..fields import number
 from ..validation import check_number
+from ._in_place import Filling, Member
 from ._mean import widened
 from ._solver import OnlineSolver
 from ._stored import stored_solver
-from ._work import OneByOne
-from .fitted import Fitted
 from .protocol import Algorithm, Rows, Shape
 
 
@@ -39,8 +38,8 @@ class LightAlgorithm(Algorithm):
         errors = b.solve(S * per_d, Y - b.matmul(H, state), transposed=True, unit=True)
         return state + b.matmul(H.T, per_d * errors), errors
 
-    def one_by_one(self, shape: Shape, state: Array, seen: int) -> OneByOne:
-        return OneByOne(lambda learned: learned.W, 1 << 30, W=state, gain=self.gain)
+    def filling(self, shape: Shape, state: Array, seen: int) -> Filling:
+        return Filling((Member(self, lambda learned: learned.W, W=state, gain=self.gain),))
 
     def with_outputs(self, shape: Shape, state: Array, n_outputs: int, old: Array) -> Array:
         return widened(shape.backend, state, n_outputs, old)
@@ -100,8 +99,3 @@ class OpiumLight(OnlineSolver):
     def algorithm(self) -> LightAlgorithm:
         check_number("gain", self.gain, low=0, high=1e15, include_low=False)
         return LightAlgorithm(float(self.gain))
-
-    def _with_parameters(self, fitted: Fitted) -> Fitted:
-        if self.gain == fitted.algorithm.gain:  # type: ignore[attr-defined]
-            return fitted
-        return fitted.with_algorithm(self.algorithm())

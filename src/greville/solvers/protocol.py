@@ -17,20 +17,13 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array, Backend, Kernels
-from ..compiled import Unavailable, usable
 from ..devices import memory_errors_named
-from ._joint_work import make_work
+from ._in_place import Filling
 from ._rows import Rows, block_length
-from ._work import OneByOne
 from .sums import Sums
 
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
-# Rows that kernels record in one call, during which no other thread runs.
-_KERNEL_ROWS = 1024
-
-# Rows to record from which on it is worth to load the kernels.
-_FEWEST_BY_KERNELS = 4096
 
 
 @dataclass(frozen=True)
@@ -112,8 +105,6 @@ class Algorithm(ABC):
     OpiumAlgorithm(epsilon=0.5, tol=None, intercept=False)
     """
 
-    record_by_kernels_units = 0  # up to how many units kernels are faster than matrix products
-
     @abstractmethod
     def start(self, shape: Shape) -> Any:
         """The state before any row."""
@@ -130,13 +121,9 @@ class Algorithm(ABC):
         """The state after the rows of a `fit`, which may be all there will ever be."""
         return self.learn(shape, state, rows, 0)
 
-    def one_by_one(self, shape: Shape, state: Any, seen: int) -> OneByOne | None:
+    def filling(self, shape: Shape, state: Any, seen: int) -> Filling | None:
         """What compiled kernels need to learn single rows; None where they cannot."""
         return None
-
-    def with_due(self, shape: Shape, state: Any, seen: int) -> Any:
-        """A state that kernels have brought to `seen` rows, with what is due after the last."""
-        return state
 
     def innovate(
         self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int
@@ -249,59 +236,6 @@ class Algorithm(ABC):
 
         `look` is called with every block of rows, and the state before it.
         """
-        if look is None and shape.n_hidden <= self.record_by_kernels_units:
-            found = self._recorded_by_kernels(shape, state, rows, seen)
-            if found is not None:
-                return found
-        return self._record_by_products(shape, state, rows, seen, look)
-
-    def _recorded_by_kernels(
-        self, shape: Shape, state: Any, rows: Rows, seen: int
-    ) -> tuple[Any, Array] | None:
-        """The same by compiled kernels; None where there are none, or rows have weights."""
-        if rows.weight is not None or shape.kernels is None or rows.n < _FEWEST_BY_KERNELS:
-            return None
-        if not usable():
-            return None
-        try:
-            return self._recorded(shape, state, rows, seen)
-        except Unavailable:
-            return None
-
-    def _recorded(self, shape: Shape, state: Any, rows: Rows, seen: int) -> tuple[Any, Array]:
-        work, start = None, 0
-        blocks: list[Array] = []
-        while start < rows.n:
-            parts, n = self.one_by_one(shape, state, seen + start), 0
-            if parts is not None and parts.limit > 0 and parts.fits():
-                if work is None:
-                    work = make_work(shape.dtype, shape.n_hidden, shape.n_outputs, parts)
-                    if work is None:
-                        raise Unavailable
-                else:
-                    work.fill(parts)
-                blocks.append(work.record(*rows.make(start, min(rows.n, start + _KERNEL_ROWS))))
-                state, n, H, Y = work.state()
-                if len(H):  # a row that was predicted and is too long for the kernels
-                    last = Rows.of(H, Y)
-                    state = self.learn(shape, state, last, seen + start + n - last.n)
-            if n == 0:  # something is due with the next row, or it does not suit the kernels
-                first = rows.part(start, min(rows.n, start + self.record_rows(shape, seen + start)))
-                state, predicted = self._record_by_products(shape, state, first, seen + start)
-                blocks.append(predicted)
-                n = first.n
-            start += n
-        return state, np.concatenate(blocks)
-
-    def _record_by_products(
-        self,
-        shape: Shape,
-        state: Any,
-        rows: Rows,
-        seen: int,
-        look: Callable[..., None] | None = None,
-    ) -> tuple[Any, Array]:
-        """`record` without kernels."""
         b, weight, blocks, start = shape.backend, rows.weights, [], 0
         while start < rows.n:
             stop = min(rows.n, start + max(1, self.record_rows(shape, seen + start)))
