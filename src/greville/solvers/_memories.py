@@ -133,8 +133,9 @@ class MemoriesAlgorithm(Algorithm):
 
     def filling(self, shape: Shape, state: Memories, seen: int) -> Filling | None:
         pairs = zip(self._members_of(state), state.states, strict=True)
-        fillings = [member.filling(shape, own, seen) for member, own in pairs]
-        if not all(fillings):
+        found = [member.filling(shape, own, seen) for member, own in pairs]
+        fillings = [filling for filling in found if filling is not None]
+        if len(fillings) < len(found):
             return None
 
         def join(states: list[Any], mixture: Mixture | None) -> Memories:

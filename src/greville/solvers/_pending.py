@@ -40,7 +40,8 @@ class Pending:
             The first time that a late check finds rows which cannot be. They are left out then.
         """
         self.finish_checks()
-        return Rows.joined(b, [chunk.rows for chunk in self.chunks if not chunk.is_refused])
+        good = [chunk.rows for chunk in self.chunks if not chunk.is_refused]
+        return Rows.joined(b, good or [self.chunks[0].rows.part(0, 0)])
 
     def finish_checks(self) -> None:
         """Read the results of late checks; a ValueError, the first time, if some did not pass."""
@@ -86,7 +87,7 @@ class WaitingChunk:
         with self._lock:  # others wait for what is found
             sizes, self._sizes = self._sizes, None
             try:
-                if sizes is not None:
+                if sizes is not None and self._check is not None:
                     self._check.finish(sizes)
             except ValueError as error:
                 self.is_refused = True

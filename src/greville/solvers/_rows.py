@@ -74,8 +74,6 @@ class Rows:
         """The rows of all parts, which are there as arrays, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        if not parts:
-            return cls(0, lambda i, j: (None, None))
         pairs = [[b.asarray(A) for A in part.make(0, part.n)] for part in parts]
         H, Y = (b.xp.concat(list(column)) for column in zip(*pairs, strict=True))
         weighted = any(part.weight is not None for part in parts)

@@ -480,18 +480,25 @@ class OnlineSolver(Solver):
         return self.learn_one(x, y) if goes_live else self._learn_as_chunk(x, y)
 
     def _learn_as_chunk(self, x: Any, y: Any) -> Self:
-        """Learn the first row, or one that is a tensor or goes to a device."""
-        n = None if self._fitted is None else self.n_features_in_
-        if not is_on_device(x):
+        """Learn one row by `partial_fit`."""
+        if self._fitted is not None and not is_tensor(x) and not is_tensor(y):
+            x, y = self._checked_pair(x, y)
+        elif not is_on_device(x):
+            n = None if self._fitted is None else self.n_features_in_
             x = check_one(received(x, "x"), "x", n, FLOATS)
         target = y[None] if is_tensor(y) else np.asarray(y)[None]
         return self.partial_fit(x[None], target)
 
+    def _checked_pair(self, x: Any, y: Any) -> tuple[Array, Any]:
+        """One row and its target, converted where that is possible."""
+        assert self._fitted is not None
+        n_outputs = self._fitted.n_outputs
+        return self._checked_one(x), check_one_target(y, "y", n_outputs, self._flat, self._dtype)
+
     def _learn_otherwise(self, live: InPlace, x: Any, y: Any) -> Self:
         """Learn a row that the kernels have not learned as it is."""
         if not is_tensor(x) and not is_tensor(y):
-            x = self._checked_one(x)
-            y = check_one_target(y, "y", live.start_value.n_outputs, self._flat, self._dtype)
+            x, y = self._checked_pair(x, y)
             if live.learned(x, y):
                 return self
         self._learn_as_chunk(x, y)

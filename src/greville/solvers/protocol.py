@@ -25,7 +25,6 @@ from .sums import Sums
 __all__ = ["Algorithm", "Capabilities", "Rows", "Shape", "block_length"]
 
 
-
 @dataclass(frozen=True)
 class Capabilities:
     """What a kind of solver can do beside `fit` and `predict`.
