@@ -86,12 +86,11 @@ def check_window(window: Window) -> None:
     b, M, dtype = window.ridge.backend, window.ridge.n_hidden, window.ridge.dtype
     n_outputs = window.ridge.sums.Z.shape[1]
     require(window.ridge.mean is None, "the state of a window has a mean")
-    for rows in window.kept:
-        fits = rows.H.shape[1:] == (M,) and rows.Y.shape[1:] == (n_outputs,)
-        fits = fits and b.dtype_of(rows.H) == b.dtype_of(rows.Y) == dtype
-        require(fits, "the rows of the window have another width or dtype than the state")
-        fits = rows.weight.dtype == np.float64 and bool((rows.weight >= 0).all())
-        require(fits, "the weights of the window are negative or not float64")
+    fits = window.H.shape == (window.n, M) and window.Y.shape == (window.n, n_outputs)
+    fits = fits and b.dtype_of(window.H) == b.dtype_of(window.Y) == dtype
+    require(fits, "the rows of the window have another shape or dtype than the state")
+    fits = window.weight.dtype == np.float64 and bool((window.weight >= 0).all())
+    require(fits, "the weights of the window are negative or not float64")
 
 
 def size_of(state: Any) -> tuple[int, int, np.dtype[Any]] | None:

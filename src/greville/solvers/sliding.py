@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..backend import Array, Backend, eps
 from ..fields import Fields, array, count, integer, known, number, require, stored
 from ..validation import check_number, check_squares
 from ._checks import check_window
-from ._derived import Value
+from ._derived import Value, replace
 from ._mean import widened
 from ._remove import remove
 from ._ridge import Ridge, learn
@@ -27,31 +27,59 @@ from .sums import Sums
 _LEAST_LEFT_IN_WINDOW = 0.3
 
 
+def _to_fields(window: Window) -> Fields:
+    """The arrays in files are NumPy's, whatever the backend."""
+    b = window.ridge.backend
+    found = {f.name: getattr(window, f.name) for f in fields(window)}
+    return found | {"H": b.to_numpy(window.H), "Y": b.to_numpy(window.Y)}
+
+
+def _from_fields(cls: type[Window], stored: Fields) -> Window:
+    b = backend.default()
+    return cls(**{**stored, "H": b.asarray(stored["H"]), "Y": b.asarray(stored["Y"])})
+
+
+@stored(check=check_window, to_fields=_to_fields, from_fields=_from_fields)
 @dataclass(frozen=True, eq=False)
-class WindowRows:
-    """Rows and targets, both multiplied by the root of their weights, and these (NumPy)."""
+class Window(Value):
+    """Sums, the rows they are of, and how many were removed since they were computed.
 
-    H: Array
-    Y: Array
-    weight: Array
+    Rows and targets are multiplied by the root of their weights (NumPy).
+    """
 
-    after = None
-
-    @classmethod
-    def of(cls, b: Backend, rows: Rows) -> WindowRows:
-        """The last rows, in arrays of their own."""
-        H, Y, weight = rows.arrays()
-        H, Y = b.asarray(H), b.asarray(Y)
-        if weight is None:
-            return cls(H, Y, np.ones(rows.n))
-        root = b.asarray(np.sqrt(weight)[:, None], b.dtype_of(H))
-        return cls(root * H, root * Y, weight.astype(np.float64))
-
-    # As a `Chunk` that is learned
+    ridge: Annotated[Ridge, known(Ridge)]
+    H: Annotated[Array, array(2)]
+    Y: Annotated[Array, array(2)]
+    weight: Annotated[Array, array(1)]
+    removed: Annotated[int, count] = 0
 
     @property
     def n(self) -> int:
+        """How many rows there are."""
         return len(self.weight)
+
+    def part(self, start: int, stop: int) -> Window:
+        """The same sums, and some of the rows."""
+        rows = slice(start, stop)
+        return replace(self, H=self.H[rows, :], Y=self.Y[rows, :], weight=self.weight[rows])
+
+    def with_rows(self, rows: Rows) -> Window:
+        """The same sums, and more rows, in arrays of their own."""
+        b, dtype = self.ridge.backend, self.ridge.dtype
+        root = b.asarray(np.sqrt(rows.weights)[:, None], dtype)
+        parts = [(self.H, self.Y), *((root * b.asarray(A) for A in rows.make(0, rows.n)),)]
+        H, Y = (b.xp.concat(list(column)) for column in zip(*parts, strict=True))
+        weight = np.concatenate([self.weight, rows.weights.astype(np.float64)])
+        return replace(self, H=H, Y=Y, weight=weight)
+
+    def on(self, b: Backend) -> Window:
+        """The same on another backend."""
+        H, Y = (b.asarray(self.ridge.backend.to_numpy(A)) for A in (self.H, self.Y))
+        return replace(self, ridge=self.ridge.on(b), H=H, Y=Y)
+
+    # As a `Chunk` that is learned
+
+    after = None
 
     def tally(self, before: Array | None = None) -> Counts:
         """How much the rows count."""
@@ -59,81 +87,6 @@ class WindowRows:
 
     def __call__(self) -> Any:
         return iter([(self.H, self.Y)])
-
-    # Parts
-
-    def part(self, start: int, stop: int | None) -> WindowRows:
-        """Some of the rows."""
-        rows = slice(start, self.n if stop is None else min(stop, self.n))
-        return WindowRows(self.H[rows, :], self.Y[rows, :], self.weight[rows])
-
-    @staticmethod
-    def joined(b: Backend, chunks: list[WindowRows]) -> WindowRows:
-        """Several as one."""
-        return WindowRows(
-            b.xp.concat([chunk.H for chunk in chunks]),
-            b.xp.concat([chunk.Y for chunk in chunks]),
-            np.concatenate([chunk.weight for chunk in chunks]),
-        )
-
-
-def _to_fields(window: Window) -> Fields:
-    """The rows of all chunks in three arrays, and how many each has."""
-    b, chunks = window.ridge.backend, list(window.kept)
-    rows = WindowRows.joined(b, chunks) if chunks else None
-    empty = np.empty((0, 0), window.ridge.dtype)
-    return {
-        "ridge": window.ridge,
-        "rows": empty if rows is None else b.to_numpy(rows.H),
-        "targets": empty if rows is None else b.to_numpy(rows.Y),
-        "weights": np.empty(0) if rows is None else rows.weight,
-        "lengths": np.array([chunk.n for chunk in chunks], np.int64),
-        "removed": window.removed,
-    }
-
-
-def _from_fields(cls: type[Window], stored: Fields) -> Window:
-    H, Y, weight, lengths = (stored[k] for k in ("rows", "targets", "weights", "lengths"))
-    require(((lengths > 0) & (lengths < 1 << 40)).all(), "the window has impossible lengths")
-    ends = np.cumsum(lengths)
-    fits = len(H) == len(Y) == len(weight) == lengths.sum()
-    require(fits, "the arrays of the window have different lengths")
-    b = backend.default()
-    rows = WindowRows(b.asarray(H), b.asarray(Y), weight)
-    parts = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
-    kept = tuple(rows.part(start, stop) for start, stop in parts)
-    return cls(stored["ridge"], kept, stored["removed"])
-
-
-@stored(
-    parameters={
-        "ridge": known(Ridge),
-        "rows": array(2),
-        "targets": array(2),
-        "weights": array(1),
-        "lengths": array(1, "i"),
-        "removed": count,
-    },
-    check=check_window,
-    to_fields=_to_fields,
-    from_fields=_from_fields,
-)
-@dataclass(frozen=True, eq=False)
-class Window(Value):
-    """Sums, the rows they are of, and how many were removed since they were computed."""
-
-    ridge: Ridge
-    kept: tuple[WindowRows, ...] = ()
-    removed: int = 0
-
-    def on(self, b: Backend) -> Window:
-        """The same on another backend."""
-        mine = self.ridge.backend
-        kept = tuple(
-            replace(rows, H=b.asarray(mine.to_numpy(rows.H)), Y=b.asarray(mine.to_numpy(rows.Y)))
-            for rows in self.kept
-        )
-        return replace(self, ridge=self.ridge.on(b), kept=kept)
 
 
 @dataclass(frozen=True)
@@ -145,24 +98,26 @@ class WindowAlgorithm(Algorithm):
 
     def start(self, shape: Shape) -> Window:
         check_squares("epsilon", self.epsilon, shape.dtype)
-        size = (shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype)
-        return Window(Ridge.start(*size, self.epsilon))
+        b, M, L, dtype = shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype
+        ridge = Ridge.start(b, M, L, dtype, self.epsilon)
+        return Window(ridge, b.zeros((0, M), dtype), b.zeros((0, L), dtype), np.empty(0))
 
     def learn(self, shape: Shape, state: Window, rows: Rows, seen: int) -> Window:
-        b = shape.backend
-        new = WindowRows.of(b, rows.part(max(0, rows.n - self.window), rows.n))
-        gone, kept = _split(b, (*state.kept, new), self.window)
-        removed = state.removed + gone.n
+        last = rows.part(max(0, rows.n - self.window), rows.n)
+        all_rows = state.with_rows(last)
+        n_gone = max(0, all_rows.n - self.window)
+        gone, kept = all_rows.part(0, n_gone), all_rows.part(n_gone, all_rows.n)
+        new, removed = all_rows.part(state.n, all_rows.n), state.removed + n_gone
         if new.n == self.window or removed > self.window:
             return self._afresh(shape, kept)
         after: Any = learn(state.ridge, new)  # type: ignore[arg-type]
-        if gone.n:
+        if n_gone:
             after = None if after.sums.basis is not None else self._without(after, gone)
             if after is None:
                 return self._afresh(shape, kept)
-        return Window(after, kept, removed)
+        return replace(kept, ridge=after, removed=removed)
 
-    def _without(self, ridge: Ridge, gone: WindowRows) -> Ridge | None:
+    def _without(self, ridge: Ridge, gone: Window) -> Ridge | None:
         """Without rows; None if digits went with them."""
         b, least = ridge.backend, eps(ridge.dtype) ** _LEAST_LEFT_IN_WINDOW
         with b.few_threads(0):
@@ -171,19 +126,16 @@ class WindowAlgorithm(Algorithm):
                 return None
         return ridge.with_sums(left.tallied(gone.tally(), sign=-1))
 
-    def _afresh(self, shape: Shape, kept: tuple[WindowRows, ...]) -> Window:
-        rows: Any = WindowRows.joined(shape.backend, list(kept))
-        return Window(learn(self.start(shape).ridge, rows), kept)
+    def _afresh(self, shape: Shape, kept: Window) -> Window:
+        rows: Any = kept
+        return replace(kept, ridge=learn(self.start(shape).ridge, rows), removed=0)
 
     def innovate(
         self, shape: Shape, state: Window, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Window, Array]:
-        b, root = shape.backend, state.ridge.root
-        rows = Rows.of(H, Y, weight)
+        b, root, rows = shape.backend, state.ridge.root, Rows.of(H, Y, weight)
         if root.basis is None and weight.all():
-            new = WindowRows.of(b, rows)
-            gone, _ = _split(b, (*state.kept, new), self.window)
-            changes = _interleaved(b, new, gone)
+            changes = self._changes(b, state, rows)
             with b.few_threads(0):
                 errors = linalg.signed_innovations(
                     b, root.R, root.weights, *changes, root.condition
@@ -199,21 +151,30 @@ class WindowAlgorithm(Algorithm):
             state = self.learn(shape, state, rows.part(i, i + 1), seen + i)
         return state, errors
 
+    def _changes(self, b: Backend, state: Window, new: Rows) -> tuple[Array, Array, Array]:
+        """Rows in the order in which they come and go, their targets, and 1 or -1 for each (NumPy).
+
+        The last of the new rows each push one out; before that, the window was not full.
+        """
+        rows = state.with_rows(new)
+        came, gone = np.arange(state.n, rows.n), np.arange(max(0, rows.n - self.window))
+        place = np.concatenate([came, rows.n - len(gone) + gone + 0.5])
+        order = np.argsort(place)
+        signs = np.concatenate([np.ones(len(came)), -np.ones(len(gone))])[order]
+        indices = b.xp.asarray(np.concatenate([came, gone])[order])
+        H, Y = (b.xp.take(A, indices, axis=0) for A in (rows.H, rows.Y))
+        return H, Y, signs
+
     def record_rows(self, shape: Shape, seen: int) -> int:
         return min(super().record_rows(shape, seen), self.window)
 
     def with_outputs(self, shape: Shape, state: Window, n_outputs: int, old: Array) -> Window:
-        kept = tuple(
-            replace(chunk, Y=widened(shape.backend, chunk.Y, n_outputs, old))
-            for chunk in state.kept
-        )
-        return replace(state, ridge=state.ridge.with_outputs(n_outputs, old), kept=kept)
+        Y = widened(shape.backend, state.Y, n_outputs, old)
+        return replace(state, ridge=state.ridge.with_outputs(n_outputs, old), Y=Y)
 
     def with_units(self, shape: Shape, state: Window, n_hidden: int, old: Array) -> Window:
-        kept = tuple(
-            replace(chunk, H=widened(shape.backend, chunk.H, n_hidden, old)) for chunk in state.kept
-        )
-        return replace(state, ridge=state.ridge.with_units(n_hidden, old), kept=kept)
+        H = widened(shape.backend, state.H, n_hidden, old)
+        return replace(state, ridge=state.ridge.with_units(n_hidden, old), H=H)
 
     # Reading
 
@@ -225,7 +186,7 @@ class WindowAlgorithm(Algorithm):
 
 
 def _check_length(solver: SlidingOpium) -> None:
-    n = sum(rows.n for rows in solver.fitted_.state.kept)
+    n = solver.fitted_.state.n
     require(n <= solver.window, "the window has more rows than the solver's parameter says")
 
 
@@ -289,35 +250,3 @@ class SlidingOpium(RootSolver):
         check_number("window", self.window, low=1, whole=True)
         check_number("epsilon", self.epsilon, low=0)
         return WindowAlgorithm(int(self.window), float(self.epsilon))
-
-
-def _split(
-    b: Backend, chunks: tuple[WindowRows, ...], window: int
-) -> tuple[WindowRows, tuple[WindowRows, ...]]:
-    """The rows that have left the window, and the chunks that are left."""
-    extra = sum(chunk.n for chunk in chunks) - window
-    gone = [chunks[0].part(0, 0)]
-    kept = list(chunks)
-    while extra > 0:
-        chunk = kept[0]
-        gone.append(chunk.part(0, extra))
-        kept[:1] = [chunk.part(extra, None)] if chunk.n > extra else []
-        extra -= chunk.n
-    return WindowRows.joined(b, gone), tuple(kept)
-
-
-def _interleaved(b: Backend, new: WindowRows, gone: WindowRows) -> tuple[Array, Array, Array]:
-    """Rows in the order in which they come and go, their targets, and 1 or -1 for each (NumPy).
-
-    The last of the new rows each push one out; before that, the window was not full.
-    """
-    first = new.n - gone.n
-    place = np.concatenate([np.arange(new.n), first + np.arange(gone.n) + 0.5])
-    order = np.argsort(place)
-    signs = np.concatenate([np.ones(new.n), -np.ones(gone.n)])[order]
-    indices = b.xp.asarray(order)
-    H, Y = (
-        b.xp.take(b.xp.concat([mine, theirs]), indices, axis=0)
-        for mine, theirs in ((new.H, gone.H), (new.Y, gone.Y))
-    )
-    return H, Y, signs
