@@ -148,10 +148,12 @@ class ExactAlgorithm(Algorithm):
             )
 
 
-def chunk_of(shape: Shape, rows: Rows, start: Mean | Chunk | None) -> Chunk:
+def chunk_of(
+    shape: Shape, rows: Rows, start: Mean | Chunk | None, keep: float | None = None
+) -> Chunk:
     """Rows as they are learned after those of a mean, or of another chunk."""
     b = shape.backend
-    return Chunk(b, rows, block_length(b, shape.n_hidden, shape.dtype), start)
+    return Chunk(b, rows, block_length(b, shape.n_hidden, shape.dtype), start, keep)
 
 
 def for_kernels(ridge: Ridge) -> Ridge:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 from typing import Annotated, Any
@@ -15,11 +14,10 @@ from ..validation import check_squares, warn
 from ._checks import check_fading
 from ._derived import Value, replace
 from ._evidence import choice_in_stream
-from ._exact import for_kernels, joined, last_choice, member_of, next_choice
+from ._exact import chunk_of, for_kernels, joined, last_choice, member_of, next_choice
 from ._in_place import Filling, Learned
-from ._mean import Mean
 from ._ridge import Ridge, choose, innovate, learn
-from ._rows import Counts, Rows, block_length
+from ._rows import Counts, Rows
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
 
@@ -137,8 +135,8 @@ class ForgettingAlgorithm(Algorithm):
                 stop = last if start < last else rows.n
             elif self._has_floor:
                 stop = min(stop, self._due(shape, seen + start) - seen)
-            chunk = _FadingChunk(shape, rows.part(start, stop), self.keep, state.ridge.mean)
-            ridge = learn(state.ridge, chunk, decay=self.keep**chunk.n)  # type: ignore[arg-type]
+            chunk = chunk_of(shape, rows.part(start, stop), state.ridge.mean, self.keep)
+            ridge = learn(state.ridge, chunk, decay=self.keep**chunk.n)
             state = replace(state, ridge=ridge).saw(chunk.energies, self.keep)
             state = self._bounded(shape, state, seen + stop)
         return state
@@ -330,42 +328,3 @@ def cannot_change_alpha(alpha: Any) -> str:
         f"alpha={alpha!r}: a model that has started with a fixed alpha cannot go on "
         "with 'auto', nor the other way round; call fit to start again."
     )
-
-
-class _FadingChunk:
-    """Rows that count less the older they are, as a `Chunk`; `energies` are their |a|².
-
-    With a mean, that before these rows, they are taken around it; it fades with every row.
-    """
-
-    def __init__(self, shape: Shape, rows: Rows, keep: float, mean: Mean | None) -> None:
-        counts = keep ** np.arange(rows.n - 1, -1, -1.0)
-        self._before = None if mean is None else mean.faded(keep**rows.n)
-        self.after = self._before
-        self.n = rows.n
-        self.energies = np.zeros(rows.n)
-        self._shape = shape
-        self._rows = rows
-        self._fading = counts
-        self._counts = counts * rows.weights
-
-    def tally(self, before: Array | None = None) -> Counts:
-        """How much the rows count; `before` are fingerprints of those before them, if any."""
-        tally = Counts.of(self._rows.weights, self._fading)
-        return tally.with_rows(self._shape.backend, self._rows, before)
-
-    def __call__(self) -> Iterator[tuple[Array, Array]]:
-        b, stop, mean = self._shape.backend, 0, self._before
-        weight = 1.0 if self._rows.weight is None else self._rows.weight
-        energies = np.zeros(self.n)
-        for H, Y in self._rows.blocks(b, block_length(b, self._shape.n_hidden, self._shape.dtype)):
-            start, stop = stop, stop + H.shape[0]
-            energies[start:stop] = b.row_squares(H)
-            self.energies = energies * weight
-            if mean is not None:
-                *scatter, mean = mean.add(b, H, Y, self._counts[start:stop])
-                self.after = mean
-                yield scatter[0], scatter[1]
-            else:
-                f = b.asarray(np.sqrt(self._counts[start:stop, None]), self._shape.dtype)
-                yield f * H, f * Y

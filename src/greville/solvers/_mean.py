@@ -183,7 +183,7 @@ def widened(b: Backend, A: Array, n_outputs: int, old: Array) -> Array:
 
 
 class Chunk:
-    """Rows as a root learns them: weighted and, with an intercept, around their means.
+    """Rows as a root learns them: weighted, faded and, with an intercept, around their means.
 
     Every call reads the blocks again from the first row; `after` is then the mean after the last.
 
@@ -195,31 +195,52 @@ class Chunk:
         How many rows at a time.
     start : Mean, Chunk or None
         The mean before these rows, or the blocks that come before them.
+    keep : float, optional
+        What is left of a row's weight, and of the mean before, after the next row; `energies` are
+        then the |a|² of the rows. By default rows do not fade.
     """
 
-    def __init__(self, b: Backend, rows: Rows, length: int, start: Mean | Chunk | None) -> None:
+    def __init__(
+        self,
+        b: Backend,
+        rows: Rows,
+        length: int,
+        start: Mean | Chunk | None,
+        keep: float | None = None,
+    ) -> None:
         self._b = b
         self._rows = rows
         self._length = length
         self._start = start
         self.n = rows.n
         self.after: Mean | None = None
+        self.energies = np.zeros(0 if keep is None else rows.n)
+        self._fading: Array | None = None
+        self._weight = rows.weight
+        if keep is not None:
+            self._fading = keep ** np.arange(rows.n - 1, -1, -1.0)
+            self._weight = self._fading * rows.weights
+            if isinstance(start, Mean):
+                self._start = self.after = start.faded(keep**rows.n)
 
     def tally(self, before: Array | None = None) -> Counts:
         """How much the rows count; `before` are fingerprints of those before them, if any."""
-        return Counts.of(self._rows.weights).with_rows(self._b, self._rows, before)
+        fading = 1.0 if self._fading is None else self._fading
+        return Counts.of(self._rows.weights, fading).with_rows(self._b, self._rows, before)
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
         mean = self._start.after if isinstance(self._start, Chunk) else self._start
-        b, rows, weight = self._b, self._rows, self._rows.weight
-        if mean is None:
-            factor = None if weight is None else np.sqrt(weight)
-            yield from rows.blocks(b, self._length, factor)
-            return
-        for part in rows.slices(self._length):
-            H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
-            H, Y, mean = mean.add(b, H, Y, None if weight is None else weight[part])
-            self.after = mean
+        b, weight = self._b, self._weight
+        for part in self._rows.slices(self._length):
+            H, Y = (b.asarray(A) for A in self._rows.make(part.start, part.stop))
+            if self._fading is not None:
+                self.energies[part] = b.row_squares(H) * self._rows.weights[part]
+            if mean is not None:
+                H, Y, mean = mean.add(b, H, Y, None if weight is None else weight[part])
+                self.after = mean
+            elif weight is not None:
+                f = b.asarray(np.sqrt(weight[part, None]), b.dtype_of(H))
+                H, Y = f * H, f * Y
             yield H, Y
             del H, Y  # before the next are made
 

@@ -116,18 +116,6 @@ class Rows:
         for start in range(0, self.n, length):
             yield slice(start, min(start + length, self.n))
 
-    def blocks(
-        self, b: Backend, length: int, factor: Array | None = None
-    ) -> Iterator[tuple[Array, Array]]:
-        """Blocks on a backend, each row and its target multiplied by its factor (NumPy)."""
-        for rows in self.slices(length):
-            H, Y = (b.asarray(A) for A in self.make(rows.start, rows.stop))
-            if factor is not None:
-                f = b.asarray(factor[rows, None], b.dtype_of(H))
-                H, Y = f * H, f * Y
-            yield H, Y
-            del H, Y  # before the next are made
-
 
 def _copied(A: Any) -> Any:
     return A.copy() if isinstance(A, np.ndarray) else A + 0

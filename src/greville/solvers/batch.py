@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import linalg
 from ..backend import Array
 from ..fields import number
 from ..validation import check_number
+from ._mean import Chunk
 from ._solver import Solver
 from ._stored import stored_solver
 from .protocol import Algorithm, Rows, Shape
@@ -25,8 +24,7 @@ class BatchAlgorithm(Algorithm):
         return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
 
     def learn(self, shape: Shape, state: Array, rows: Rows, seen: int) -> Array:
-        factor = None if rows.weight is None else np.sqrt(rows.weight)
-        [(H, Y)] = rows.blocks(shape.backend, rows.n, factor)
+        [(H, Y)] = Chunk(shape.backend, rows, rows.n, None)()
         return linalg.ridge_by_svd(shape.backend, H, Y, self.epsilon)  # eq. (4)
 
     def weights(self, state: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..fields import Fields, array, count, integer, known, number, require, stor
 from ..validation import check_number, check_squares
 from ._checks import check_window
 from ._derived import Value, replace
+from ._exact import chunk_of
 from ._mean import widened
 from ._remove import remove
 from ._ridge import Ridge, learn
@@ -42,10 +43,7 @@ def _from_fields(cls: type[Window], stored: Fields) -> Window:
 @stored(check=check_window, to_fields=_to_fields, from_fields=_from_fields)
 @dataclass(frozen=True, eq=False)
 class Window(Value):
-    """Sums, the rows they are of, and how many were removed since they were computed.
-
-    Rows and targets are multiplied by the root of their weights (NumPy).
-    """
+    """Sums, the rows they are of, and how many were removed since they were computed."""
 
     ridge: Annotated[Ridge, known(Ridge)]
     H: Annotated[Array, array(2)]
@@ -63,11 +61,21 @@ class Window(Value):
         rows = slice(start, stop)
         return replace(self, H=self.H[rows, :], Y=self.Y[rows, :], weight=self.weight[rows])
 
+    @property
+    def rows(self) -> Rows:
+        """The rows with their weights."""
+        return Rows.of(self.H, self.Y, self.weight)
+
+    def scaled(self) -> tuple[Array, Array]:
+        """Rows and targets, multiplied by the root of their weights."""
+        b = self.ridge.backend
+        root = b.asarray(np.sqrt(self.weight)[:, None], self.ridge.dtype)
+        return root * self.H, root * self.Y
+
     def with_rows(self, rows: Rows) -> Window:
         """The same sums, and more rows, in arrays of their own."""
-        b, dtype = self.ridge.backend, self.ridge.dtype
-        root = b.asarray(np.sqrt(rows.weights)[:, None], dtype)
-        parts = [(self.H, self.Y), *((root * b.asarray(A) for A in rows.make(0, rows.n)),)]
+        b = self.ridge.backend
+        parts = [(self.H, self.Y), tuple(b.asarray(A) for A in rows.make(0, rows.n))]
         H, Y = (b.xp.concat(list(column)) for column in zip(*parts, strict=True))
         weight = np.concatenate([self.weight, rows.weights.astype(np.float64)])
         return replace(self, H=H, Y=Y, weight=weight)
@@ -76,17 +84,6 @@ class Window(Value):
         """The same on another backend."""
         H, Y = (b.asarray(self.ridge.backend.to_numpy(A)) for A in (self.H, self.Y))
         return replace(self, ridge=self.ridge.on(b), H=H, Y=Y)
-
-    # As a `Chunk` that is learned
-
-    after = None
-
-    def tally(self, before: Array | None = None) -> Counts:
-        """How much the rows count."""
-        return Counts.of(self.weight)
-
-    def __call__(self) -> Any:
-        return iter([(self.H, self.Y)])
 
 
 @dataclass(frozen=True)
@@ -110,8 +107,8 @@ class WindowAlgorithm(Algorithm):
         new, removed = all_rows.part(state.n, all_rows.n), state.removed + n_gone
         if new.n == self.window or removed > self.window:
             return self._afresh(shape, kept)
-        after: Any = learn(state.ridge, new)  # type: ignore[arg-type]
-        if n_gone:
+        after: Ridge | None = learn(state.ridge, chunk_of(shape, new.rows, None))
+        if n_gone and after is not None:
             after = None if after.sums.basis is not None else self._without(after, gone)
             if after is None:
                 return self._afresh(shape, kept)
@@ -121,14 +118,14 @@ class WindowAlgorithm(Algorithm):
         """Without rows; None if digits went with them."""
         b, least = ridge.backend, eps(ridge.dtype) ** _LEAST_LEFT_IN_WINDOW
         with b.few_threads(0):
-            left = remove(ridge.sums, gone.H, gone.Y, least)
+            left = remove(ridge.sums, *gone.scaled(), least)
             if left is None or not linalg.signed_is_safe(b, left.R):
                 return None
-        return ridge.with_sums(left.tallied(gone.tally(), sign=-1))
+        return ridge.with_sums(left.tallied(Counts.of(gone.weight), sign=-1))
 
     def _afresh(self, shape: Shape, kept: Window) -> Window:
-        rows: Any = kept
-        return replace(kept, ridge=learn(self.start(shape).ridge, rows), removed=0)
+        ridge = learn(self.start(shape).ridge, chunk_of(shape, kept.rows, None))
+        return replace(kept, ridge=ridge, removed=0)
 
     def innovate(
         self, shape: Shape, state: Window, H: Array, Y: Array, weight: Array, seen: int
@@ -162,7 +159,7 @@ class WindowAlgorithm(Algorithm):
         order = np.argsort(place)
         signs = np.concatenate([np.ones(len(came)), -np.ones(len(gone))])[order]
         indices = b.xp.asarray(np.concatenate([came, gone])[order])
-        H, Y = (b.xp.take(A, indices, axis=0) for A in (rows.H, rows.Y))
+        H, Y = (b.xp.take(A, indices, axis=0) for A in rows.scaled())
         return H, Y, signs
 
     def record_rows(self, shape: Shape, seen: int) -> int:
