@@ -44,6 +44,7 @@ WEIGHTS_KNOWN = 18  # whether W is that of all rows
 PER_GAIN = 19  # 1/gain, for OPIUM light
 N_MEMBERS = 20  # of several works, one after the other, that are mixed; zero for a single one
 STRIDE = 21  # from the beginning of one to that of the next
+DUE_AFTER = 22  # rows after which something else is due
 HEADER = 24
 
 # Behind the last member: the mixture
@@ -66,6 +67,7 @@ LAYER_HEADER = 8
 
 # What learning a row returns.
 DONE = 0
+DUE = 1  # it is learned, and something else is due now
 FULL = -1  # the rows so far must be learned elsewhere, or something else is due
 UNUSUAL = -2  # the row must be checked
 
@@ -486,7 +488,7 @@ def _learn(work, place, M, L, at):
         waiting = work[at.Y + int(work[N_WAITING]) * L :]
         _copy(y, waiting, L)
         work[N_WAITING] += 1.0
-        return DONE
+        return DONE if work[N_ROWS] < work[DUE_AFTER] else DUE
     per_d = 1.0 / (work[PER_GAIN] + square)  # eq. (27)
     for j in range(L):
         w = work[at.W + j * M : at.W + j * M + M]
@@ -568,7 +570,7 @@ def _learn_members(work, M, L, at):
     mixture[MIX_COUNT] = decay * mixture[MIX_COUNT] + 1.0
     mixture[MIX_ROWS] += 1.0
     mixture[PREDICTED] = 0.0
-    return DONE
+    return DONE if mixture[MIX_ROWS] < work[DUE_AFTER] else DUE
 
 
 @_part

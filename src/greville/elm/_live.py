@@ -95,16 +95,15 @@ class LiveELM:
         warmup = self.start_value.warmup
         return warmup is not None and warmup.n_until_due <= 1
 
-    def learned_row(self, x: Any, y: Any, target: Any) -> bool:
-        """Learn one row with an encoded target, and keep what is wanted of it; False if it cannot.
+    def learned_row(self, x: Any, y: Any, h: Array, target: Any) -> bool:
+        """Learn one row, and keep what is wanted of it; False if it must be learned otherwise.
 
-        Rows of a warm-up are kept, and scores before rows of a window say how sharp probabilities
-        are.
+        Its activations and encoded target are h and `target`. Rows of a warm-up are kept, and
+        scores before rows of a window say how sharp probabilities are.
         """
         if self.is_measured_next:
             return False
-        h, value = self.hidden.activations_one(x), self.start_value
-        losses, seen = None, self.n_seen
+        losses, value, seen = None, self.start_value, self.n_seen
         if value.calibration is not None and window_at(seen) is not None:
             scores = self._live.predicted(h)
             if scores is None:
@@ -162,24 +161,29 @@ class LiveELM:
             out = self._live.predicted(self.hidden.activations_one(x))
         return None if out is None else self.targets.decode_one(out)
 
-    def learned(self, x: Any, y: Any) -> bool:
-        """Learn one row; False where it must be learned otherwise."""
+    def learned(self, x: Any, y: Any) -> int:
+        """Learn one row: 0; 1 if something else is due then, -1 if it must be done otherwise."""
         if self._learn is None:
-            return False
+            return -1
         target = y
         if self._number is None:
             target = self.targets.encode_one(y)
         elif self._has_unit:
             if not isinstance(y, NUMBERS):
-                return False
+                return -1
             number = float(y)
             if not number * number < _LARGEST_SQUARE:
-                return False
+                return -1
             target = (number - self._centre) / self._unit
         try:
-            return self._learn(x, target) == 0
+            return int(self._learn(x, target))
         except Exception:  # as above, or not a number
-            return False
+            return -1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something else is due, which `fitted` does."""
+        return self._live.is_due
 
     def fitted(self) -> FittedELM:
         """What was learned, as an immutable value."""

@@ -14,6 +14,7 @@ from ..solvers import Publishing
 from ..validation import FLOATS, check_one
 from ._live import LiveELM
 from .capabilities import online
+from .chunk import Chunk
 from .fitted import FittedELM
 
 
@@ -58,7 +59,8 @@ class SingleRows(Publishing):
         """
         live = self._live
         if live is not None:
-            return self if live.learned(x, y) else self._learn_otherwise(live, x, y)
+            status = live.learned(x, y)
+            return self if status == 0 else self._learn_otherwise(live, x, y, learned=status == 1)
         if self._fitted is None:
             return self._learn_as_table(x, y, None)
         with self._lock:
@@ -127,14 +129,24 @@ class SingleRows(Publishing):
             return False
         return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
 
-    def _learn_otherwise(self, live: LiveELM, x: Any, y: Any) -> Self:
-        """Learn a row that the kernels have not learned as it is."""
-        if not is_tensor(x) and not is_tensor(y):
-            target = live.targets.encode_one(y)
+    def _learn_otherwise(self, live: LiveELM, x: Any, y: Any, *, learned: bool) -> Self:
+        """Learn a row that the kernels have not learned as it is, or do what is due after it."""
+        if not learned:
+            tensors = is_tensor(x) or is_tensor(y)
+            target = None if tensors else live.targets.encode_one(y)
+            if target is None:  # also a new label, or none
+                return self._learn_as_table(x, y, live.hidden.n_inputs)
+            h = live.hidden.activations_one(x)
             with self._lock:
-                usable = target is not None and self._live is live
-                if usable and live.learned_row(x, y, target):
+                if self._live is not live or not live.learned_row(x, y, h, target):
+                    self.change(lambda fitted: (self._after_row(fitted, x, y), None))
+                    self._live_from = 0
                     return self
-        self._learn_as_table(x, y, live.hidden.n_inputs)  # also a new label, or none
-        self.settle()
+        if live.is_due:
+            self._renew(live)
         return self
+
+    def _after_row(self, fitted: FittedELM, x: Any, y: Any) -> FittedELM:
+        """What was learned after one more row, and what is due with it."""
+        one = Chunk(np.asarray(x)[None], fitted.targets.one_of_chunk(y))
+        return fitted.learn(one, self._measure_stream).flushed()

@@ -75,7 +75,12 @@ class ExactAlgorithm(Algorithm):
 
     def filling(self, shape: Shape, state: Ridge, seen: int) -> Filling:
         member = member_of(self, for_kernels(state))
-        return Filling((member,), self.rows_until_next_event(shape, seen) - 1)
+        return Filling((member,), self.rows_until_next_event(shape, seen))
+
+    def with_due(self, shape: Shape, state: Ridge, seen: int) -> Ridge:
+        if not state.chooses or last_choice(seen, shape.n_hidden) != seen:
+            return state
+        return choose(state, choice_in_stream(shape.backend, seen))
 
     def rows_until_next_event(self, shape: Shape, seen: int) -> int:
         usual = super().rows_until_next_event(shape, seen)

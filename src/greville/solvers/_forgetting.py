@@ -178,7 +178,7 @@ class ForgettingAlgorithm(Algorithm):
     def filling(self, shape: Shape, state: Fading, seen: int) -> Filling | None:
         if self.keep < 1 and not self._has_floor:  # it has to be watched
             return None
-        limit = self._due(shape, seen) - seen - 1 if self._has_floor else 1 << 30
+        limit = self._due(shape, seen) - seen if self._has_floor else 1 << 30
         before = for_kernels(state.ridge)
         fading = {"keep": self.keep, "energy": state.energy, "excited": state.excited}
 
@@ -187,6 +187,9 @@ class ForgettingAlgorithm(Algorithm):
             return replace(state, ridge=ridge, energy=learned.energy, excited=learned.excited)
 
         return Filling((replace(member_of(self, before, **fading), join=join),), limit)
+
+    def with_due(self, shape: Shape, state: Fading, seen: int) -> Fading:
+        return self._bounded(shape, state, seen)
 
     def with_outputs(self, shape: Shape, state: Fading, n_outputs: int, old: Array) -> Fading:
         return replace(state, ridge=state.ridge.with_outputs(n_outputs, old))

@@ -111,7 +111,7 @@ class Filling:
     Attributes
     ----------
     members : tuple of Member
-    limit : rows that may be learned before anything else is due
+    limit : rows after which something else is due
     mixture : the mixture of several members
     join : from the states of the members and the mixture, the state of all
     """
@@ -217,6 +217,7 @@ class InPlace:
         array[layout.KEEP], array[layout.PER_GAIN] = member.keep, 1 / member.gain
         array[layout.ENERGY], array[layout.EXCITED] = member.energy, member.excited
         array[layout.KEEPS_ROWS] = member.keeps_rows
+        array[layout.DUE_AFTER] = self._filling.limit
         root, W = member.root, member.W
         if W is not None:
             array[at.W : at.W + M * L] = W.T.ravel()
@@ -255,6 +256,11 @@ class InPlace:
         """How many rows were seen."""
         return self.start_value.n_seen + self._n_rows
 
+    @property
+    def is_due(self) -> bool:
+        """Whether something else is due, which `fitted` does."""
+        return self._n_rows >= self._filling.limit
+
     def allow(self, n: int) -> None:
         """Let at most n more rows be learned."""
         layout = self.kernels.layout
@@ -284,8 +290,9 @@ class InPlace:
                     rows, seen = Rows.of(H, Y), start.n_seen + learned.n
                     state = member.algorithm.learn(start.shape, state, rows, seen)
                 states.append(state)
-            mixture = self._mixture(array)
-            state, n_seen = filling.join(states, mixture), start.n_seen + n_rows
+            state, n_seen = filling.join(states, self._mixture(array)), start.n_seen + n_rows
+            if n_rows >= filling.limit:
+                state = start.algorithm.with_due(start.shape, state, n_seen)
             self._last = start.after(state, n_seen)
             return self._last
 
@@ -368,7 +375,7 @@ class InPlace:
     def learned(self, h: Any, y: Any) -> bool:
         """Learn one row; False where it must be checked first, or learned otherwise."""
         try:
-            return self.learn(h, y) == 0
+            return self.learn(h, y) in _LEARNED
         except Exception:  # as above, or not a number
             return False
 
@@ -378,6 +385,9 @@ class InPlace:
         rows, targets = np.ascontiguousarray(H).ravel(), np.ascontiguousarray(Y).ravel()
         n = self.kernels.record(self.array, rows, targets, predicted)
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self.number)
+
+
+_LEARNED = (0, 1)  # what kernels return for a row that is learned; 1 if something else is due
 
 
 def record_in_place(fitted: Fitted, rows: Rows) -> tuple[Fitted, Array] | None:

@@ -145,6 +145,11 @@ class MemoriesAlgorithm(Algorithm):
         members = tuple(member for filling in fillings for member in filling.members)
         return Filling(members, min(filling.limit for filling in fillings), state.mixture, join)
 
+    def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
+        pairs = zip(self._members_of(state), state.states, strict=True)
+        states = tuple(member.with_due(shape, own, seen) for member, own in pairs)
+        return replace(state, states=states)
+
     def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
         states = [
             member.with_outputs(shape, member_state, n_outputs, old)

@@ -111,13 +111,12 @@ class Publishing:
                 self._fitted, self._live = fitted, None
             return self._fitted
 
-    def settle(self) -> None:
-        """Learn the rows that wait, so that the next single row is learned in place again."""
+    def _renew(self, live: Any) -> None:
+        """Do what is due after the last row; the next one is learned in other arrays."""
         with self._lock:
-            fitted = self._fitted
-            flushed = fitted.flushed()
-            if self._live is None and self._fitted is fitted:
-                self._fitted, self._live_from = flushed, 0
+            if self._live is live:
+                fitted = live.close()
+                self._fitted, self._live, self._live_from = fitted, None, 0
 
     def _go_live(self, fitted: Any, live: Any) -> bool:
         """Learn single rows in place from now on, if they can be; under the lock."""

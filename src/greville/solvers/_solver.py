@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
 from ..backend import Array, Backend
+from ..backend.scipy import DOT
 from ..compiled import usable, worth_loading
 from ..devices import (
     Movable,
@@ -41,6 +43,7 @@ from ..validation import (
     check_tensor_rows,
     check_tensor_targets,
     check_weights,
+    largest_square,
 )
 from ._in_place import InPlace
 from ._publishing import CACHES, Publishing
@@ -145,9 +148,21 @@ class Solver(
         """
         live = self._live
         if live is not None:
-            predicted = live.predicted(x)
-            if predicted is not None:
-                return predicted
+            if self._flat:  # written out: a call takes as long as the arithmetic
+                try:
+                    predicted = live.predict(x)
+                except Exception:  # not an array of this dtype; numba has several errors for it
+                    predicted = nan
+                if predicted == predicted:  # noqa: PLR0124 - not NaN
+                    return live.number(predicted)
+            else:
+                predicted = live.predicted(x)
+                if predicted is not None:
+                    return predicted
+        return self._predict_otherwise(live, x)
+
+    def _predict_otherwise(self, live: InPlace | None, x: Any) -> Any:
+        """The prediction for a row that the kernels have not predicted as it is."""
         if is_tensor(x):
             return self._predicted_tensor(x)
         x = self._checked_one(x)
@@ -321,7 +336,11 @@ class Solver(
     def _checked_one(self, x: Any) -> Array:
         """One row, converted where that is possible."""
         check_is_fitted(self)
-        x = check_one(x, "x", self.n_features_in_, self._dtype)
+        n, dtype = self.n_features_in_, self._dtype
+        usual = type(x) is np.ndarray and x.dtype == dtype and x.shape == (n,)
+        if usual and DOT[dtype](x, x) < largest_square(dtype):
+            return x
+        x = check_one(x, "x", n, dtype)
         check_magnitude("x", x)
         return x
 
@@ -465,11 +484,12 @@ class OnlineSolver(Solver):
         live = self._live
         if live is not None:
             try:
-                if live.learn(x, y) == 0:
-                    return self
+                status = live.learn(x, y)
             except Exception:  # as above, or not a number
-                pass
-            return self._learn_otherwise(live, x, y)
+                status = None
+            if status == 0:
+                return self
+            return self._learn_otherwise(live, x, y, learned=status == 1)
         if self._fitted is None or is_tensor(x) or is_tensor(y):
             return self._learn_as_chunk(x, y)
         with self._lock:
@@ -495,15 +515,23 @@ class OnlineSolver(Solver):
         n_outputs = self._fitted.n_outputs
         return self._checked_one(x), check_one_target(y, "y", n_outputs, self._flat, self._dtype)
 
-    def _learn_otherwise(self, live: InPlace, x: Any, y: Any) -> Self:
-        """Learn a row that the kernels have not learned as it is."""
-        if not is_tensor(x) and not is_tensor(y):
+    def _learn_otherwise(self, live: InPlace, x: Any, y: Any, *, learned: bool) -> Self:
+        """Learn a row that the kernels have not learned as it is, or do what is due after it."""
+        if not learned:
+            if is_tensor(x) or is_tensor(y):
+                return self._learn_as_chunk(x, y)
             x, y = self._checked_pair(x, y)
-            if live.learned(x, y):
+            if not live.learned(x, y):
+                self.change(lambda fitted: (self._after_row(fitted, x, y), None))
+                self._live_from = 0
                 return self
-        self._learn_as_chunk(x, y)
-        self.settle()
+        if live.is_due:
+            self._renew(live)
         return self
+
+    def _after_row(self, fitted: Fitted, x: Array, y: Any) -> Fitted:
+        """What was learned after one more row, and what is due with it."""
+        return fitted.with_algorithm(self.algorithm()).learn_one_now(x, y)
 
     def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predict every row before it is learned, and learn them all.

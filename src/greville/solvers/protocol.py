@@ -124,6 +124,10 @@ class Algorithm(ABC):
         """What compiled kernels need to learn single rows; None where they cannot."""
         return None
 
+    def with_due(self, shape: Shape, state: Any, seen: int) -> Any:
+        """A state that kernels have brought to `seen` rows, with what is due after the last."""
+        return state
+
     def innovate(
         self, shape: Shape, state: Any, H: Array, Y: Array, weight: Array, seen: int
     ) -> tuple[Any, Array]:
