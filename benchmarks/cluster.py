@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from greville import ELMRegressor
+from greville.elm.survey import start_from, survey
 
 FEATURES = 20
 
@@ -68,7 +69,6 @@ class Costs:
     factor: float  # one operation of the choice of ε, M³, on all threads of the client
     merge: float  # one number of sums, from worker to worker and added there
     fetch: float  # the same from a worker to the client
-    exact: float  # how many times as long rows take by QR factorisations
     task: float  # of the two tasks of a block: scheduling, checks
     start: float  # of a fit: graphs, answers
 
@@ -120,7 +120,7 @@ class Costs:
             f"{1e9 * self.look:.1f} ns a number to read and look at, {1e9 * self.merge:.0f} ns a "
             f"number of sums to merge and {1e9 * self.fetch:.0f} to fetch, {1e9 * self.factor:.2f} "
             f"ns x M³ for the choice of ε, {1e3 * self.task:.1f} ms a block, "
-            f"{self.start:.2f} s to start; {self.exact:.1f} times as long by QR"
+            f"{self.start:.2f} s to start"
         )
 
 
@@ -217,18 +217,14 @@ def _constants() -> dict[str, float]:
     wider = _best(lambda: wide.activations(np.tile(X, (1, 21))))
     per_feature = max((wider - narrow) / (n * units * 400), 1e-12)
     model = ELMRegressor(**_model(units))
-    look = _best(lambda: model.survey(X, y))
-    model.start_from(model.survey(X, y), X[:1], y[:1])
-    part = model.gathering(1 << 40)
-    gathered = _best(lambda: copy(part).partial_fit(X, y), 3)
-    slowly = model.gathering().partial_fit(X, y)  # from zeros it is faster
-    exact = _best(lambda: copy(slowly).partial_fit(X, y), 2)
-    rest = gathered - gram - n * units * FEATURES * per_feature
+    look = _best(lambda: survey(model, X, y))
+    part = _accumulator(units, X, y).partial_fit(X, y)  # from zeros it is faster
+    added = _best(lambda: copy(part).partial_fit(X, y), 3)
+    rest = added - gram - n * units * FEATURES * per_feature
     return {
         "multiply": gram / (n * units**2),
         "layer": per_feature,
         "activate": max(rest, narrow - n * units * FEATURES * per_feature) / (n * units),
-        "exact": exact / gathered,
         "look": look / (n * FEATURES),
         "read": _reading(),
     }
@@ -256,9 +252,9 @@ def _factor(units: int = 2000) -> float:
     n = 3 * units
     X, y = _data(n, 0)
     model = ELMRegressor(**_model(units))
-    model.start_from(model.survey(X, y), X[:1], y[:1])
-    part = model.gathering(1 << 40).partial_fit(X, y)
-    return _best(lambda: copy(model).join(part), 2) / units**3
+    start_from(model, survey(model, X, y), X[:1], y[:1])
+    part = _accumulator(units, X, y).partial_fit(X, y)
+    return _best(lambda: copy(model).merge(part), 2) / units**3
 
 
 # Fits
@@ -351,7 +347,7 @@ def _merge(units: int, rounds: int = 2) -> tuple[float, float]:
             for future in futures:
                 future.exception()  # waits for it
             start = time.perf_counter()
-            merged = client.submit(_work.merge, *futures, workers=[first], pure=False)
+            merged = client.submit(_work.merged, *futures, workers=[first], pure=False)
             merged.exception()
             there = time.perf_counter() - start
             start = time.perf_counter()
@@ -365,9 +361,15 @@ def _merge(units: int, rounds: int = 2) -> tuple[float, float]:
 
 def _summed(units: int) -> Any:
     X, y = _data(256, 0)
+    return _accumulator(units, X, y).partial_fit(X, y)
+
+
+def _accumulator(units: int, X: Any, y: Any) -> Any:
+    """A model of all rows that only adds rows up."""
     model = ELMRegressor(**_model(units))
-    model.start_from(model.survey(X, y), X[:1], y[:1])
-    return model.gathering(1 << 40).partial_fit(X, y)
+    start_from(model, survey(model, X, y), X[:1], y[:1])
+    model.publish(model.fitted_.accumulator())
+    return model
 
 
 def _predicted(costs: Costs) -> None:

@@ -124,7 +124,7 @@ def test_inside_a_grid_search_and_beside_the_model(data):
     assert HEADING not in html(search)
     html(search.fit(X, y))
     model = ELMRegressor(20, random_state=0).fit(X, y)
-    for made in (model.frozen(), model.gathering(), model + model):
+    for made in (model.frozen(), model + model):
         assert "hidden layer" in made.summary()
         assert HEADING in html(made)
 

@@ -33,12 +33,12 @@ def test_workers_learn_on_their_devices(with_devices, monkeypatch):
     seen = []
     from greville.dask import _work
 
-    def gather(*args):
-        found = _gather(*args)
+    def added(*args):
+        found = _added(*args)
         seen.append(found.fitted_.solver.shape.backend.name)
         return found
 
-    _gather = _work.gather
+    _added = _work.added
     for estimator, target, predict in (
         (ELMRegressor, y, "predict"),
         (ELMClassifier, labels, "decision_function"),
@@ -54,7 +54,7 @@ def test_workers_learn_on_their_devices(with_devices, monkeypatch):
         np.testing.assert_allclose(there, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
         model.unlearn(blocks(X[:500], 100), blocks(target[:500], 100), blocks(weight[:500], 100))
         assert model.n_samples_seen_ == 2500
-    monkeypatch.setattr(_work, "gather", gather)
+    monkeypatch.setattr(_work, "added", added)
     monkeypatch.setattr("greville.devices._tensors_stay_tensors", True)
     model = ELMRegressor(80, random_state=0, device="cpu")
     model.fit(blocks(X, 500), blocks(y, 500))

@@ -227,16 +227,12 @@ def cluster_bar(quiet: bool, what: str, job: Any, *, reported: bool = True) -> I
     with rows_progress(what, "{task.fields[workers]} workers") as bars:
         total = sum(sizes) if reported else None
         task = bars.add_task(what, total=total, rows=0, rate=0.0, workers=0)
-        start, done, over = [time.monotonic()], [0], threading.Event()
+        start, done, over = time.monotonic(), [0], threading.Event()
 
         def report(i: int, rows: int) -> None:
             done[0] += rows
-            rate = done[0] / max(time.monotonic() - start[0], 1e-9)
+            rate = done[0] / max(time.monotonic() - start, 1e-9)
             bars.update(task, advance=sizes[i], rows=done[0], rate=rate)
-
-        def again() -> None:
-            start[0], done[0] = time.monotonic(), 0
-            bars.reset(task, rows=0, rate=0.0)
 
         def count_workers() -> None:  # which may come and go
             while True:
@@ -247,11 +243,11 @@ def cluster_bar(quiet: bool, what: str, job: Any, *, reported: bool = True) -> I
 
         counting = threading.Thread(target=count_workers, daemon=True)
         counting.start()
-        job.report, job.again = (report, again) if reported else (None, None)
+        job.report = report if reported else None
         try:
             yield
         finally:
-            job.report = job.again = None
+            job.report = None
             over.set()
             counting.join(5)
 

@@ -82,7 +82,7 @@ class Blocks:
                     "same. Of files, pass the data frame and the Series themselves, not arrays of "
                     "them: Dask joins partitions of which it reads few columns."
                 )
-        self.n_rows = _n_rows(X)
+        self.n_columns = int(X.shape[1]) if len(X.shape) == 2 else 1
         rows = [
             [delayed[n][i] if n in delayed else None for n in collections] for i in range(self.n)
         ]
@@ -129,14 +129,6 @@ def _aligned(name: str, other: Any, X: Any) -> Any:
                 )
             return other.rechunk({0: X.chunks[0]})
     return other
-
-
-def _n_rows(X: Any) -> int | None:
-    """How many rows there are, if that is known without computing anything."""
-    if not is_array(X):
-        return None
-    lengths = X.chunks[0]
-    return None if any(n != n for n in lengths) else int(sum(lengths))  # noqa: PLR0124
 
 
 def _delayed(collection: Any) -> list[Delayed]:

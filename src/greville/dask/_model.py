@@ -13,8 +13,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..elm.calibration import rows_of_fit
-from ..validation import check_something_counts
 from . import _work
 from ._blocks import Blocks, is_array
 from ._cluster import as_tree, client_of, compute, n_walks, walked
@@ -47,8 +45,16 @@ class DaskModel:
         return client_of(self.client)
 
     @abstractmethod
-    def _n_units(self, local: Any) -> int:
+    def _accumulator(self, local: Any) -> Any:
+        """What adds rows up on a worker, for an ordinary model of this kind."""
+
+    @abstractmethod
+    def _n_units(self, local: Any, blocks: Blocks) -> int:
         """The size of an ordinary model."""
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        """Learn all rows of Dask collections, and nothing else."""
 
     # A client is a connection: copies share it, and pickles have none
 
@@ -80,26 +86,12 @@ class DaskModel:
 
     # Learning
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
-        """Learn all rows of Dask collections, and nothing else."""
-        blocks = Blocks(X, y=y, sample_weight=sample_weight)
-        model = self._unplaced()
-        start = self._look(model, blocks)
-        model.start_from(start.survey, *self._rows_for_layer(model, blocks, start))
-        model = self._with_rows(model, blocks, start.survey.n, options)
-        if getattr(model, "learns_from_left_out", False):
-            places = rows_of_fit(start.survey.n)
-            model.calibrate(*self._rows_at(places, blocks, start))
-        self._take(model)
-        return self
-
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
         """Learn more rows."""
         if not self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
             return self._fit(X, y, sample_weight, **options)
         blocks = Blocks(X, y=y, sample_weight=sample_weight)
-        n_rows = _MANY if blocks.n_rows is None else blocks.n_rows
-        self._take(self._with_rows(self._without_device(), blocks, n_rows, options))
+        self._take(self._with_rows(self._without_device(), blocks, options))
         return self
 
     def _unlearn(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -107,8 +99,8 @@ class DaskModel:
         check_is_fitted(self)
         blocks = Blocks(X, y=y, sample_weight=sample_weight)
         model = self._without_device()
-        gathered = compute(self.client_, self._gathered(model, blocks, None, {}))
-        self._take(model.leave(gathered.to("cpu")))
+        sums = compute(self.client_, self._sums(model, blocks, {}))
+        self._take(_work.without(model, sums))
         return self
 
     def _unplaced(self) -> Any:
@@ -119,65 +111,25 @@ class DaskModel:
         """What was learned, in the memory of this process."""
         return self.to_local().to("cpu").set_params(device=None)
 
-    def _look(self, model: Any, blocks: Blocks) -> Any:
-        """The survey of all rows."""
-        tasks = [blocks.apply(partial(_work.look, model, i), i) for i in range(blocks.n)]
-        start = compute(self.client_, as_tree(tasks, _work.joined))
-        if start.survey is None:
-            raise ValueError("X: it has no rows in any partition; there is nothing to learn.")
-        check_something_counts(np.array([start.survey.count]))
-        return start
-
-    def _rows_for_layer(self, model: Any, blocks: Blocks, start: Any) -> tuple[Any, ...]:
-        """The rows that the hidden layer is fitted to or chosen from."""
-        if not model.looks_at_rows:
-            row: tuple[Any, Any] = start.row
-            return row
-        places = model.places_for_layer(start.survey.n, len(start.survey.inputs.low))
-        return self._rows_at(places, blocks, start)
-
-    def _rows_at(self, places: Any, blocks: Blocks, start: Any) -> tuple[Any, ...]:
-        """Rows at these places among all: inputs, targets and, where there are any, weights."""
-        ends = np.cumsum(start.lengths)
-        cuts = np.searchsorted(places, ends)
-        parts = []
-        for i, (begin, end) in enumerate(zip([0, *cuts[:-1]], cuts, strict=True)):
-            if end > begin:
-                inside = places[begin:end] - (ends[i] - start.lengths[i])
-                parts.append(blocks.apply(partial(_work.rows_at, inside), i))
-        found = compute(self.client_, dask.delayed(list)(parts))
-        X, y, weight = zip(*found, strict=True)
-        stacked = _work.stacked(list(X)), _work.stacked(list(y))
-        return stacked if weight[0] is None else (*stacked, _work.stacked(list(weight)))
-
-    def _with_rows(self, model: Any, blocks: Blocks, n_rows: int, options: Any) -> Any:
-        """An ordinary model with the rows of all blocks."""
-        for wanted in (n_rows, None):  # the fast way, and the one that suits all rows
-            joined = self._joined(model, self._gathered(model, blocks, wanted, options))
-            if joined is not None:
-                return joined
-        raise AssertionError("rows that were gathered without a Gram matrix were not joined")
-
-    def _gathered(self, model: Any, blocks: Blocks, n_rows: int | None, options: Any) -> Any:
-        """A task for a model that has gathered the rows of all blocks."""
+    def _with_rows(self, model: Any, blocks: Blocks, options: Any) -> Any:
+        """An ordinary model with the rows of all blocks: learned here, or where devices are."""
+        sums = self._sums(model, blocks, options)
+        if self.device is None:
+            return _work.learned(model, compute(self.client_, sums))
         shared = dask.delayed(model, pure=False, traverse=False)
-        walks = n_walks(self.client_, blocks.n, self._n_units(model))
+        task = dask.delayed(_work.learned, pure=False)(shared, sums, self.device)
+        return compute(self.client_, task)
+
+    def _sums(self, model: Any, blocks: Blocks, options: Any) -> Any:
+        """A task for the sums over the rows of all blocks."""
+        shared = dask.delayed(self._accumulator(model), pure=False, traverse=False)
+        walks = n_walks(self.client_, blocks.n, self._n_units(model, blocks))
+        task = partial(_work.added, self.device, options)
 
         def step(i: int, before: Any) -> Any:
-            task = partial(_gather, n_rows, self.device, options)
             return blocks.apply(task, i, shared, before)
 
-        return walked(step, blocks.n, walks, _work.merge)
-
-    def _joined(self, model: Any, gathered: Any) -> Any:
-        """An ordinary model with gathered rows: learned here, or where there are devices."""
-        if self.device is None:
-            found = compute(self.client_, gathered)
-            return model if model.join(found.to("cpu")) else None
-        shared = dask.delayed(model, pure=False, traverse=False)
-        task = dask.delayed(_work.join, pure=False)(shared, gathered, self.device)
-        learned = compute(self.client_, task)
-        return None if learned is None else learned.to("cpu")
+        return walked(step, blocks.n, walks, _work.merged)
 
     # Predicting
 
@@ -224,16 +176,6 @@ class DaskModel:
     @abstractmethod
     def _like(self, method: str) -> Any:
         """An empty array of the kind that a method returns."""
-
-
-# Rows whose number is not known are taken to be many.
-_MANY = 1 << 62
-
-
-def _gather(
-    n_rows: int | None, device: Any, options: Any, model: Any, before: Any, X: Any, y: Any, w: Any
-) -> Any:
-    return _work.gather(model, n_rows, device, before, options, X, y, w)
 
 
 def _predicted(X: Any, model: Any, ask: _work.Question, like: Any) -> Any:

@@ -9,76 +9,53 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..validation import check_length
+from ..validation import check_length, check_something_counts
+
+NO_ROWS = "X: it has no rows in any partition; there is nothing to learn."
 
 
-class Start:
-    """What is known of some blocks, the first of which is block i, with one of their rows.
-
-    And how many rows each has.
-    """
-
-    def __init__(
-        self, i: int, survey: Any, row: tuple[Any, Any] | None, lengths: tuple[int, ...]
-    ) -> None:
-        self.i = i
-        self.survey = survey
-        self.row = row
-        self.lengths = lengths
-
-
-def look(model: Any, i: int, X: Any, y: Any, weight: Any) -> Start:
-    """Survey one block."""
-    n = _check_lengths(X, y, weight)
-    if not n:
-        return Start(i, None, None, (0,))
-    survey = model.survey(X, y, weight)
-    return Start(i, survey, (taken(X, np.arange(1)), taken(y, np.arange(1))), (n,))
-
-
-def joined(first: Start, second: Start) -> Start:
-    """What is known of the rows of both."""
-    lengths = (*first.lengths, *second.lengths)
-    if first.survey is None or second.survey is None:
-        some = second if first.survey is None else first
-        return Start(some.i, some.survey, some.row, lengths)
-    try:
-        survey = first.survey.joined(second.survey)
-    except ValueError as error:
-        raise ValueError(
-            f"partitions {first.i + 1} and {second.i + 1} differ. Of the second, {error}"
-        ) from error
-    return Start(first.i, survey, first.row, lengths)
-
-
-def rows_at(places: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Some rows of one block, and their weights where they have any."""
-    return taken(X, places), taken(y, places), None if weight is None else taken(weight, places)
-
-
-def gather(
-    model: Any, n_rows: int | None, device: Any, before: Any, options: Any, X: Any, y: Any, w: Any
-) -> Any:
-    """A model that has gathered the rows of one block, after those of others."""
-    gathered = copy(before) if before is not None else model.gathering(n_rows)
+def added(device: Any, options: Any, start: Any, before: Any, X: Any, y: Any, weight: Any) -> Any:
+    """Sums over the rows of one block, after those of others; `start` has none."""
+    sums = copy(start if before is None else before)
     if before is None and device is not None:
-        gathered.to(device)
-    if not _check_lengths(X, y, w):
-        return gathered
-    return gathered.partial_fit(X, y, sample_weight=w, **options)
+        sums.to(device)
+    if not checked_length(X, y, weight):
+        return sums
+    return sums.partial_fit(X, y, sample_weight=weight, **options)
 
 
-def merge(first: Any, second: Any) -> Any:
-    """Two gathered models as one, in the memory of the host."""
-    if second.n_samples_seen_ == 0 or first.n_samples_seen_ == 0:
-        return first if second.n_samples_seen_ == 0 else second
+def merged(first: Any, second: Any) -> Any:
+    """The sums over the rows of both, in the memory of the host."""
+    if not _n_rows(second) or not _n_rows(first):
+        return second if _n_rows(second) else first
     return copy(first).to("cpu").merge(copy(second).to("cpu"))
 
 
-def join(model: Any, gathered: Any, device: Any) -> Any:
-    """The model with the rows of a gathered one, computed on a device; None if digits were lost."""
-    learned = copy(model).to(device)
-    return learned.to("cpu") if learned.join(copy(gathered).to(device)) else None
+def learned(model: Any, sums: Any, device: Any = "cpu") -> Any:
+    """The model with the rows of sums, learned on a device; a solver may start with them."""
+    model, sums = copy(model).to(device), copy(sums).to(device)
+    if not hasattr(model, "fitted_"):
+        if not _n_rows(sums):
+            raise ValueError(NO_ROWS)
+        shape = sums.fitted_.shape
+        check_something_counts(np.array([sums.fitted_.flushed().state.count]))
+        size = shape.n_hidden, shape.n_outputs, shape.dtype
+        model.start(*size, flat=sums.is_flat, b=shape.backend)
+    if _n_rows(sums):
+        model.change(lambda fitted: (fitted.merge(sums.fitted_), None))
+    return model.to("cpu").set_params(device=None)
+
+
+def without(model: Any, sums: Any) -> Any:
+    """The model without the rows of sums; a ValueError if they cannot be removed."""
+    if _n_rows(sums):
+        theirs = copy(sums).to("cpu").fitted_
+        model.change(lambda fitted: (fitted.without(theirs), None))
+    return model
+
+
+def _n_rows(sums: Any) -> int:
+    return int(getattr(sums, "n_samples_seen_", 0))  # a solver before its first row has none
 
 
 @dataclass(frozen=True)
@@ -133,7 +110,8 @@ def stacked(parts: list[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def _check_lengths(X: Any, y: Any, weight: Any) -> int:
+def checked_length(X: Any, y: Any, weight: Any) -> int:
+    """How many rows a block has, if its targets and weights are as many."""
     n = int(X.shape[0])
     if not hasattr(y, "shape"):
         raise ValueError(f"y: expected blocks that are arrays, got {type(y).__name__}.")

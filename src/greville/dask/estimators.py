@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from operator import add
 from typing import Any, Literal, Self
 
@@ -9,11 +10,14 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .. import elm
+from ..elm.calibration import rows_of_fit
 from ..elm.capabilities import solver_adds
+from ..elm.survey import start_from
 from ..solvers import Solver
 from ..validation import Seed
 from ._blocks import Blocks, is_collection
 from ._cluster import as_tree, compute
+from ._look import look_at, rows_at, rows_for_layer
 from ._model import DaskModel
 from ._scores import check_counts, count_right
 
@@ -67,15 +71,33 @@ class _Estimator(DaskModel):
             else:
                 vars(other).pop(name, None)
 
-    def _n_units(self, local: Any) -> int:
+    def _accumulator(self, local: Any) -> Any:
+        other = copy(local)
+        other.publish(local.fitted_.accumulator())
+        return other
+
+    def _n_units(self, local: Any, blocks: Blocks) -> int:
         return int(local.fitted_.solver.shape.n_hidden)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        blocks, client = Blocks(X, y=y, sample_weight=sample_weight), self.client_
+        model = self._unplaced()
+        look = look_at(client, model, blocks)
+        assert look.survey is not None
+        start_from(model, look.survey, *rows_for_layer(client, model, blocks, look))
+        model = self._with_rows(model, blocks, options)
+        if model.learns_from_left_out:
+            places = rows_of_fit(look.survey.n)
+            model.calibrate(*rows_at(client, places, blocks, look))
+        self._take(model)
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
 
         The rows are read twice: units, classes and the hidden layer come from a first look at all
-        of them. A third time where the layer is fitted to samples or chosen from some ("auto"), or
-        where a chosen epsilon is so small that fast sums would lose digits.
+        of them. A third time, in part, where the layer is fitted to samples or chosen from some
+        ("auto").
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from .. import solvers
-from ._blocks import is_collection
+from ._blocks import Blocks, is_collection
 from ._model import DaskModel
 
 
@@ -28,8 +28,16 @@ class _Solver(DaskModel):
     def _take(self, local: Any) -> None:
         self.restore(local.fitted_, flat=local.is_flat)
 
-    def _n_units(self, local: Any) -> int:
-        return int(local.fitted_.shape.n_hidden)
+    def _accumulator(self, local: Any) -> Any:
+        return solvers.Accumulator.for_solver(local)
+
+    def _n_units(self, local: Any, blocks: Blocks) -> int:
+        return blocks.n_columns
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        blocks = Blocks(X, y=y, sample_weight=sample_weight)
+        self._take(self._with_rows(self._unplaced(), blocks, options))
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.

@@ -23,9 +23,6 @@ _ROWS_AT_ONCE = 16_384
 # How large parts of files are, in bytes, and how many there are for each thread of the cluster.
 _LEAST_PART, _LARGEST_PART, _PARTS_PER_THREAD = 1 << 20, 1 << 26, 8
 
-# Rows whose number is not known are taken to be many.
-_MANY = 1 << 62
-
 # Tells how many rows of which part are done.
 Report = Callable[[int, int], None]
 
@@ -43,8 +40,6 @@ class Job:
         Whether rows that cannot be used are left out.
     report : function, optional
         It is called with the number of a part, and of its rows, whenever a worker is done with one.
-    again : function, optional
-        It is called when all parts have to be read once more.
     """
 
     client: Any
@@ -52,7 +47,6 @@ class Job:
     reading: tables.Reading
     skip: bool
     report: Report | None = None
-    again: Callable[[], None] | None = None
     parts: list[tables.Part] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,37 +129,28 @@ class Job:
         """The model after all rows, and findings about them."""
         counts = self.counts() if holdout.share else [0] * len(self.parts)
         firsts = self._first_rows(counts)
-        total = tables.total_rows(self.parts)
-        for n_rows in (_MANY if total is None else total, None):
-            gathered = self._gathered(model, holdout, firsts, n_rows)
-            learned = model.twin()
-            if learned.join(gathered.model):
-                troubles = gathered.troubles.copy()
-                troubles.findings += self.findings()
-                return learned, troubles
-            if self.again is not None:
-                self.again()
-        raise AssertionError("rows that were gathered without a Gram matrix were not joined")
+        sums = self._sums(model, holdout, firsts)
+        troubles = sums.troubles.copy()
+        troubles.findings += self.findings()
+        return model.twin().merge(sums.model), troubles
 
-    def _gathered(
-        self,
-        model: tables.TableModel,
-        holdout: tables.Holdout,
-        firsts: Sequence[int],
-        n_rows: int | None,
-    ) -> _Gathered:
-        shared = dask.delayed(model, pure=False, traverse=False)
+    def _sums(
+        self, model: tables.TableModel, holdout: tables.Holdout, firsts: Sequence[int]
+    ) -> _Sums:
+        """The sums over the rows of all parts, and findings about them."""
+        start = _Sums(model.accumulator(), tables.Troubles(skip=self.skip))
+        shared = dask.delayed(start, pure=False, traverse=False)
         units = int(model.estimator.solver_.n_features_in_)
         walks = n_walks(self.client, len(self.parts), units)
         with self._reported() as topic:
-            task = partial(_gathered, _How(self.skip, holdout, topic), n_rows)
+            task = partial(_added, _How(self.skip, holdout, topic))
 
             def step(i: int, before: Any) -> Any:
-                return dask.delayed(task, pure=False)(shared, before, i, self.parts[i], firsts[i])
+                before = shared if before is None else before
+                return dask.delayed(task, pure=False)(before, i, self.parts[i], firsts[i])
 
-            found: _Gathered = compute(
-                self.client, walked(step, len(self.parts), walks, _Gathered.merged)
-            )
+            tree = walked(step, len(self.parts), walks, _Sums.merged)
+            found: _Sums = compute(self.client, tree)
         return found
 
     # Predicting
@@ -256,40 +241,29 @@ class _How:
 
 
 @dataclass(frozen=True)
-class _Gathered:
-    """A model that has gathered rows, and findings about them."""
+class _Sums:
+    """A model that adds rows up, and findings about these."""
 
     model: Any
     troubles: tables.Troubles
 
-    def merged(self, other: _Gathered) -> _Gathered:
+    def merged(self, other: _Sums) -> _Sums:
         troubles = self.troubles.copy()
         troubles.join(other.troubles)
-        return _Gathered(self.model.twin().merge(other.model), troubles)
+        return _Sums(self.model.twin().merge(other.model), troubles)
 
 
-def _gathered(
-    how: _How,
-    n_rows: int | None,
-    model: tables.TableModel,
-    before: _Gathered | None,
-    i: int,
-    part: tables.Part,
-    first: int,
-) -> _Gathered:
+def _added(how: _How, before: _Sums, i: int, part: tables.Part, first: int) -> _Sums:
     """The rows of one part, after those of others."""
-    if before is None:
-        gathered, troubles = model.gathering(n_rows), tables.Troubles(skip=how.skip)
-    else:
-        gathered, troubles = before.model.twin(), before.troubles.copy()
+    model, troubles = before.model.twin(), before.troubles.copy()
     assert how.holdout is not None
     rows = 0
     with how.rows(part, troubles, model.needed) as batches:
         for chunk in tables.in_chunks(how.holdout.learned(batches, first), _ROWS_AT_ONCE):
-            gathered.learn(chunk, troubles)
+            model.learn(chunk, troubles)
             rows += sum(map(len, chunk))
     how.tell(i, rows)
-    return _Gathered(gathered, troubles)
+    return _Sums(model, troubles)
 
 
 def _sampled(skip: bool, columns: Any, total: int, more: float, at: tuple[tables.Part, int]) -> Any:

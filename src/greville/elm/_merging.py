@@ -1,4 +1,4 @@
-"""Models as sums over rows."""
+"""Models as sums over rows, and what is done once all of them were learned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from .transformers import is_same_transformer
 
 
 class Merging(Publishing):
-    """`merge` and ``+`` of the estimators."""
+    """`merge` and ``+`` of the estimators, and what they do after all rows were learned."""
+
+    _checked_known: Any  # what `ELM` has
 
     @available_if(solver_adds)
     def merge(self, *others: Self) -> Self:
@@ -77,3 +79,43 @@ class Merging(Publishing):
                 "random_state, or the same fitted transformer as hidden; hidden='auto' is chosen "
                 "from the rows: let one model prepare from some, and give copies of it to all."
             )
+
+    # After all rows
+
+    @property
+    def learns_from_left_out(self) -> bool:
+        """Whether `calibrate` is to be called with some rows, after all were learned."""
+        return self.fitted_.can_leave_out
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn how sharp probabilities are, from leave-one-out scores of rows that were learned.
+
+        `fit` does so with the rows at `calibration.rows_of_fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        chunk = self._checked_known(X, y, sample_weight)
+        self.change(lambda fitted: (fitted.calibrated_by(chunk), None))
+        return self
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        other: Any = copy(self)
+        other.publish(self.fitted_.frozen())
+        return other
+
+    def choose(self) -> Self:
+        """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
+        check_is_fitted(self)
+        self.change(lambda fitted: (fitted.chosen(), None))
+        return self

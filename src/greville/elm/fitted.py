@@ -396,28 +396,21 @@ class FittedELM(NamedTuple):
         losses = mine.calibration.losses + theirs.calibration.losses
         return merged._replace(calibration=Calibration(losses))
 
-    def gathering(self, n_rows: int | None) -> FittedELM:
-        """One that only adds rows up, for `join` and `leave`."""
-        return self._replace(solver=self.solver.gathering(n_rows), warmup=None, calibration=None)
+    def accumulator(self) -> FittedELM:
+        """One with the same layer, units and classes that only adds rows up.
 
-    def join(self, gathered: FittedELM) -> FittedELM | None:
-        """With rows that were gathered; None if digits were lost when they were."""
-        targets = self.targets.merged(gathered.targets)
-        mine, theirs = (fitted.with_targets(targets) for fitted in (self, gathered))
-        solver = mine.solver.join(theirs.solver)
-        if solver is None:
-            return None
-        return mine._without_window()._replace(solver=solver, warmup=None)
+        `merge` learns all of them as if they had come in one `fit`, and `without` unlearns them.
+        """
+        return self._replace(solver=self.solver.accumulator(), warmup=None, calibration=None)
 
-    def leave(self, gathered: FittedELM) -> FittedELM:
-        """Without rows that were gathered; a ValueError if they cannot be removed."""
-        if self.targets.merged(gathered.targets) is not self.targets:
+    def without(self, sums: FittedELM) -> FittedELM:
+        """Without the rows of an accumulator; a ValueError if they cannot be removed."""
+        if self.targets.merged(sums.targets) is not self.targets:
             raise ValueError(
                 "y: it has labels that were never learned; leave such rows out, or learn them "
                 "first."
             )
-        theirs = gathered.with_targets(self.targets)
-        solver = self.solver.leave(theirs.solver)
+        solver = self.solver.without(sums.with_targets(self.targets).solver)
         return self._without_window()._replace(solver=solver, warmup=None)
 
     def chosen(self) -> FittedELM:

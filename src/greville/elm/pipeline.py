@@ -24,7 +24,6 @@ from ..progress import told
 from ..representation import Described
 from ..solvers import CACHES, Solver
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
-from ._gathering import Gathering
 from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
@@ -41,7 +40,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, SingleRows, Gathering, Merging, Starting, Described, BaseEstimator, ABC):
+class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC):
     """Parameters, checks and learning of both estimators; `Publishing` says how they change."""
 
     # Parameters that files do not have

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..backend import Array
 from ..devices import is_on_device, on_host
@@ -104,6 +105,24 @@ class Survey:
             targets=self.targets.merged(other.targets),
             outputs=outputs,
         )
+
+
+def survey(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+    """What an estimator must know of rows before it learns the first; it learns nothing."""
+    other = clone(model)
+    chunk, targets = other._checked(X, y, sample_weight, reset=True)
+    return Survey.of(chunk, targets, getattr(other, "feature_names_in_", None))
+
+
+def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+    """Have an estimator take units, hidden layer and classes from a survey, and forget all else.
+
+    X, y and weights are the rows that the layer is fitted to or chosen from: those at its
+    `places_for_layer`, or any one row where it does not look at rows.
+    """
+    with model.replacement() as new:
+        chunk: Chunk = new._checked(X, y, sample_weight, reset=True)[0]
+        new._fitted = model._start(chunk, survey.targets, whole=True, survey=survey)[0]
 
 
 def _listed(names: tuple[str, ...] | None) -> str:

@@ -9,6 +9,7 @@ from ._rows import LateCheck
 from ._solver import OnlineSolver, Solver
 from ._stored import stored_solver, takes_memory_to_read
 from ._summary import error_in_words, place_summary, solver_summary, training_error
+from .accumulator import Accumulator
 from .batch import Batch
 from .dynamic import DynamicOpium
 from .fitted import Fitted
@@ -22,6 +23,7 @@ from .sums import Sums
 __all__ = [
     "CACHES",
     "NEVER",
+    "Accumulator",
     "AdditiveSolver",
     "Algorithm",
     "Batch",

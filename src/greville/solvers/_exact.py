@@ -12,12 +12,11 @@ import numpy as np
 from ..backend import Array
 from ._derived import replace, with_derived
 from ._evidence import Choice, choice_in_stream
-from ._gathering import Gathering, joined_sums, without_sums
 from ._in_place import Filling, Learned, Member
 from ._mean import Chunk, Mean
 from ._qr import is_few
-from ._remove import check_same_rows, merge, unlearn
-from ._ridge import Ridge, append_rows, choose, gram_pays, innovate, learn
+from ._remove import check_same_rows, join, leave, merge, unlearn
+from ._ridge import Ridge, accumulate, append_rows, choose, innovate, learn
 from ._rows import Counts, Rows, block_length
 from .protocol import Algorithm, Shape
 from .sums import Sums, spreads_in_order
@@ -104,22 +103,12 @@ class ExactAlgorithm(Algorithm):
         merged = merge(state, other)
         return None if merged is None else self.chosen(merged)
 
-    def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
-        choice: Choice | None = "thorough" if self.epsilon is None else None
-        suits = self.epsilon != 0 and n_rows is not None
-        by_gram = suits and gram_pays(self.start(shape), n_rows or 0, choice)
-        return Gathering(self.intercept, by_gram, self.tol, has_prior=self.epsilon != 0)
-
-    def join(self, shape: Shape, state: Ridge, gathered: Any) -> Ridge | None:
-        found = joined_sums(state, gathered, choosing=self.epsilon is None)
-        return self.chosen(found) if isinstance(gathered, Ridge) and found is not None else found
-
-    def leave(self, shape: Shape, state: Ridge, gathered: Any, everything: bool) -> Ridge:
-        left = without_sums(state, gathered, everything=everything)
+    def subtract(self, shape: Shape, state: Ridge, sums: Ridge, everything: bool) -> Ridge:
+        left = leave(state, sums, everything=everything)
         return self.start(shape) if left is None else self.chosen(left)
 
-    def continuing(self, started: Algorithm) -> Algorithm:
-        return started if isinstance(started, Gathering) else super().continuing(started)
+    def accumulation(self) -> Accumulation:
+        return Accumulation(0.0 if self.epsilon == 0 else None, self.tol, self.intercept)
 
     def chosen(self, state: Ridge) -> Ridge:
         return choose(state, "thorough")
@@ -151,6 +140,25 @@ class ExactAlgorithm(Algorithm):
                 "epsilon, intercept: a model that has started cannot change between a given and a "
                 "chosen epsilon, nor with and without intercept; call fit to start again."
             )
+
+
+class Accumulation(ExactAlgorithm):
+    """Sums over rows without an ε, for a solver that learns all of them with `merge`."""
+
+    def learn(self, shape: Shape, state: Ridge, rows: Rows, seen: int) -> Ridge:
+        return accumulate(state, chunk_of(shape, rows, state.mean))
+
+    def learn_all(self, shape: Shape, state: Ridge, rows: Rows) -> Ridge:
+        return self.learn(shape, state, rows, 0)
+
+    def merge(self, state: Ridge, other: Ridge) -> Ridge:
+        return join(state, other, by_gram=True)
+
+    def chosen(self, state: Ridge) -> Ridge:
+        return state
+
+    def weights(self, state: Ridge) -> Array:
+        raise ValueError("these are sums over rows, not a fitted model; merge them into one.")
 
 
 def chunk_of(

@@ -31,8 +31,5 @@ class Frozen(Algorithm):
     def root(self, state: Any) -> Sums:
         raise ValueError(ONLY_WEIGHTS)
 
-    def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
-        raise ValueError(ONLY_WEIGHTS)
-
     def leave_out(self, shape: Shape, state: Any, rows: Rows) -> Array:
         raise ValueError(ONLY_WEIGHTS)

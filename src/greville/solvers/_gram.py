@@ -11,8 +11,6 @@ import numpy as np
 from .. import linalg
 from ..backend import Array, Backend
 from ._derived import replace, with_derived
-from ._mean import Chunk, Mean
-from ._rows import Counts
 from .sums import Sums, largest_safe_row
 
 # How long a step of refinement may be, as a fraction of W: what it leaves is about its square.
@@ -75,8 +73,6 @@ def add_rows(
     None if `stop` says so of G after a block, or `hopeless` of all sums and the number of rows
     after the first.
     """
-    if isinstance(blocks, SummedChunk):
-        sums = _plus(b, sums, blocks.gram)
     G, C, squares = sums.G, sums.C, sums.squares
     precision = b.dtype_of(G)
     for rows, targets in blocks():
@@ -90,49 +86,7 @@ def add_rows(
             return None
         hopeless = None
         del rows, targets, H, Y  # one block at a time
-    if isinstance(blocks, SummedChunk) and stop is not None and stop(G):
-        return None
     return GramSums(G, C, squares, sums.prior)
-
-
-def _plus(b: Backend, sums: GramSums, more: GramSums) -> GramSums:
-    """Both sums together; the first is consumed, the second has no prior."""
-    precision = b.dtype_of(sums.G)
-    G = sums.G
-    G += b.asarray(more.G, precision)
-    return GramSums(
-        G, sums.C + b.asarray(more.C, precision), sums.squares + more.squares, sums.prior
-    )
-
-
-class SummedChunk:
-    """Rows that were added up already, as a `Chunk`: a Gram matrix, and the step to its mean."""
-
-    def __init__(
-        self,
-        b: Backend,
-        gram: GramSums,
-        tally: Counts,
-        n: int,
-        mean: Mean | None,
-        before: Mean | None,
-    ) -> None:
-        self.gram = gram
-        self.n = n
-        self._tally = tally
-        self.after: Mean | None = None
-        self._step: list[tuple[Array, Array]] = []
-        if before is not None and mean is not None:
-            row, target, self.after = before.step_to(b, mean, np.float64)
-            self._step.append((row, target))
-
-    def tally(self, before: Array | None = None) -> Counts:
-        """How much the rows count."""
-        return self._tally
-
-    def __call__(self) -> Iterator[tuple[Array, Array]]:
-        """What is to be added beside the Gram matrix."""
-        return iter(self._step)
 
 
 def kept_gram(state: Sums, precision: Any) -> Array | None:
@@ -147,21 +101,21 @@ def with_gram(state: Sums, gram: Array | None) -> Sums:
 
 
 def learn_by_gram(
-    state: Sums, chunk: Chunk | SummedChunk, precision: np.dtype[Any], decay: float
+    state: Sums, blocks: Blocks, n_rows: int, precision: np.dtype[Any], decay: float
 ) -> tuple[Sums, Array | None] | None:
     """The state after many rows, by a Cholesky factor, and the Gram matrix if it is kept.
 
     None where too many digits were lost.
     """
     b, dtype = state.backend, state.dtype
-    incomplete = state.basis is not None and chunk.n < state.n_hidden
+    incomplete = state.basis is not None and n_rows < state.n_hidden
     ridge = decay * state.prior**2 if state.basis is not None else 0.0
 
     def loses_the_prior(G: Array) -> bool:
         return ridge < linalg.smallest_safe_ridge(b, G, dtype)
 
     sums = add_rows(
-        b, gram_of(state, precision, decay), chunk, loses_the_prior if incomplete else None
+        b, gram_of(state, precision, decay), blocks, loses_the_prior if incomplete else None
     )
     if sums is None:
         return None
@@ -172,7 +126,7 @@ def learn_by_gram(
         return None
     R, Z = found
     if not linalg.gram_is_safe(b, R, dtype):
-        step = _refinement(state, R, Z, chunk, decay, ridge)
+        step = _refinement(state, R, Z, blocks, decay, ridge)
         if step is None:
             return None
         Z, kept = Z + step, None

@@ -8,6 +8,7 @@ from .. import linalg
 from ..backend import Array, Backend, eps
 from ._derived import replace
 from ._evidence import leading_rows
+from ._gram import learn_by_gram
 from ._mean import Chunk, Mean
 from ._qr import is_few, learn_rows
 from ._ridge import Ridge, raised
@@ -204,10 +205,10 @@ def _subtract(chosen: Ridge, H: Array, Y: Array, rounding: float) -> tuple[Sums,
 
 
 def merge(known: Ridge, other: Ridge) -> Ridge | None:
-    """The ridge that has learned the rows of both, from the same prior. None if it cannot."""
+    """The ridge that has learned the rows of both, from one prior or without; None if it cannot."""
     b, merged, theirs = known.backend, join(known, other), other.sums
     state = merged.sums
-    if known.chooses or state.prior == 0 or not theirs.rank:
+    if known.chooses or state.prior == 0 or theirs.prior == 0 or not theirs.rank:
         return merged
     if theirs.basis is None:  # it has brought the prior with it, a second time
         squares = state.loss + b.column_squares(state.Z)
@@ -220,18 +221,33 @@ def merge(known: Ridge, other: Ridge) -> Ridge | None:
     return None if left is None else merged.with_sums(left)
 
 
-def join(known: Ridge, other: Ridge) -> Ridge:
-    """The ridge that has learned the rows of another, and its prior; ε stays as it is."""
-    b, mean, theirs = known.backend, known.mean, without_zeros(other.sums)
+def join(known: Ridge, other: Ridge, *, by_gram: bool = False) -> Ridge:
+    """The ridge that has learned the rows of another, and its prior; ε stays as it is.
+
+    With `by_gram`, roots of wide layers are joined by a Gram matrix if that loses no digits.
+    """
+    b, mean, before = known.backend, known.mean, known.sums
+    if not before.count and before.prior == 0 and before.tol == other.sums.tol:
+        different = None if before.different is None else other.sums.different
+        return replace(known.with_sums(replace(other.sums, different=different)), least=other.least)
+    theirs = without_zeros(other.sums)
     few = is_few(known.n_hidden, known.sums.rank + theirs.rank + 1)
     blocks = [(_rows_of(theirs), theirs.Z)] if theirs.rank else []
     if mean is not None and theirs.mean is not None:
         row, target, mean = mean.step_to(b, theirs.mean, known.dtype)
         blocks.append((row, target))
     sums = (known if few else known.dense()).sums
-    with b.few_threads(0 if known.n_hidden < b.tuning.wide else np.inf):
-        for H, Y in blocks:
-            sums = learn_rows(sums, H, Y, few=few)
+    wide, found = known.n_hidden >= b.tuning.wide, None
+    with b.few_threads(np.inf if wide else 0):
+        pays = by_gram and known.chooses and wide and theirs.rank == known.n_hidden
+        if pays and linalg.gram_is_safe(b, theirs.R, known.dtype):
+            double = np.dtype(np.float64)
+            found = learn_by_gram(sums, lambda: iter(blocks), theirs.rank, double, 1.0)
+        if found is not None:
+            sums = found[0]
+        else:
+            for H, Y in blocks:
+                sums = learn_rows(sums, H, Y, few=few)
     sums = replace(
         sums.tallied(theirs.tally).around(mean),
         loss=sums.loss + theirs.loss,

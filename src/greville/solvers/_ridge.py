@@ -28,7 +28,6 @@ from ._evidence import (
 from ._gram import (
     Blocks,
     GramSums,
-    SummedChunk,
     add_rows,
     gram_of,
     kept_gram,
@@ -248,6 +247,24 @@ def learn(
     return new if rest is None else learn(new, rest)
 
 
+def accumulate(known: Ridge, chunk: Chunk) -> Ridge:
+    """More rows in sums that are read later, at an ε which nobody knows yet.
+
+    By a Gram matrix only if that loses no digits at any ε, zero included.
+    """
+    b = known.backend
+    known = known if is_few(known.n_hidden, known.sums.rank + chunk.n) else known.dense()
+    sums, few = known.sums, known.count < 2 * known.n_hidden
+    pays = known.chooses and gram_pays(known, chunk.n, "thorough")
+    if pays and (few or linalg.gram_is_safe(b, sums.R, known.dtype)):
+        with b.few_threads(chunk.n * known.n_hidden**2):
+            found = learn_by_gram(sums, chunk, chunk.n, np.dtype(np.float64), 1.0)
+        if found is not None:
+            new = found[0].tallied(chunk.tally(sums.different)).around(chunk.after)
+            return known.with_sums(with_gram(new, found[1]))
+    return learn(known, chunk)
+
+
 def append_rows(known: Ridge, blocks: Blocks, *, follow: bool, few: bool = False) -> Ridge:
     """More rows by QR factorisations; with `follow` a root at a chosen ε gets them too."""
     sums, root = known.sums, known.root if follow else None
@@ -410,33 +427,16 @@ def _learn_by_gram(
             if new is not None:
                 return new
         else:
-            found = learn_by_gram(known.sums, chunk, precision, decay)
+            found = learn_by_gram(known.sums, chunk, chunk.n, precision, decay)
             if found is not None:
                 sums = found[0].tallied(tally, decay).around(chunk.after)
                 return known.with_sums(with_gram(sums, found[1]))
     return None
 
 
-def learn_sums(known: Ridge, chunk: SummedChunk, choice: Choice | None) -> Ridge | None:
-    """`learn` for rows that were added up already; None where that has lost too many digits."""
-    if chunk.n == 0:
-        return known
-    double, sums = np.dtype(np.float64), known.sums
-    with known.backend.few_threads(np.inf):
-        if known.chooses:
-            tally = chunk.tally()
-            return learn_chosen_by_gram(known.dense(), chunk, tally, double, 1.0, choice, None)
-        if sums.basis is not None and (sums.tol is not None or sums.rank):
-            return None  # which rows are independent, the rows themselves say
-        found = learn_by_gram(sums, chunk, double, 1.0)
-        if found is None:
-            return None
-        return known.with_sums(found[0].tallied(chunk.tally()).around(chunk.after))
-
-
 def learn_chosen_by_gram(
     chosen: Ridge,
-    chunk: Chunk | SummedChunk,
+    chunk: Chunk,
     tally: Counts,
     precision: np.dtype[Any],
     decay: float,
@@ -478,7 +478,7 @@ def learn_chosen_by_gram(
     return None if R is None else chosen_from_gram(after, gram, R, choosing=choice is not None)
 
 
-def _is_hopeless(chosen: Ridge, chunk: Chunk | SummedChunk, gram: GramSums, n: int) -> bool:
+def _is_hopeless(chosen: Ridge, chunk: Chunk, gram: GramSums, n: int) -> bool:
     """Whether the first rows say that all of them need more digits than the Gram matrix has.
 
     From some of the units, which is cheap. The matrix grows with rows and units, and ε hardly

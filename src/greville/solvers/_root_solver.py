@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
@@ -18,37 +16,6 @@ from ._solver import OnlineSolver
 from .fitted import Fitted
 from .protocol import Capabilities
 from .sums import Sums
-
-
-@dataclass(frozen=True)
-class Survey:
-    """How many rows there are, how much they count, and of which size and kind they are."""
-
-    n: int
-    count: float
-    n_hidden: int
-    n_outputs: int
-    flat: bool
-    dtype: Any
-
-    def joined(self, other: Survey) -> Survey:
-        """Of the rows of both; a ValueError if they cannot be rows of one model."""
-        for name, text in _KINDS.items():
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                raise ValueError(
-                    f"{text.format(theirs)}, and of the first, {text.format(mine)}; pass rows of "
-                    "one kind."
-                )
-        return replace(self, n=self.n + other.n, count=self.count + other.count)
-
-
-_KINDS = {
-    "n_hidden": "X: it has {} columns",
-    "n_outputs": "y: it has {} outputs",
-    "flat": "y: that it has one dimension is {}",
-    "dtype": "X: its numbers are {}",
-}
 
 
 class RootSolver(OnlineSolver):
@@ -209,76 +176,10 @@ class AdditiveSolver(RootSolver):
         self.change(merged)
         return self
 
-    # For those who bring rows together from many places
-
-    looks_at_rows: ClassVar[bool] = False
-
-    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
-        """What must be known of rows before the first is learned; learns nothing.
-
-        Surveys of different rows can be joined, and `start_from` takes that of all.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_hidden)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        rows, fitted, flat = clone(self)._checked_first(X, y, sample_weight)
-        shape, count = fitted.shape, float(rows.weights.sum(dtype=np.float64))
-        return Survey(rows.n, count, shape.n_hidden, shape.n_outputs, flat, shape.dtype)
-
-    def start_from(self, survey: Survey, X: Any, y: Any) -> Self:
-        """Forget everything, and be ready for the rows of a survey; X and y are not looked at."""
-        size = survey.n_hidden, survey.n_outputs, survey.dtype
-        return self.start(*size, flat=survey.flat)
-
-    def gathering(self, n_rows: int | None = None) -> Self:
-        """A model of the same size that only adds rows up.
-
-        It learns with `partial_fit`, can be merged with others of its kind, and cannot predict.
-        `join` and `leave` of this model then take all of its rows at once.
-
-        Parameters
-        ----------
-        n_rows : int, optional
-            How many rows there will be, for a faster way that does not suit all data.
-        """
-        check_is_fitted(self)
-        return copy(self).restore(self.fitted_.gathering(n_rows), flat=self._flat)
-
-    def join(self, gathered: Self) -> bool:
-        """Learn all rows that another model has gathered, as if they had come in one call.
-
-        Returns
-        -------
-        joined : bool
-            False if too many digits were lost on the fast way; nothing was learned then, and the
-            rows are to be gathered again, without `n_rows`.
-        """
-        self._check_alike(gathered)
-
-        def joined(fitted: Fitted) -> tuple[Fitted, bool]:
-            joined = fitted.join(gathered.fitted_)
-            return (fitted, False) if joined is None else (joined, True)
-
-        return bool(self.change(joined))
-
     def frozen(self) -> Self:
         """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
         check_is_fitted(self)
         return copy(self).restore(self.fitted_.frozen(), flat=self._flat)
-
-    def leave(self, gathered: Self) -> Self:
-        """Unlearn all rows that another model has gathered, without `n_rows`.
-
-        Returns
-        -------
-        self
-        """
-        self._check_alike(gathered)
-        self.change(lambda fitted: (fitted.leave(gathered.fitted_), None))
-        return self
 
     def _check_alike(self, other: Any) -> None:
         check_is_fitted(self)

@@ -101,10 +101,9 @@ class Fitted:
         ValueError
             If a model that has started cannot go on with them.
         """
-        if algorithm != self.algorithm:
-            algorithm = algorithm.continuing(self.algorithm)
         if algorithm == self.algorithm:
             return self
+        algorithm.check_continues(self.algorithm)
         base = self.flushed()
         return Fitted(algorithm, self.shape, base.state, base.n_seen)
 
@@ -241,37 +240,24 @@ class Fitted:
             raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
         return self.after(state, base.n_seen + other.n_seen)
 
-    def gathering(self, n_rows: int | None = None) -> Fitted:
-        """One that only adds rows up, and has none so far; `join` and `leave` take it.
+    def accumulator(self) -> Fitted:
+        """One of the same size that has no rows, and only adds up those that come.
 
-        Such values can be merged. With `n_rows`, how many there will be, it may take a faster way
-        that does not suit all rows; without, it takes one that does.
+        `merge` learns all of them as if they had come in one `fit`, and `without` unlearns them.
         """
-        return Fitted.start(self.algorithm.gathering(self.shape, n_rows), self.shape)
+        self.check_learns()
+        return Fitted.start(self.algorithm.accumulation(), self.shape)
 
-    def join(self, gathered: Fitted) -> Fitted | None:
-        """With rows that were gathered; None if they must be gathered again without `n_rows`."""
-        base, other = self.flushed(), gathered.flushed().on(self.shape.backend)
-        with self.shape.memory():
-            state = self.algorithm.join(self.shape, base.state, other.state)
-        return None if state is None else self.after(state, base.n_seen + other.n_seen)
-
-    def leave(self, gathered: Fitted) -> Fitted:
-        """Without rows that were gathered without `n_rows`.
-
-        Raises
-        ------
-        ValueError
-            If they cannot be removed.
-        """
-        base, other = self.flushed(), gathered.flushed().on(self.shape.backend)
+    def without(self, sums: Fitted) -> Fitted:
+        """Without the rows of an accumulator; a ValueError if they cannot be removed."""
+        base, other = self.flushed(), sums.flushed().on(self.shape.backend)
         if other.n_seen > base.n_seen:
             raise ValueError(
                 f"got {other.n_seen} rows to unlearn, but only {base.n_seen} were learned."
             )
         with self.shape.memory():
             everything = other.n_seen == base.n_seen
-            state = self.algorithm.leave(self.shape, base.state, other.state, everything)
+            state = self.algorithm.subtract(self.shape, base.state, other.state, everything)
         return self.after(state, base.n_seen - other.n_seen)
 
     def on(self, b: Backend) -> Fitted:

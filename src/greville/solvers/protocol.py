@@ -182,23 +182,15 @@ class Algorithm(ABC):
         """The state that has learned the rows of both; None if it cannot be."""
         raise NotImplementedError
 
-    def gathering(self, shape: Shape, n_rows: int | None) -> Algorithm:
-        """The algorithm that only adds rows up, for `join` and `leave`.
-
-        `n_rows` is how many there will be, where that is known; None for one that loses no digits,
-        whatever the rows are.
-        """
-        raise NotImplementedError
-
-    def join(self, shape: Shape, state: Any, gathered: Any) -> Any:
-        """The state that has learned rows which were gathered; None if digits were lost."""
-        raise NotImplementedError
-
-    def leave(self, shape: Shape, state: Any, gathered: Any, everything: bool) -> Any:
-        """The state without rows which were gathered; a ValueError if they cannot be removed.
+    def subtract(self, shape: Shape, state: Any, sums: Any, everything: bool) -> Any:
+        """The state without the rows of an accumulation; a ValueError if they cannot be removed.
 
         `everything` says whether they are as many as were learned.
         """
+        raise NotImplementedError
+
+    def accumulation(self) -> Algorithm:
+        """The algorithm that only adds rows up, for `merge` and `subtract` of this one."""
         raise NotImplementedError
 
     def chosen(self, state: Any) -> Any:
@@ -221,11 +213,6 @@ class Algorithm(ABC):
 
     def check_continues(self, started: Algorithm) -> None:  # noqa: B027
         """Raise a ValueError if a model that started with other parameters cannot go on."""
-
-    def continuing(self, started: Algorithm) -> Algorithm:
-        """What a model that started with another algorithm goes on with."""
-        self.check_continues(started)
-        return self
 
     def record(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -288,22 +288,14 @@ class Learner(SingleRows):
         self.n_rows -= int(use.sum())
         return int(use.sum())
 
-    def merge(self, other: Learner) -> None:
-        """Learn all that another has learned."""
-        self._with_rows_of(other, lambda mine, theirs: mine.merge(theirs) is not None)
-
-    def gathering(self, n_rows: int | None) -> Self:
-        """The same schema, units and hidden layer; it only adds rows up, for `join`."""
+    def accumulator(self) -> Self:
+        """One with the same schema, units and hidden layer that only adds rows up, for `merge`."""
         other = self.emptied()
-        other.estimator = self.estimator.gathering(n_rows)
+        other.estimator.publish(self.estimator.fitted_.accumulator())
         return other
 
-    def join(self, gathered: Learner) -> bool:
-        """Learn all rows that another has gathered; False if digits were lost on a fast way."""
-        return self._with_rows_of(gathered, lambda mine, theirs: mine.join(theirs))
-
-    def _with_rows_of(self, other: Learner, add: Callable[[Any, Any], bool]) -> bool:
-        """Add the rows of another estimator, once both have the inputs of both."""
+    def merge(self, other: Learner) -> None:
+        """Learn all that another has learned, once both have the inputs of both."""
         joined = self.categories.joined(other.categories)
         if joined is None or self.target != other.target or other.estimator is None:
             raise _different_columns()
@@ -311,8 +303,7 @@ class Learner(SingleRows):
         self._extend(joined)
         theirs._extend(joined)
         try:
-            if not add(self.estimator, theirs.estimator):
-                return False
+            self.estimator.merge(theirs.estimator)
         except ValueError as error:
             if not grew:
                 raise
@@ -320,7 +311,6 @@ class Learner(SingleRows):
         self.n_rows += other.n_rows
         self.n_without_target += other.n_without_target
         self.categories |= theirs.categories
-        return True
 
     def no_predictions(self, n: int) -> NDArray[Any]:
         """What stands for so many predictions where there are none."""

@@ -335,30 +335,16 @@ class TableModel(DictRows):
         self._state = State.started(self.settings).prepared_from(sample, n)
         return self
 
-    def gathering(self, n_rows: int | None = None) -> Self:
+    def accumulator(self) -> Self:
         """A model with the same columns, units and hidden layer that only adds rows up.
 
-        It learns, can be merged with others of its kind, and cannot predict. `join` of this model
-        then takes all of its rows at once. With `n_rows`, how many there will be, it may take a
-        faster way that does not suit all data.
+        It learns and merges as others do, and cannot predict. `merge` of this model then learns
+        all of its rows, as if they had come in one call.
         """
         learner = self._additive_learner("be trained on a cluster")
         other = self.twin()
-        other._state = State(self.settings, None, False, learner.gathering(n_rows))
+        other._state = State(self.settings, None, False, learner.accumulator())
         return other
-
-    def join(self, gathered: Self) -> bool:
-        """Learn all rows that another model has gathered, as if they had come in one call.
-
-        False if too many digits were lost on the fast way; nothing was learned then.
-        """
-        learner = self._additive_learner("be trained on a cluster")
-        theirs = gathered._state.learner
-        assert theirs is not None
-        if not learner.join(theirs):
-            return False
-        self._state = State(self.settings, None, False, learner)
-        return True
 
     def frozen(self) -> Self:
         """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
