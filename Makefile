@@ -46,22 +46,24 @@ endif
 # All tests, also those of large packages: torch, Dask, river, numba, a browser.
 test-all: test test-rest
 
-# What `make test-all` runs beside `make test`. BLAS adds up in another order on every processor.
+# What `make test-all` runs beside `make test`. BLAS adds up in another order on every processor: all tests run
+# with the kernels of this one, and then the numerics with those for the oldest, which differ most from them.
 test-rest: $(VENV)/test-all
 	$(PYTEST) --part rest $(TESTS)
-	@$(MAKE) --no-print-directory test KERNEL=Haswell
 	@$(MAKE) --no-print-directory test KERNEL=Prescott
 
 # Random sequences of operations against dense oracles: 20 kinds, 1,000 of each, and 200 on the plain backend;
 # about fifteen minutes on two cores. And the other tests of chance at full length: kills, damaged files, requests,
-# forks, false alarms.
+# forks, threads, long streams, false alarms. And the numerics with the kernels of two more processors.
 SEQUENCES ?= 1000
 fuzz: $(VENV)/test-all
 	GREVILLE_SEQUENCES=$(SEQUENCES) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
 		--numprocesses auto tests/solvers/test_sequences.py
 	GREVILLE_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto \
 		tests/cli/test_hostile.py tests/cli/test_interrupts.py tests/serve/test_kill.py \
-		tests/serve/test_sequences.py tests/test_monitor.py tests/test_threads.py
+		tests/serve/test_sequences.py tests/solvers/test_dynamic.py tests/solvers/test_single.py \
+		tests/test_monitor.py tests/test_threads.py
+	@for kernel in Haswell Nehalem; do $(MAKE) --no-print-directory test KERNEL=$$kernel || exit 1; done
 
 # What greville does, compared with what is recorded in tests/record: make record CASES='solvers/*'
 # A change that is wanted is accepted with ACCEPT='solvers/opium*' NOTE='what changed and why'.
@@ -116,7 +118,7 @@ reproduction: $(VENV)/demo
 	rm docs/reproduction/report.html
 	$(BIN)/python -m greville.paper.markdown docs/reproduction > docs/reproduction.md
 
-# The site, in build/site; what is wrong with it is an error. Three to four minutes, most of them for the examples.
+# The site, in build/site; what is wrong with it is an error. Two to three minutes, half of them for the examples.
 docs: $(VENV)/docs
 	@echo "Building the site in build/site ..."
 	@rm -rf build/site

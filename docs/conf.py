@@ -8,7 +8,7 @@ import greville
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process for each core runs examples
 
 # The address of the repository, such as "https://example.org/greville". Where it is empty, links
 # to files of the repository lead to copies of them.
@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "min_reported_time": 10_000,
     "nested_sections": False,
+    "parallel": True,  # as many as sphinx -j says
     "plot_gallery": "True",
     "remove_config_comments": True,
     "show_memory": False,

@@ -35,6 +35,13 @@ def both(request):
 
 
 @pytest.fixture
+def as_installed(request):
+    """Tests of the whole suite run as where numba is installed: long loops take a third as long."""
+    with compiled.use(request.node.get_closest_marker("full") is not None):
+        yield
+
+
+@pytest.fixture
 def plain():
     """Run a test without kernels, whose own way it is about."""
     with kernels(False):

@@ -17,6 +17,7 @@ from greville.paper.result import scientific
 
 from . import children
 from .cli._outside import command
+from .kernels import as_installed  # noqa: F401
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -35,6 +36,7 @@ def quick_is_the_readme(pages):
     ]
 
 
+@pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("page", quick_is_the_readme(ALONE))
 def test_python_in_the_docs_runs(page, capsys):
     if page.name == "river.md":
@@ -124,6 +126,7 @@ WITH_COMMANDS = {
 }
 
 
+@pytest.mark.usefixtures("as_installed")
 @pytest.mark.posix("a POSIX shell")
 @pytest.mark.parametrize("page", quick_is_the_readme(ROOT / name for name in WITH_COMMANDS))
 def test_commands_in_the_docs_run(page, tmp_path, monkeypatch):

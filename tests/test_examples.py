@@ -11,6 +11,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from greville import compiled
+
 from . import children
 
 FOLDER = Path(__file__).parent.parent / "examples"
@@ -27,7 +29,10 @@ def show():
 
 
 def output_of(name, data=None):
-    """What an example prints, in a forked process. A warning is an error, and a line on stderr."""
+    """What an example prints, in a forked process. A warning is an error, and a line on stderr.
+
+    With compiled kernels, if numba is installed, as for those who run it.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
 
         def work():
@@ -44,7 +49,8 @@ def output_of(name, data=None):
             plt.show = show
             sys.argv = [str(SCRIPTS[name])]
             try:
-                runpy.run_path(sys.argv[0], run_name="__main__")
+                with compiled.use(True):
+                    runpy.run_path(sys.argv[0], run_name="__main__")
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()

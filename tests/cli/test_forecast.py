@@ -11,9 +11,10 @@ import pytest
 import greville
 
 from ..houses import table_of, write
+from ..kernels import as_installed  # noqa: F401
 from ..runner import run
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("here", "as_installed")
 
 
 @pytest.mark.full

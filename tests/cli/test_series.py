@@ -14,10 +14,11 @@ from greville.cli._app import app
 from .. import children
 from ..forecasting.test_steps import airline
 from ..houses import table_of
+from ..kernels import as_installed  # noqa: F401
 from ..runner import refused, run
 from ._outside import outside
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("here", "as_installed")
 full = pytest.mark.full
 
 

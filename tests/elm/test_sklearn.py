@@ -28,7 +28,8 @@ from greville import (
     TableLayer,
 )
 
-# One of each kind for every change, and the others in the whole suite
+# One of each kind for every change, and the others in the whole suite: each class once, and the
+# solvers in an estimator whose checks they change
 ONE_OF_EACH = [
     RandomLayer(20, random_state=0),
     Opium(),
@@ -36,7 +37,6 @@ ONE_OF_EACH = [
     ELMClassifier(random_state=0),
 ]
 OTHERS = [
-    RandomLayer(random_state=0, activation="relu", bias=True, weights="normal"),
     ContrastLayer(20, random_state=0),
     ClassLayer(20, random_state=0),
     FourierLayer(20, random_state=0),
@@ -49,8 +49,7 @@ OTHERS = [
     DynamicOpium(),
     DynamicOpium("auto"),
     SlidingOpium(),
-    *(ELMRegressor(solver=name, random_state=0) for name in ("batch", "light", "dynamic")),
-    *(ELMClassifier(solver=name, random_state=0) for name in ("greville", "light", "dynamic")),
+    ELMClassifier(solver="light", random_state=0),
     ELMRegressor(FourierLayer(), DynamicOpium(1.01, "auto"), random_state=0, standardize=True),
 ]
 

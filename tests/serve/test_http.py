@@ -20,6 +20,8 @@ import pytest
 
 import greville
 from greville.serve import Address, Engine, ServeError, Wanted, listen, open_engine, run
+from greville.serve.metrics import counter
+from greville.serve.metrics import text as metric_text
 from greville.tables import Stream, TableModel, Troubles
 
 from .. import children
@@ -175,9 +177,9 @@ def test_metrics(shared):
     assert after["greville_rows", of_model] == N
     assert after["greville_learned_rows_total", of_model] == N
     count = "greville_predictions_total", of_model
-    assert after[count] == before[count] + 3
+    assert after[count] == before.get(count, 0) + 3
     count = "greville_requests_total", (("route", "/predict"), ("status", "200"))
-    assert after[count] == before[count] + 3
+    assert after[count] == before.get(count, 0) + 3
     assert after["greville_requests_total", (("route", "other"), ("status", "404"))] >= 1
     assert kinds["greville_request_seconds"] == "histogram"
     buckets = {
@@ -191,6 +193,14 @@ def test_metrics(shared):
     total = after["greville_request_seconds_count", (("route", "/predict"),)]
     assert counts[-1] == total >= 3
     assert after["greville_request_seconds_sum", (("route", "/predict"),)] > 0
+
+
+def test_labels_of_metrics_are_escaped():
+    """Names of models are those of files, which may have any characters."""
+    names = ['a"b', "a\\b", "a\nb", "a\\nb", '",x="y', "}", "é"]
+    said = metric_text([counter("n_total", "Rows.", [({"model": name}, 1) for name in names])])
+    escaped = [r"a\"b", r"a\\b", r"a\nb", r"a\\nb", r"\",x=\"y", "}", "é"]
+    assert said.splitlines()[2:] == [f'n_total{{model="{name}"}} 1' for name in escaped]
 
 
 def test_health_and_the_description_of_all_requests(shared):

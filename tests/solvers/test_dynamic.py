@@ -10,6 +10,7 @@ from greville.datasets import sine_switch
 
 from .. import oracles
 from ..every_pair import every_pair
+from ..lengths import at_length
 from ..oracles import relative_error
 from ..problems import learned
 from .floors import observed, steps
@@ -107,12 +108,13 @@ def test_hostile_sequences(rng, name, dtype, scale):
 @pytest.mark.full
 @pytest.mark.parametrize("name", HOSTILE)
 def test_long_hostile_sequences(rng, name):
-    H, y, model = check_hostile_rows(rng, name, np.float64, 1.0, 100_000)
+    n = at_length(20_000, 100_000)
+    H, y, model = check_hostile_rows(rng, name, np.float64, 1.0, n)
     in_chunks = DynamicOpium(ALPHA)
     for start in range(0, len(H), 7919):
         in_chunks.partial_fit(H[start : start + 7919], y[start : start + 7919])
     assert relative_error(in_chunks.coef_, model.coef_) < 1e-8
-    check_hostile_rows(rng, name, np.float32, 1.0, 100_000)
+    check_hostile_rows(rng, name, np.float32, 1.0, n)
 
 
 @pytest.mark.everywhere

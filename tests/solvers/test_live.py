@@ -27,6 +27,7 @@ from greville.compiled import loading
 from greville.solvers import InPlace
 
 from .. import children, oracles
+from ..every_pair import every_pair
 from ..kernels import kernels
 from ..oracles import relative_error
 from ..problems import problem
@@ -61,9 +62,7 @@ def learn(model, H, Y):
         model.learn_one(h, y)
 
 
-@pytest.mark.parametrize("ask", ["never", "always", "sometimes"])
-@pytest.mark.parametrize("n_outputs", [0, 1, 3])
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@every_pair(solver=SOLVERS, n_outputs=[0, 1, 3], ask=["never", "always", "sometimes"])
 def test_what_the_other_way_gives(rng, solver, n_outputs, ask):
     """More rows than there is room for, and every kind of event on the way."""
     for n_hidden in (1, 2, 5, 8):
@@ -265,10 +264,10 @@ def test_copies_and_files_on_the_way(rng, solver, tmp_path):
     assert relative_error(model.coef_, plain.coef_) < 1e-8
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(
-    "activation", ["tanh", "sigmoid", "relu", "sin", "cos", "hard-limit", "identity"]
+@every_pair(
+    activation=["tanh", "sigmoid", "relu", "sin", "cos", "hard-limit", "identity"],
+    dtype=[np.float64, np.float32],
+    bias=[False, True],
 )
 def test_layers(rng, activation, dtype, bias):
     X = (rng.normal(size=(1200, 3)) * [1, 30, 1e-3] + [0, 1e3, 0]).astype(dtype)

@@ -282,7 +282,7 @@ SOLVERS = [
 def _run(machine, name, examples, **attributes):
     examples = int(os.environ.get("GREVILLE_SEQUENCES", examples))
     if backend.default().name != "scipy":
-        examples = max(5, examples // 5)  # each takes several times as long
+        examples = max(2, examples // 5)  # each takes several times as long
     case = type(name, (machine,), attributes).TestCase
     case.settings = settings(
         max_examples=examples,

@@ -25,6 +25,7 @@ from greville import (
 )
 
 from .. import oracles
+from ..lengths import at_length
 from ..oracles import relative_error
 from ..problems import ONLINE_SOLVERS, problem
 
@@ -384,7 +385,8 @@ def test_parameters_set_on_the_way_are_checked(rng):
     "solver", [Opium(), Opium("auto", intercept=True), DynamicOpium(), OpiumLight()], ids=str
 )
 def test_one_thread_learns_while_others_ask(rng, solver):
-    H, Y = problem(rng, 1500, 8)
+    n = at_length(400, 1500)
+    H, Y = problem(rng, n, 8)
     Y = Y[:, 0]
     model = clone(solver).fit(H[:100], Y[:100])
     done = False
@@ -404,7 +406,7 @@ def test_one_thread_learns_while_others_ask(rng, solver):
             done = True
         assert all(future.result() > 0 for future in asked)
     alone = clone(solver).fit(H[:100], Y[:100]).partial_fit(H[100:], Y[100:])
-    assert model.n_samples_seen_ == 1500
+    assert model.n_samples_seen_ == n
     assert relative_error(model.coef_, alone.coef_) < 1e-8
 
 
