@@ -98,9 +98,9 @@ def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, la
     Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
     tried, real = [], _ridge.learn_by_gram
 
-    def spy(state, chunk, precision, decay):
+    def spy(state, blocks, n_rows, precision, decay):
         tried.append(precision.char)
-        return real(state, chunk, precision, decay)
+        return real(state, blocks, n_rows, precision, decay)
 
     monkeypatch.setattr(_ridge, "learn_by_gram", spy)
     model = Opium(1e-2).fit(H, Y)
