@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from .protocol import Backend
+import numpy as np
+
+from .base import Backend
 
 _factories: dict[str, Callable[[], Backend]] = {
     "scipy": lambda: import_module("greville.backend.scipy").ScipyBackend(),
-    "plain": lambda: import_module("greville.backend.plain").of_numpy(),
+    "plain": lambda: Backend(np, "plain"),
 }
 _made: dict[str, Backend] = {}
 _default = ["scipy"]

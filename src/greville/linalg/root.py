@@ -109,7 +109,7 @@ def remove_rows(
     if least is None:
         least = _LEAST_OVER_ROUNDING * R.shape[0] * eps(b.dtype_of(R))
     F = b.solve(R, H.T, transposed=True)
-    eye = b.xp.eye(H.shape[0], dtype=R.dtype)
+    eye = b.identity(H.shape[0], b.dtype_of(R))
     Lt = b.cholesky(eye - b.matmul(F.T, F))  # nan and inf give None
     if Lt is None or float(b.xp.min(_diagonal(b, Lt))) ** 2 < least:
         return None
@@ -123,7 +123,7 @@ def remove_rows(
 def remove_diagonal(b: Backend, R: Array, Z: Array, d: float) -> tuple[Array, Array] | None:
     """`remove_rows` of the M rows d·I with zero targets."""
     dtype = b.dtype_of(R)
-    root = b.cholesky(b.with_ridge(b.gram_of_root(R), -(d**2), consume=True))
+    root = b.cholesky(b.add_ridge(b.gram_of_root(R), -(d**2)))
     if root is not None and gram_is_safe(b, root, dtype):
         return root, b.solve(root, b.matmul(R.T, Z), transposed=True)
     U, s, Vt = b.svd(R)
