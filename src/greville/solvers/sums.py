@@ -290,7 +290,7 @@ class Sums(Value):
         check_number("epsilon", epsilon, low=0)
         root = root_at(self, float(epsilon))
         if epsilon == 0 and root.rank:  # of minimum norm, whatever the rank
-            solved = linalg.least_squares(self.backend, root.R, root.Z, _DIGITS_OF_SUMS)
+            solved = linalg.ridge_by_svd(self.backend, root.R, root.Z, 0.0, _DIGITS_OF_SUMS)
             with_derived(root, solved=solved)
         return root
 
