@@ -133,9 +133,6 @@ class TorchBackend(Backend):
         with _precision:
             read, write, wanted = _precision_setting(tf32=self.tf32)
             before = read()
-            if before == wanted:
-                yield
-                return
             write(wanted)
             try:
                 yield
