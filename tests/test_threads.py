@@ -89,7 +89,7 @@ def interrupted_at(step, work):
         nonlocal left
         if frame.f_code.co_filename != threads.__file__:
             return None
-        if frame.f_code is leave and frame.f_lineno <= leave.co_firstlineno + 3:
+        if frame.f_code is leave and frame.f_lineno <= leave.co_firstlineno + 2:
             return trace
         if event == "line":
             left -= 1

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils import check_array, check_random_state
 
-from .linalg import Array
+from .backend import Array
 from .validation import check_length, check_number, naming
 
 # Images distorted at a time: enough to share the cost of a call, few enough for the cache.

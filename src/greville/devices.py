@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from textwrap import shorten
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,10 +24,6 @@ from .validation import NotEnoughMemory, readable
 # Units from which device="auto" takes a GPU. A chunk of 1000 rows takes 170 ms with 2000 units on
 # two cores, and 10 ms with 4000 units on an H200; with a few hundred units either waits for Python.
 UNITS_WORTH_A_GPU = 1000
-
-
-# Letters of what torch says that are repeated.
-_LONGEST_REASON = 120
 
 # For tests on machines without a GPU: tensors in the memory of the processor are then learned by
 # torch, as those on a device are.
@@ -392,9 +389,7 @@ def _device(name: Any) -> Any:
         found.cpu()  # which not every device can do
         return found.device  # with its number
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0].partition(". ")[0]
-        if len(reason) > _LONGEST_REASON:
-            reason = reason[:_LONGEST_REASON] + " ..."
+        reason = shorten(str(error).strip().partition("\n")[0].partition(". ")[0], 120)
         raise ValueError(
             f"device={str(name)!r}: torch cannot use it here ({reason}); 'auto' takes a GPU where "
             "there is one, and 'cpu' is always there."

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .backend import Array
 from .fields import count, each, finite, require, stored
-from .linalg import Array
 from .validation import check_number, naming
 
 # The number of errors kept to compare with. More would make the ranks finer and take more memory.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from itertools import product
 from pathlib import Path
 from threading import RLock, get_ident, local
 from typing import Any
@@ -31,30 +30,7 @@ def _pools() -> list[Any]:
     """What sets the number of threads of SciPy's BLAS, or of all where it has none."""
     pools = [pool for pool in ThreadpoolController().lib_controllers if pool.user_api == "blas"]
     own = [pool for pool in pools if "scipy" in str(Path(pool.filepath).parent)]
-    return [_Direct.of(pool) or pool for pool in own or pools]
-
-
-class _Direct:
-    """OpenBLAS's own two functions: a context takes 2 µs and not 7, as much as a small product."""
-
-    def __init__(self, get: Any, set_: Any) -> None:
-        self._get = get
-        self.set_num_threads = set_
-
-    @property
-    def num_threads(self) -> int:
-        return self._get()
-
-    @classmethod
-    def of(cls, pool: Any) -> _Direct | None:
-        if pool.internal_api != "openblas" or pool.threading_layer != "pthreads":
-            return None
-        for prefix, suffix in product(("", "scipy_"), ("", "64_", "_64")):
-            names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
-            found = [getattr(pool.dynlib, name, None) for name in names]
-            if all(found):
-                return cls(*found)
-        return None
+    return own or pools
 
 
 _locks: WeakSet[Any] = WeakSet()
@@ -81,12 +57,6 @@ class LockOfEach:
         return self if thing is None else vars(thing).setdefault(self._name, new_lock())
 
 
-def _release_locks() -> None:
-    for lock in _locks:
-        if not lock._is_owned():
-            lock._at_fork_reinit()
-
-
 class _OneThread:
     """A context in which SciPy's BLAS runs on one thread; it may be entered again inside itself.
 
@@ -107,7 +77,7 @@ class _OneThread:
     def __enter__(self) -> None:
         mine = self._mine
         if mine.depth:
-            mine.depth += 1
+            mine.depth += 1  # the last line on this way: what follows could be interrupted
         else:
             try:
                 self._set()
@@ -117,17 +87,17 @@ class _OneThread:
                 raise
 
     def __exit__(self, *_: object) -> None:
-        mine = self._mine
-        depth = mine.depth - 1
+        depth = self._mine.depth - 1
         try:
-            mine.depth = depth
-            if depth == 0:
-                self._put_back()
+            self._leave(depth)
         except BaseException:
-            mine.depth = depth
-            if depth == 0:
-                self._put_back()
+            self._leave(depth)
             raise
+
+    def _leave(self, depth: int) -> None:
+        self._mine.depth = depth
+        if depth == 0:
+            self._put_back()
 
     def _set(self) -> None:
         pools = _pools()
@@ -141,9 +111,12 @@ class _OneThread:
     def _put_back(self) -> None:
         with self._lock:
             if get_ident() in self._inside:
-                for pool, n_threads in zip(_pools(), self._before, strict=True):
-                    pool.set_num_threads(n_threads)
+                self._restore()
                 self._inside.discard(get_ident())
+
+    def _restore(self) -> None:
+        for pool, n_threads in zip(_pools(), self._before, strict=True):
+            pool.set_num_threads(n_threads)
 
     # While a process forks, no thread may be setting the number: it would hold this lock, or one
     # of BLAS's own, for ever in the child, where only the thread that forked goes on.
@@ -159,8 +132,10 @@ class _OneThread:
         others = self._inside - {get_ident()}
         self._inside -= others
         if others and not self._inside:
-            for pool, n_threads in zip(_pools(), self._before, strict=True):
-                pool.set_num_threads(n_threads)
+            self._restore()
+        for lock in _locks:
+            if not lock._is_owned():
+                lock._at_fork_reinit()
 
 
 class _Depth(local):
@@ -177,4 +152,3 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
         after_in_parent=one_thread.after_fork_in_parent,
         after_in_child=one_thread.after_fork_in_child,
     )
-    os.register_at_fork(after_in_child=_release_locks)

@@ -24,6 +24,11 @@ from .backend import Array
 FLOATS = (np.float64, np.float32)  # anything else is converted to the first
 Seed = int | np.random.RandomState | None  # scikit-learn's random_state
 NUMBERS = (float, int, np.floating, np.integer)  # types that learn_one accepts as a number
+_LARGEST_INTEGER = 10**308  # larger ones are no float
+
+# Before 1.9, scikit-learn reads column names through a protocol that polars 2 has dropped, and
+# would accept columns in another order without an error.
+_READS_ALL_FRAMES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
 @contextmanager
@@ -95,20 +100,26 @@ def check_rows(
 ) -> Any:
     """X as a 2-d array of finite numbers with the number of columns the estimator knows."""
     with naming(name):
-        if sparse.issparse(X):
-            if not options.get("accept_sparse"):
-                raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
-        else:
-            _refuse_text(X)
-        if not _READS_ALL_FRAMES and _needs_column_names(X):
-            X = _WithColumnNames(X)
+        if not (sparse.issparse(X) and options.get("accept_sparse")):
+            _refuse_sparse_and_text(X, name)
+        named = hasattr(X, "columns") and all(isinstance(column, str) for column in X.columns)
+        if named and not (_READS_ALL_FRAMES or hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
+            raise ValueError(
+                f"scikit-learn {sklearn.__version__} cannot read the column names of this frame; "
+                f"install scikit-learn 1.9, or pass {name}.to_pandas()."
+            )
         try:
             return validate_data(estimator, X, reset=reset, dtype=dtype, **options)
         except ValueError as error:
-            better = _with_our_advice(error, estimator)
-            if better is None:
+            problem = str(error).partition("\n")[0]
+            if "contains NaN" not in problem:
                 raise
-            raise better from error
+            table = "TableClassifier" if is_classifier(estimator) else "TableRegressor"
+            raise ValueError(
+                f"{problem} Missing values are not numbers: pass the table to greville.{table}, "
+                "which accepts them, or fill them first, as in make_pipeline(SimpleImputer(), "
+                f"{type(estimator).__name__}()) of scikit-learn."
+            ) from error
 
 
 def check_tensor_rows(estimator: Any, X: Any, name: str, *, reset: bool) -> Any:
@@ -144,65 +155,15 @@ def check_tensor_targets(Y: Any, name: str, n_rows: int) -> Any:
     return Y
 
 
-def _with_our_advice(error: ValueError, estimator: Any) -> ValueError | None:
-    """The error for a gap with what greville does about gaps, not with models of others."""
-    problem = str(error).partition("\n")[0]
-    if "contains NaN" not in problem:
-        return None
-    table = "TableClassifier" if is_classifier(estimator) else "TableRegressor"
-    name = type(estimator).__name__
-    return ValueError(
-        f"{problem} Missing values are not numbers: pass the table to greville.{table}, which "
-        f"accepts them, or fill them first, as in make_pipeline(SimpleImputer(), {name}()) of "
-        "scikit-learn."
-    )
-
-
-# Before 1.9, scikit-learn reads column names through a protocol that polars 2 has dropped, and
-# would accept columns in another order without an error.
-_READS_ALL_FRAMES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
-
-
-def _needs_column_names(X: Any) -> bool:
-    return (
-        hasattr(X, "columns")
-        and not hasattr(X, "iloc")
-        and not hasattr(X, "__dataframe__")
-        and all(isinstance(name, str) for name in X.columns)
-    )
-
-
-class _WithColumnNames:
-    """A frame with the part of that protocol that column names need."""
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-        self.shape = frame.shape
-
-    def __len__(self) -> int:
-        return len(self._frame)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.asarray(self._frame, dtype)
-
-    def __dataframe__(self) -> _WithColumnNames:
-        return self
-
-    def column_names(self) -> list[str]:
-        return list(self._frame.columns)
-
-
 def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
     """x as a 1-d array of n finite numbers."""
     with naming(name):
-        if sparse.issparse(x):
-            raise ValueError(f"got a sparse matrix; pass a dense 1-d array, {name}.toarray()[0].")
         if isinstance(x, Mapping):
             raise ValueError(
                 "expected one row as a 1-d array of numbers, got a dict; TableRegressor and "
                 "TableClassifier take dicts."
             )
-        _refuse_text(x)
+        _refuse_sparse_and_text(x, name)
         array = np.asarray(x)
         if array.ndim != 1:
             raise ValueError(
@@ -219,13 +180,12 @@ def check_one(x: Any, name: str, n: int | None, dtype: Any) -> Array:
 
 def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
     """y as a number or, for several outputs, as an array of them."""
+    if isinstance(y, int):
+        y = min(max(y, -_LARGEST_INTEGER), _LARGEST_INTEGER)
     if flat and isinstance(y, NUMBERS):
-        try:
-            number = float(y)
-        except OverflowError:
-            number = float("inf")
-        if number * number < largest_square(dtype):
-            return number
+        y = float(y)
+        if y * y < largest_square(dtype):
+            return y
     usual = type(y) is np.ndarray and y.dtype == dtype and y.shape == (n,) and not flat
     if usual and y.dot(y) < largest_square(dtype):
         return y
@@ -235,8 +195,6 @@ def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
         raise ValueError(
             f"{name}: expected one number for each of {n} outputs, got shape {np.shape(y)}."
         )
-    if isinstance(y, int):
-        y = float(min(max(y, -(10**308)), 10**308))  # larger ones do not fit into an array
     with np.errstate(over="ignore"):
         checked = check_targets([y] if flat else np.asarray(y)[None], name, 1, dtype)
     check_magnitude(name, checked)
@@ -248,11 +206,8 @@ def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
     with naming(name):
         if Y is None:
             raise ValueError("requires y to be passed, but the target y is None.")
-        if sparse.issparse(Y):
-            raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
-        _refuse_text(
-            Y, "A regression target is numeric; for labels use ELMClassifier or TableClassifier."
-        )
+        advice = "A regression target is numeric; for labels use ELMClassifier or TableClassifier."
+        _refuse_sparse_and_text(Y, name, advice)
         if np.asarray(Y).ndim not in (1, 2):
             raise ValueError(f"expected shape (n,) or (n, n_outputs), got {np.shape(Y)}.")
         Y = check_array(Y, ensure_2d=False, dtype=dtype, input_name=name, order="C")
@@ -268,9 +223,7 @@ def check_weights(sample_weight: Any, n_rows: int, dtype: Any) -> Array | None:
         return None
     name = "sample_weight"
     with naming(name):
-        if sparse.issparse(sample_weight):
-            raise ValueError("got a sparse matrix; pass a dense array.")
-        _refuse_text(sample_weight)
+        _refuse_sparse_and_text(sample_weight, name)
         if np.asarray(sample_weight).ndim == 0:
             sample_weight = np.full(n_rows, sample_weight)
         weights = check_array(sample_weight, ensure_2d=False, dtype=dtype, input_name=name)
@@ -348,8 +301,12 @@ def _largest_number(dtype: Any) -> float:
     return float(1e-6 * np.sqrt(np.finfo(dtype).max))
 
 
-def _refuse_text(values: Any, advice: str = "Convert it to numbers first.") -> None:
-    """Raise a ValueError for text, numeric text included, and for dates."""
+def _refuse_sparse_and_text(
+    values: Any, name: str, advice: str = "Convert it to numbers first."
+) -> None:
+    """Raise a ValueError for sparse matrices, for text, numeric text included, and for dates."""
+    if sparse.issparse(values):
+        raise ValueError(f"got a sparse matrix; pass a dense array, {name}.toarray().")
     try:
         array = np.asarray(values)
     except TypeError as error:  # columns of types without a common one

@@ -120,18 +120,6 @@ def test_it_goes_on_from_files_to_the_bit(rng, alpha, epsilon, tmp_path):
     np.testing.assert_allclose(pickled.predict(H), model.predict(H), rtol=1e-9)
 
 
-def test_old_files_have_no_intercept(rng):
-    from greville.fields import declaration_of
-
-    model = DynamicOpium(1.01).fit(*shifted(rng))
-    declaration = declaration_of(DynamicOpium)
-    fields = declaration.read(model)
-    del fields["intercept"]
-    again = declaration.make(DynamicOpium, fields)
-    assert again.intercept is False
-    assert np.array_equal(again.coef_, model.coef_)
-
-
 def test_what_cannot_be_changed(rng):
     H, Y = shifted(rng)
     model = DynamicOpium(1.01, 0.1).fit(H, Y).set_params(intercept=True)

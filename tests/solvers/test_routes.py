@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from greville import Batch, DynamicOpium, Greville, Opium
-from greville.linalg import gram
+from greville import Batch, DynamicOpium, Greville, Opium, linalg
 from greville.solvers import _gram, _ridge
 
 from .. import oracles
@@ -91,7 +90,7 @@ def test_smooth_signals(rng, dtype, limit, taps):
 def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, large, grams):
     """Too ill-conditioned for a Gram matrix in float32: refined, float64, and in the end a QR."""
     tune(monkeypatch, backend, gram_operations=0, refined_units=10 if large else 1000)
-    monkeypatch.setattr(gram, "_SAFE_IF_WIDE", 0.01)
+    monkeypatch.setattr(linalg, "_SAFE_IF_WIDE", 0.01)
     U, _ = np.linalg.qr(rng.normal(size=(600, 50)))
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
     H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
@@ -122,7 +121,7 @@ def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, la
 def test_refinement_after_rows_learned_before(rng, backend, monkeypatch):
     """The gradient counts what the root holds, faded, and the floor."""
     tune(monkeypatch, backend, refined_units=10)
-    monkeypatch.setattr(gram, "_SAFE_IF_WIDE", 0.0)
+    monkeypatch.setattr(linalg, "_SAFE_IF_WIDE", 0.0)
     steps, real = [], _gram._refinement
     monkeypatch.setattr(_gram, "_refinement", lambda *args: steps.append(real(*args)) or steps[-1])
     monkeypatch.setattr(_ridge, "gram_pays", lambda known, n, choosing: n > 50)

@@ -1,11 +1,11 @@
-"""Where the arithmetic runs: arrays and the linear algebra on them, behind one protocol.
+"""Where the arithmetic runs: arrays and the linear algebra on them, behind one class.
 
-`protocol` names the operations, `scipy` is the tuned backend for NumPy arrays, `plain` the same
-operations for any namespace of the array API standard. Everything in `linalg`, `solvers` and
-`layers` goes through one of them.
+`base` has the operations for any namespace of the array API standard, `scipy` those that are tuned
+for NumPy arrays, `torch` those for devices. All of `linalg`, `solvers` and `layers` goes through
+one of them.
 """
 
-from .protocol import Array, Backend, Kernels, Tuning, eps, longest_rows, threads_for_rows
+from .base import Array, Backend, Kernels, Tuning, eps, threads_for_rows
 from .registry import default, get, names, register, use
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "default",
     "eps",
     "get",
-    "longest_rows",
     "names",
     "register",
     "threads_for_rows",

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from .protocol import Backend
+import numpy as np
+
+from .base import Backend
 
 _factories: dict[str, Callable[[], Backend]] = {
     "scipy": lambda: import_module("greville.backend.scipy").ScipyBackend(),
-    "plain": lambda: import_module("greville.backend.plain").of_numpy(),
+    "plain": lambda: Backend(np, "plain"),
 }
 _made: dict[str, Backend] = {}
 _default = ["scipy"]
 
 # "torch:cuda:0" is the backend for that device, and "torch:cuda:0:tf32" one with faster and less
 # exact products.
-_TORCH = "torch:"
+_TORCH, _FAST = "torch:", ":tf32"
 
 
 def register(name: str, factory: Callable[[], Backend]) -> None:
@@ -38,16 +40,17 @@ def get(name: str) -> Backend:
     ValueError
         If there is none.
     """
-    made = _made.get(name)
-    if made is None:
+    if name not in _made:
         if name.startswith(_TORCH):
-            made = _made[name] = _on_torch(name.removeprefix(_TORCH))
-            return made
-        if name not in _factories:
+            device = name.removeprefix(_TORCH).removesuffix(_FAST)
+            torch = import_module("greville.backend.torch")
+            _made[name] = torch.TorchBackend(device, tf32=name.endswith(_FAST))
+        elif name in _factories:
+            _made[name] = _factories[name]()
+        else:
             known = ", ".join(map(repr, _factories))
             raise ValueError(f"backend={name!r}: choose one of {known}.")
-        made = _made[name] = _factories[name]()
-    return made
+    return _made[name]
 
 
 def default() -> Backend:
@@ -64,10 +67,3 @@ def use(name: str) -> Iterator[Backend]:
         yield chosen
     finally:
         _default[0] = before
-
-
-def _on_torch(device: str) -> Backend:
-    made: Backend = import_module("greville.backend.torch").TorchBackend(
-        device.removesuffix(":tf32"), tf32=device.endswith(":tf32")
-    )
-    return made

@@ -18,7 +18,7 @@ from scipy.linalg import blas as _blas
 from scipy.linalg import lapack as _lapack
 
 from ..threads import one_thread
-from .protocol import Array, Kernels, Tuning, longest_rows
+from .base import Array, Backend, Kernels, Tuning
 
 # Columns LAPACK eliminates at a time. Measured for 64 to 256 rows: on 500 to 4000 columns 16 to 64
 # are within a tenth of each other, 8 and 128 up to twice as slow; on 100 columns 16 takes 114 µs,
@@ -52,31 +52,18 @@ def _routine(module: Any, name: str, like: Array) -> Any:
     return getattr(module, ("d" if like.dtype.char == "d" else "s") + name)
 
 
-class ScipyBackend:
+class ScipyBackend(Backend):
     """NumPy arrays on SciPy's BLAS."""
 
-    name = "scipy"
-    xp: Any = np
     tuning = Tuning()
 
-    def __reduce__(self) -> Any:
-        from .registry import get
-
-        return get, (self.name,)
-
-    def __copy__(self) -> ScipyBackend:
-        return self
-
-    def __deepcopy__(self, _: Any) -> ScipyBackend:
-        return self
+    def __init__(self) -> None:
+        super().__init__(np, "scipy")
 
     # Arrays
 
     def asarray(self, A: Any, dtype: Any = None) -> Array:
         return np.asarray(A, dtype=dtype)
-
-    def to_numpy(self, A: Array) -> Array:
-        return A
 
     def copy(self, A: Array) -> Array:
         return A.copy(order="F")
@@ -86,6 +73,9 @@ class ScipyBackend:
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
         return np.zeros(shape, dtype, order="F")
+
+    def identity(self, n: int, dtype: Any, scale: float = 1.0) -> Array:
+        return scale * np.eye(n, dtype=dtype, order="F")
 
     def few_threads(self, operations: float) -> AbstractContextManager[Any]:
         return one_thread if operations < _ONE_THREAD else nullcontext()
@@ -107,16 +97,8 @@ class ScipyBackend:
     def column_squares(self, A: Array) -> Array:
         return np.einsum("ij,ij->j", A, A, dtype=np.float64)
 
-    def row_squares(self, A: Array) -> Array:
-        return np.einsum("ij,ij->i", A, A, dtype=np.float64)
-
-    def largest(self, A: Array) -> Any:
-        return np.maximum(A.max(initial=0.0), -A.min(initial=0.0))
-
     def running_sums(self, A: Array) -> Array:
-        sums = np.zeros((len(A) + 1, A.shape[1]), A.dtype)
-        np.cumsum(A, axis=0, out=sums[1:])
-        return sums
+        return np.concat([np.zeros_like(A[:1]), np.cumsum(A, axis=0)])
 
     def add_gram(self, G: Array, H: Array, sign: float = 1.0) -> Array:
         syrk = _routine(_blas, "syrk", G)
@@ -124,33 +106,16 @@ class ScipyBackend:
             return syrk(sign, H, trans=1, beta=1.0, c=G, overwrite_c=1)
         return syrk(sign, H.T, beta=1.0, c=G, overwrite_c=1)
 
-    def with_ridge(self, G: Array, ridge: float, *, consume: bool = False) -> Array:
-        more = G if consume else G.copy(order="F")
-        more[np.diag_indices_from(more)] += G.dtype.type(ridge)
-        return more
+    def add_ridge(self, G: Array, ridge: float) -> Array:
+        G[np.diag_indices_from(G)] += G.dtype.type(ridge)
+        return G
 
     # Roots
 
     def root_with_ridge(self, G: Array, ridge: float, spare: Array | None = None) -> Array | None:
         R = np.empty_like(G) if spare is None else spare
         np.copyto(R, G)
-        R = self.with_ridge(R, ridge, consume=True)
-        return self.cholesky(R)
-
-    def root_and_solved(
-        self,
-        G: Array,
-        C: Array,
-        ridge: float = 0.0,
-        spare: Array | None = None,
-        *,
-        consume: bool = False,
-    ) -> tuple[Array, Array] | None:
-        if ridge:
-            R = self.root_with_ridge(G, ridge, spare)
-        else:
-            R = self.cholesky(G if consume else self.copy(G))
-        return None if R is None else (R, self.solve(R, C, transposed=True))
+        return self.cholesky(self.add_ridge(R, ridge))
 
     def gram_of_root(self, R: Array) -> Array:
         # LAPACK multiplies L'L for a lower triangular L, in a third of the operations of a product
@@ -168,46 +133,10 @@ class ScipyBackend:
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:
         if 0 in B.shape:
             return B.copy(order="F")
+        if B.shape[1] == 1:  # two to ten times as fast as for a matrix
+            trsv = _routine(_blas, "trsv", R)
+            return trsv(R, B[:, 0], trans=int(transposed), diag=int(unit))[:, None]
         return _routine(_blas, "trsm", R)(1.0, R, B, trans_a=int(transposed), diag=int(unit))
-
-    def inverse_of_gram(self, R: Array) -> Array:
-        with _threads_for_root(R):
-            inverse, info = _routine(_lapack, "potri", R)(R, lower=0)
-        if info == 0 and np.isfinite(inverse).all():
-            return inverse + np.triu(inverse, 1).T
-        half = _scipy.pinv(R, check_finite=False)
-        return self.matmul(half, half.T)
-
-    def trace_of_inverse(self, R: Array) -> float:
-        with _threads_for_root(R):
-            inverse, info = _routine(_lapack, "trtri", R)(R, lower=0)
-        return float(np.einsum("ij,ij->", inverse, inverse)) if info == 0 else float("inf")
-
-    def condition(self, R: Array) -> float:
-        # Eight steps of power iteration each way, 32M² operations; from below.
-        start = np.random.RandomState(0).normal(size=len(R)).astype(R.dtype)
-        product = 1.0
-        with np.errstate(all="ignore"), one_thread:
-            d = np.sqrt(np.einsum("ij,ij->j", R, R))
-            trmv, trsv = _routine(_blas, "trmv", R), _routine(_blas, "trsv", R)
-            for routine, scale, order in ((trmv, 1 / d, (0, 1)), (trsv, d, (1, 0))):
-                v = start
-                for _ in range(8):
-                    v = routine(R, scale * _unit(v), trans=order[0])
-                    v = scale * routine(R, _unit(v), trans=order[1])
-                product *= float(np.linalg.norm(v))
-        return product
-
-    def smallest_singular_value(self, R: Array) -> float:
-        if not len(R):
-            return float("inf")
-        v = np.random.RandomState(0).normal(size=len(R)).astype(R.dtype)
-        trsv = _routine(_blas, "trsv", R)
-        with np.errstate(all="ignore"):
-            for _ in range(8):
-                v = trsv(R, trsv(R, _unit(v), trans=1))
-            size = float(np.linalg.norm(v))
-        return 1 / float(np.sqrt(size)) if size > 0 and np.isfinite(size) else 0.0
 
     def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
         if not len(R):
@@ -217,12 +146,12 @@ class ScipyBackend:
         return new, Z, self.column_squares(left)
 
     def append_diagonal(
-        self, R: Array, Z: Array, d: float, targets: Array | None = None
+        self, R: Array, Z: Array, d: float, targets: Array
     ) -> tuple[Array, Array, Array]:
         # Row j touches only what lies below and to the right of the j-th diagonal element of R:
         # a third of the operations of M rows.
         n, R, Z = len(R), R.copy(order="F"), Z.copy(order="F")
-        left = np.zeros_like(Z) if targets is None else targets.copy()
+        left = targets.copy()
         with self.few_threads(0 if n < self.tuning.wide else np.inf):
             for start in range(0, n, _DIAGONAL):
                 stop = min(n, start + _DIAGONAL)
@@ -238,18 +167,6 @@ class ScipyBackend:
         R = _scipy.qr(A, mode="r", overwrite_a=True, check_finite=False)[0]
         return np.asfortranarray(R[: min(A.shape)])
 
-    def root_of_identity_plus(self, Ft: Array) -> Array:
-        # By QR of [I; F'], unless the rows are so short that a Cholesky factor, which squares the
-        # condition, loses nothing; it takes a third of the time.
-        n = Ft.shape[1]
-        eye = np.eye(n, dtype=Ft.dtype, order="F")
-        if np.einsum("ij,ij->", Ft, Ft) < longest_rows(Ft.dtype):
-            Lt = self.cholesky(self.add_gram(eye, Ft))
-            assert Lt is not None  # I + FF' has no eigenvalue below one
-            return Lt
-        tpqrt = _routine(_lapack, "tpqrt", Ft)
-        return tpqrt(0, min(_PANEL, n), eye, Ft, overwrite_a=1, overwrite_b=1)[0]
-
     # General matrices
 
     def svd(self, A: Array) -> tuple[Array, Array, Array]:
@@ -259,14 +176,16 @@ class ScipyBackend:
         except np.linalg.LinAlgError:  # slower, and always converges
             return _scipy.svd(A, full_matrices=False, check_finite=False, lapack_driver="gesvd")
 
-    def orthogonal(self, A: Array) -> Array:
-        Q, R = _scipy.qr(A, check_finite=False)
-        return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
-
     # Single rows, and two threads
 
     def kernels(self, dtype: Any) -> Kernels:
         return _KERNELS[dtype]
+
+
+def orthogonal(A: Array) -> Array:
+    """A square A made orthogonal; for normal numbers, in uniformly random directions."""
+    Q, R = _scipy.qr(A, check_finite=False)
+    return Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)
 
 
 def _threads_for_root(A: Array) -> AbstractContextManager[Any]:
@@ -283,10 +202,6 @@ def _appended(R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Arr
     left = np.array(Y, order="F")
     Z, left, _ = tpmqrt(0, V, T, Z, left, trans="T", overwrite_a=1, overwrite_b=1)
     return R, Z, left
-
-
-def _unit(v: Array) -> Array:
-    return v / np.linalg.norm(v)
 
 
 _KERNELS = {dtype: Kernels(_GEMV[dtype], _SHARED) for dtype in (np.dtype("d"), np.dtype("f"))}

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from .plain import PlainBackend
-from .protocol import Array, Tuning, longest_rows
+from .base import Array, Backend, Tuning
 
 # Columns of a Gram matrix that are multiplied together, with those before them only: torch has no
 # product that knows of a symmetric result. On an H200 (60,000 x 7840, float64) 512, 1024 and 2048
@@ -37,12 +36,6 @@ _PIECE = 1 << 22
 # of units by units may take so that a Gram matrix is kept from one chunk for the next.
 _BLOCK_SHARE, _KEPT_SHARE = 1 / 64, 1 / 4
 
-# Steps of power iteration for a condition number.
-_POWER_STEPS = 3
-
-# Pivots after which a pivoted Cholesky factorisation looks whether any is left.
-_PIVOTS = 64
-
 # NumPy's dtypes that torch has by the same name and computes with.
 _SAME_IN_TORCH = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 
@@ -52,7 +45,7 @@ _LARGE = {torch.float64: 1e300, torch.float32: 1e37}
 _precision = RLock()  # torch has one setting for all threads
 
 
-class TorchBackend(PlainBackend):
+class TorchBackend(Backend):
     """Tensors on one device.
 
     Parameters
@@ -70,7 +63,6 @@ class TorchBackend(PlainBackend):
         self.tf32 = tf32
         self._wide = torch.float32 if self._place.type == "mps" else torch.float64
         self._copies: Any = None
-        self._starts: dict[Any, Any] = {}
         self.tuning = _tuning(self._place)
 
     # Arrays
@@ -130,9 +122,6 @@ class TorchBackend(PlainBackend):
     def copy(self, A: Any) -> Array:
         return A.clone()
 
-    def dtype_of(self, A: Any) -> np.dtype[Any]:
-        return np.dtype(np.float32 if A.dtype is torch.float32 else np.float64)
-
     # Products
 
     @contextmanager
@@ -144,9 +133,6 @@ class TorchBackend(PlainBackend):
         with _precision:
             read, write, wanted = _precision_setting(tf32=self.tf32)
             before = read()
-            if before == wanted:
-                yield
-                return
             write(wanted)
             try:
                 yield
@@ -157,22 +143,6 @@ class TorchBackend(PlainBackend):
         with self._exact(A):
             return torch.matmul(A, B)
 
-    def _squares(self, A: Any, dim: int) -> Array:
-        return torch.sum(A * A, dim=dim, dtype=self._wide).cpu().numpy().astype(np.float64)
-
-    def column_squares(self, A: Any) -> Array:
-        return self._squares(A, 0)
-
-    def row_squares(self, A: Any) -> Array:
-        return self._squares(A, 1)
-
-    def largest(self, A: Any) -> Any:
-        if not A.numel():
-            return torch.zeros((), dtype=A.dtype, device=self._place)
-        # It copies what is not contiguous, and a transposed copy takes ten times as long.
-        low, high = torch.aminmax(A if A.is_contiguous() else A.mT)
-        return torch.maximum(-low, high)
-
     def running_sums(self, A: Any) -> Array:
         return torch.cat([torch.zeros_like(A[:1]), torch.cumsum(A, dim=0)])
 
@@ -182,20 +152,11 @@ class TorchBackend(PlainBackend):
                 G[rows, columns].addmm_(H[:, rows].T, H[:, columns], alpha=sign)
         return G
 
-    def with_ridge(self, G: Any, ridge: float, *, consume: bool = False) -> Array:
-        G = G if consume else G.clone()
+    def add_ridge(self, G: Any, ridge: float) -> Array:
         G.diagonal().add_(ridge)
         return G
 
     # Roots
-
-    def gram_of_root(self, R: Any) -> Array:
-        G = torch.zeros_like(R, memory_format=torch.contiguous_format)
-        with self._exact(R):
-            for rows, columns in _upper_parts(len(R)):
-                filled = slice(0, rows.stop)  # below its diagonal R has zeros
-                G[rows, columns] = R[filled, rows].T @ R[filled, columns]
-        return G
 
     def cholesky(self, G: Any) -> Array | None:
         # Of the transpose, whose lower triangle is read: twice as fast as of the upper one.
@@ -205,13 +166,7 @@ class TorchBackend(PlainBackend):
         return L.mT if bool(found) else None
 
     def root_and_solved(
-        self,
-        G: Any,
-        C: Any,
-        ridge: float = 0.0,
-        spare: Any = None,
-        *,
-        consume: bool = False,
+        self, G: Any, C: Any, ridge: float = 0.0, spare: Any = None
     ) -> tuple[Array, Array] | None:
         # R'R = G and R'Z = C are the first rows of the root of [[G, C], [C', s·I]] for any s that
         # is large enough. A triangular solve takes a quarter of the time of a root (ten columns).
@@ -235,59 +190,9 @@ class TorchBackend(PlainBackend):
         with self._exact(R):
             return torch.linalg.solve_triangular(A, B, upper=not transposed, unitriangular=unit)
 
-    def inverse_of_gram(self, R: Any) -> Array:
-        inverse = self._inverse(R)
-        if not bool(torch.isfinite(inverse).all()):
-            inverse = torch.linalg.pinv(R)
-        return self.matmul(inverse, inverse.T)
-
-    def condition(self, R: Any) -> float:
-        # As in the tuned backend: power iteration each way, from below.
-        lengths = torch.linalg.vector_norm(R, dim=0)
-        start = self._start(R)
-        scaled = (1 / lengths)[:, None]
-        v = w = start
-        for _ in range(_POWER_STEPS):
-            v = scaled * self.matmul(R.mT, _unit(self.matmul(R, scaled * _unit(v))))
-            w = lengths[:, None] * _unit(w)
-            w = self.solve(R, _unit(self.solve(R, w, transposed=True)))
-            w = lengths[:, None] * w
-        product = torch.linalg.vector_norm(v) * torch.linalg.vector_norm(w)
-        return float(product)
-
-    def smallest_singular_value(self, R: Any) -> float:
-        if not len(R):
-            return float("inf")
-        v = self._start(R)
-        for _ in range(_POWER_STEPS):
-            v = self.solve(R, self.solve(R, _unit(v), transposed=True))
-        size = float(torch.linalg.vector_norm(v))
-        return 1 / sqrt(size) if 0 < size < float("inf") else 0.0
-
-    def _start(self, R: Any) -> Any:
-        """A vector to start from, the same for all matrices of this size."""
-        key = len(R), R.dtype
-        if key not in self._starts:
-            start = np.random.RandomState(0).normal(size=(len(R), 1))
-            self._starts = {key: self.asarray(start, self.dtype_of(R))}
-        return self._starts[key]
-
-    def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
-        if not R.shape[0]:
-            return R, Z, self.column_squares(Y)
-        return super().append_rows(R, Z, H, Y)
-
     def triangularise(self, A: Any) -> Array:
         with self._exact(A):
             return torch.linalg.qr(A, mode="r")[1]
-
-    def root_of_identity_plus(self, Ft: Any) -> Array:
-        if float(torch.sum(Ft * Ft)) < longest_rows(self.dtype_of(Ft)):
-            eye = torch.eye(Ft.shape[1], dtype=Ft.dtype, device=Ft.device)
-            Lt = self.cholesky(self.add_gram(eye, Ft))
-            assert Lt is not None  # I + FF' has no eigenvalue below one
-            return Lt
-        return super().root_of_identity_plus(Ft)
 
     # General matrices
 
@@ -318,6 +223,7 @@ def _tuning(device: Any) -> Tuning:
         record_rows=1024,
         record_block=(0.25, 256, 1024),
         kept_gram_units=int(sqrt(_KEPT_SHARE * memory / 24)),
+        power_steps=3,
     )
 
 
@@ -358,55 +264,21 @@ def _pinned(A: Array) -> Any:
     return pinned
 
 
-def _unit(v: Any) -> Any:
-    return v / torch.linalg.vector_norm(v)
-
-
-class _Linalg:
-    """The part of the standard's linear algebra that is used."""
-
-    svdvals = staticmethod(torch.linalg.svdvals)
-    solve = staticmethod(torch.linalg.solve)
-    inv = staticmethod(torch.linalg.inv)
-    pinv = staticmethod(torch.linalg.pinv)
-
-    @staticmethod
-    def diagonal(A: Any) -> Any:
-        return torch.diagonal(A)
-
-    @staticmethod
-    def qr(A: Any, mode: str = "reduced") -> Any:
-        return torch.linalg.qr(A, mode=mode)
-
-
 class _Namespace:
     """The part of the array API standard that is used, on one device."""
 
-    float32, float64 = torch.float32, torch.float64
-    linalg = _Linalg
-    abs = staticmethod(torch.abs)
-    all = staticmethod(torch.all)
-    any = staticmethod(torch.any)
-    isfinite = staticmethod(torch.isfinite)
-    matmul = staticmethod(torch.matmul)
-    sqrt = staticmethod(torch.sqrt)
-    tanh = staticmethod(torch.tanh)
-    sin = staticmethod(torch.sin)
-    cos = staticmethod(torch.cos)
-    where = staticmethod(torch.where)
-    stack = staticmethod(torch.stack)
-    triu = staticmethod(torch.triu)
-    zeros_like = staticmethod(torch.zeros_like)
-    ones_like = staticmethod(torch.ones_like)
-    empty_like = staticmethod(torch.empty_like)
+    linalg = torch.linalg
 
     def __init__(self, device: Any) -> None:
         self._device = device
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)  # which has most of it by the same names
+
     def zeros(self, shape: Any, dtype: Any = None, device: Any = None) -> Any:
         return torch.zeros(shape, dtype=dtype, device=self._device)
 
-    def empty(self, shape: Any, dtype: Any = None, device: Any = None) -> Any:
+    def empty(self, shape: Any, dtype: Any = None) -> Any:
         return torch.empty(shape, dtype=dtype, device=self._device)
 
     def eye(self, n: int, dtype: Any = None, device: Any = None) -> Any:
@@ -415,23 +287,11 @@ class _Namespace:
     def asarray(self, A: Any) -> Any:
         return torch.as_tensor(A, device=self._device)
 
-    def max(self, A: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return torch.amax(A, dim=() if axis is None else axis, keepdim=keepdims)
+    def max(self, A: Any, axis: Any = (), keepdims: bool = False) -> Any:
+        return torch.amax(A, dim=axis, keepdim=keepdims)
 
-    def min(self, A: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return torch.amin(A, dim=() if axis is None else axis, keepdim=keepdims)
-
-    def mean(self, A: Any, axis: Any = None) -> Any:
-        return torch.mean(A, dim=axis)
-
-    def sum(self, A: Any, axis: Any = None, dtype: Any = None) -> Any:
-        return torch.sum(A, dim=axis, dtype=dtype)
-
-    def concat(self, arrays: Any, axis: int = 0) -> Any:
-        return torch.cat(list(arrays), dim=axis)
+    def min(self, A: Any, axis: Any = ()) -> Any:
+        return torch.amin(A, dim=axis)
 
     def take(self, A: Any, indices: Any, axis: int) -> Any:
-        return torch.index_select(A, axis, torch.as_tensor(indices, device=A.device))
-
-    def flip(self, A: Any, axis: Any = None) -> Any:
-        return torch.flip(A, tuple(range(A.ndim)) if axis is None else (axis,))
+        return torch.index_select(A, axis, indices)

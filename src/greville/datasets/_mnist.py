@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ..progress import Progress, silent
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ..validation import check_number
 
 ECG_RATE = 360

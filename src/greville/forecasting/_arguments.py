@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ..solvers import DynamicOpium, Opium
 from ..validation import check_length, check_number, naming
 

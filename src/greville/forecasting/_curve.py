@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 # The scale, in terms of the smallest sample: above it the curve is logarithmic to 3 per cent.
 _BELOW = 0.25

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from ..linalg import Array
+from ..backend import Array
 
 if TYPE_CHECKING:
     from ._result import Forecast

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ._curve import Curve
 from ._median import RunningMedian
 from ._smoothing import Smoothing

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import Array
 from ..elm import ELMRegressor, hidden_size
-from ..linalg import Array
 from ..solvers import Opium
 from ..threads import one_thread
 from ..validation import check_number, unchanged_on_error

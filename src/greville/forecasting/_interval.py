@@ -8,7 +8,7 @@ from math import ceil, isnan, nan
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 
 class AdaptiveInterval:

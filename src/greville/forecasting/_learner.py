@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 # Fewer rows than this are learned one by one.
 _MIN_BLOCK = 32

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 # How many samples it is the median of.
 _WINDOW = 100

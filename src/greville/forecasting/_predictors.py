@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ._features import FeatureBuilder, Features
 from ._interval import AdaptiveInterval
 from ._learner import Learner

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ._verdict import SIMPLE, verdict
 
 # Samples that are left out of the summary, after as many predictions as there are lags.

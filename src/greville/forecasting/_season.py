@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 # lags="auto": the latest samples, and after how many samples a season is looked for.
 RECENT_LAGS = 10

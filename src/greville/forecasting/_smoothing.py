@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ._curve import Curve
 
 # How fast the level follows; how much of that the trend does, and what is left of it after a step;

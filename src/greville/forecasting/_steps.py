@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 from ._predictors import Predictions
 from ._result import first_that_counts
 from ._verdict import SIMPLE

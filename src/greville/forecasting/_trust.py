@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 # Predictors are weighted by about their last 1 / (1 - 0.99) = 100 errors.
 _DECAY = 0.99

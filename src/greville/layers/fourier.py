@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from .. import backend
 from ..backend import Array, Backend
+from ..backend.scipy import orthogonal
 from ..devices import is_on_device, on_host
 from ..fields import choice, finite, flag, number
 from ..validation import Seed, check_memory, check_number, check_switch
@@ -106,9 +106,9 @@ class FourierLayer(Layer):
         width = np.sqrt(2 * self.gamma_)
         if not self.orthogonal:
             return width * random.normal(size=(n, n_features)).T
-        b, square, blocks = backend.get("scipy"), (n_features, n_features), []  # bits, everywhere
+        square, blocks = (n_features, n_features), []
         for _ in range(0, n, n_features):
-            directions = b.to_numpy(b.orthogonal(b.asarray(random.normal(size=square))))
+            directions = orthogonal(random.normal(size=square))
             lengths = np.sqrt(random.chisquare(n_features, size=n_features))
             blocks.append(directions * lengths)  # each as long as a row of normal numbers
         return width * np.hstack(blocks)[:, :n]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import DynamicOpium, Opium, OpiumLight
+from ..backend import Array
 from ..datasets import ECG_RATE
 from ..datasets import ecg as ecg_signal
-from ..linalg import Array
 from ..progress import Progress, silent
 from ..threads import one_thread
 from ._prequential import prequential_errors, rms

@@ -10,8 +10,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from .. import Greville, Opium, OpiumLight, RandomLayer
+from ..backend import Array
 from ..datasets import ecg as ecg_signal
-from ..linalg import Array
 from ..progress import Progress, silent
 from ._workers import SEED, seed_range
 from .printed import printed_opium

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import ELMClassifier, Opium, OpiumLight, RandomLayer
+from ..backend import Array
 from ..datasets import find_mnist
 from ..datasets import mnist as mnist_data
-from ..linalg import Array
 from ..progress import Advance, Progress, silent
 from ..validation import check_number
 from ._mnist_result import CORNER, MNIST_PAPER, MNIST_UNITS, MNISTResult

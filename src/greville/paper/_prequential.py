@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import RandomLayer
-from ..linalg import Array
+from ..backend import Array
 from ..threads import one_thread
 
 UNITS = 100  # hidden units for the paper's signals

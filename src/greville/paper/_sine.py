@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import DynamicOpium, Opium, OpiumLight, RandomLayer
+from ..backend import Array
 from ..datasets import sine_switch
-from ..linalg import Array
 from ..progress import Progress, silent
 from ..threads import one_thread
 from ..validation import check_number

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ..linalg import Array
+from ..backend import Array
 from .result import ALGORITHMS
 
 COLOURS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import Array
+from ..backend import Array
 
 
 def printed_opium(H: Array, y: Array, epsilon: float, alpha: float = 1.0) -> tuple[Array, Array]:

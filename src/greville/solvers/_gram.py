@@ -50,7 +50,7 @@ def gram_of(state: Sums, precision: Any, decay: float = 1.0) -> GramSums:
     if state.basis is not None or (state.count == 0 and state.prior == 0):  # no row so far
         G = b.zeros((state.n_hidden, state.n_hidden), precision)
         C = b.zeros((state.n_hidden, state.Z.shape[1]), precision)
-        return GramSums(b.with_ridge(G, prior**2, consume=True), C, squares, prior)
+        return GramSums(b.add_ridge(G, prior**2), C, squares, prior)
     R, Z = b.asarray(state.R, precision), b.asarray(state.Z, precision)
     kept = kept_gram(state, precision)
     G = b.gram_of_root(R) if kept is None else b.copy(kept)
@@ -121,7 +121,7 @@ def learn_by_gram(
         return None
     keeps = state.n_hidden <= b.tuning.kept_gram_units and precision == dtype
     kept = sums.G if keeps else None  # there may be more chunks
-    found = b.root_and_solved(sums.G, sums.C, consume=not keeps)
+    found = b.root_and_solved(sums.G, sums.C, spare=None if keeps else sums.G)
     if found is None:
         return None
     R, Z = found

@@ -119,7 +119,7 @@ def dense(sums: Sums, *, singular: bool) -> Sums:
     without = linalg.remove_diagonal(b, sums.R, sums.Z, sums.prior)
     if without is None:
         return sums
-    R = b.with_ridge(b.zeros((M, M), sums.dtype), sums.prior, consume=True)
+    R = b.identity(M, sums.dtype, sums.prior)
     zero = b.zeros((M, n_outputs), sums.dtype)
     R, Z, _ = b.append_rows(R, zero, b.matmul(without[0], sums.basis), without[1])
     squares = sums.loss + b.column_squares(sums.Z)
@@ -189,8 +189,7 @@ def _grown(state: Sums, rank: int) -> Sums:
     if rank == known:
         return state
     b = state.backend
-    R = b.zeros((rank, rank), state.dtype)
-    R = b.with_ridge(R, state.prior, consume=True)
+    R = b.identity(rank, state.dtype, state.prior)
     R[:known, :known] = state.R
     Z = b.zeros((rank, state.Z.shape[1]), state.dtype)
     Z[:known, :] = state.Z

@@ -186,13 +186,13 @@ def root_at(sums: Sums, epsilon: float) -> Sums:
     if sums.basis is None:
         few = leading_rows(b, sums.R) if sums.count else 0
         if few <= sums.n_hidden / 4:
-            R = b.with_ridge(b.zeros(sums.R.shape, sums.dtype), epsilon, consume=True)
+            R = b.identity(sums.n_hidden, sums.dtype, epsilon)
             zero = b.zeros(sums.Z.shape, sums.dtype)
             if not few:
                 return replace(sums, R=R, Z=zero, prior=epsilon)
             R, Z, left = b.append_rows(R, zero, sums.R[:few, :], sums.Z[:few, :])
             return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=epsilon)
-    R, Z, left = b.append_diagonal(sums.R, sums.Z, float(np.sqrt(ridge)))
+    R, Z, left = b.append_diagonal(sums.R, sums.Z, float(np.sqrt(ridge)), b.xp.zeros_like(sums.Z))
     return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=epsilon)
 
 
@@ -521,7 +521,7 @@ def chosen_from_gram(
     kept, small = float(np.hypot(gram.prior, np.sqrt(rounding))), None
     if kept <= epsilon:
         ridge = kept**2 - gram.prior**2
-        small = b.cholesky(b.with_ridge(gram.G, ridge, consume=True))
+        small = b.cholesky(b.add_ridge(gram.G, ridge))
     if small is None:
         kept, small = epsilon, R
     states = []

@@ -52,17 +52,11 @@ def stored_solver(
     parameters: dict[str, Kind],
     *states: type,
     check: Callable[[Any], None] | None = None,
-    later: dict[str, tuple[Kind, Any]] | None = None,
 ) -> Callable[[type[Any]], type[Any]]:
     """Declare a solver with these parameters; its state is of one of the classes, or an array.
 
     `check` raises a ValueError if the state of a fitted solver does not go with its parameters.
-    `later` has parameters that older files lack, each with the value that solvers had then.
     """
-    later = later or {}
-
-    def from_fields(cls: type[Solver], fields: Fields) -> Any:
-        return _from_fields(cls, {**{name: value for name, (_, value) in later.items()}, **fields})
 
     def check_fields(solver: Solver) -> None:
         if hasattr(solver, "fitted_"):
@@ -80,17 +74,13 @@ def stored_solver(
             "dtype": floating,
             "flat": flag,
         },
-        optional={
-            "feature_names_in_": words,
-            "frozen": flag,
-            **{name: kind for name, (kind, _) in later.items()},
-        },
+        optional={"feature_names_in_": words, "frozen": flag},
         whole=True,
         check=check_fields,
         try_out=_try_out,
         compact=_compacted,
         to_fields=_to_fields,
-        from_fields=from_fields,
+        from_fields=_from_fields,
     )
 
 

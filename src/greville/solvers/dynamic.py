@@ -22,10 +22,10 @@ from .protocol import Algorithm, Capabilities
         "alpha": choice("auto") | number,
         "epsilon": choice("auto") | number,
         "floor": nothing | choice("auto") | number,
+        "intercept": flag,
     },
     Fading,
     Memories,
-    later={"intercept": (flag, False)},
 )
 class DynamicOpium(ChoosingSolver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.

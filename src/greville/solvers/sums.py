@@ -290,7 +290,7 @@ class Sums(Value):
         check_number("epsilon", epsilon, low=0)
         root = root_at(self, float(epsilon))
         if epsilon == 0 and root.rank:  # of minimum norm, whatever the rank
-            solved = linalg.least_squares(self.backend, root.R, root.Z, _DIGITS_OF_SUMS)
+            solved = linalg.ridge_by_svd(self.backend, root.R, root.Z, 0.0, _DIGITS_OF_SUMS)
             with_derived(root, solved=solved)
         return root
 
@@ -480,7 +480,10 @@ class Sums(Value):
     @derived
     def trace(self) -> float:
         """The trace of θ over the directions that rows have reached."""
-        return self.backend.trace_of_inverse(self.R) if self.rank else 0.0
+        b = self.backend
+        inverse = b.solve(self.R, b.identity(self.rank, self.dtype))
+        trace = float(b.column_squares(inverse).sum())
+        return trace if np.isfinite(trace) else np.inf
 
     @derived
     def condition(self) -> float:
@@ -491,7 +494,8 @@ class Sums(Value):
         """The paper's θ = (R'R)⁺, eq. (11)."""
         b = self.backend
         if self.basis is None:
-            return b.inverse_of_gram(self.R)
+            inverse = linalg.solve_weights(b, self.R, b.identity(self.rank, self.dtype))
+            return b.matmul(inverse, inverse.T)
         half = b.solve(self.R, self.basis, transposed=True)
         theta = b.matmul(half.T, half)
         return theta + self.phi() / self.prior**2 if self.prior > 0 else theta
