@@ -143,7 +143,7 @@ class SingleRows(Publishing):
                     self._live_from = 0
                     return self
         if live.is_due:
-            self._renew(live)
+            self.renew(live)
         return self
 
     def _after_row(self, fitted: FittedELM, x: Any, y: Any) -> FittedELM:

@@ -111,7 +111,7 @@ class Publishing:
                 self._fitted, self._live = fitted, None
             return self._fitted
 
-    def _renew(self, live: Any) -> None:
+    def renew(self, live: Any) -> None:
         """Do what is due after the last row; the next one is learned in other arrays."""
         with self._lock:
             if self._live is live:

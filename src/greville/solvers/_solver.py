@@ -526,7 +526,7 @@ class OnlineSolver(Solver):
                 self._live_from = 0
                 return self
         if live.is_due:
-            self._renew(live)
+            self.renew(live)
         return self
 
     def _after_row(self, fitted: Fitted, x: Array, y: Any) -> Fitted:
