@@ -242,7 +242,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     @property
     def classes_(self) -> Array:
         """The labels known so far, sorted."""
-        classes: Array = self.fitted_.targets.classes
+        classes: Array = self.start_value.targets.classes
         return classes
 
     def _unknown(self, y: Array, targets: Any, classes: Any = None) -> Array | None:
@@ -267,7 +267,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         if reset and self._started:
             return Chunk(X, y, weight), ClassTargets(merged_classes(None, y, "y"), dtype)
         merged = merged_classes(self._with_labels(classes), y, "y")
-        before: Any = self.fitted_.targets if self._started else None
+        before: Any = self.start_value.targets if self._started else None
         targets = ClassTargets(merged, dtype) if before is None else before.with_classes(merged)
         return Chunk(X, y, weight), targets
 

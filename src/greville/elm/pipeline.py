@@ -71,8 +71,8 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         origin, X = origin_of(X), received(X, "X")
         if not reset:
-            device = self.device or getattr(self.fitted_.template, "device", None)
-            check_place(self.fitted_.solver.shape.backend, device, origin, "X")
+            device = self.device or getattr(self.start_value.template, "device", None)
+            check_place(self.start_value.solver.shape.backend, device, origin, "X")
         if is_on_device(X):
             return check_tensor_rows(self, X, "X", reset=reset)
         # Integers stay integers: they become floats block by block, in the hidden layer.
@@ -81,7 +81,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     def _dtype_for(self, X: Any, *, reset: bool) -> Any:
         """float32 for float32, else float64; a model keeps that of its first rows."""
         if not reset:
-            return self.fitted_.hidden.dtype
+            return self.start_value.hidden.dtype
         if is_on_device(X):
             return float_of(X)
         return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
@@ -97,7 +97,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> Chunk:
         """Rows whose labels, if they have labels, must all be known."""
         chunk, targets = self._checked(X, y, sample_weight, reset=False)
-        if targets is not self.fitted_.targets:
+        if targets is not self.start_value.targets:
             raise ValueError(
                 "y: it has labels that were never learned; leave such rows out, or learn them "
                 "first."
@@ -339,7 +339,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     @property
     def hidden_(self) -> Any:
         """The fitted hidden layer."""
-        return self.fitted_.hidden.layer
+        return self.start_value.hidden.layer
 
     @property
     def solver_(self) -> Any:

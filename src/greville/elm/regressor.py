@@ -221,7 +221,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         Y = y.reshape(len(y), -1)
         if reset:
             return Chunk(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)
-        targets = self.fitted_.targets
+        targets = self.start_value.targets
         assert isinstance(targets, NumericTargets)
         if Y.shape[1] != targets.n_outputs:
             raise ValueError(

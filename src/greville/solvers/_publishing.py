@@ -48,6 +48,15 @@ class Publishing:
             raise AttributeError(f"this {type(self).__name__} has not been fitted yet")
         return self._fitted
 
+    @property
+    def start_value(self) -> Any:
+        """An immutable value with the sizes, units and classes of now, and maybe of fewer rows.
+
+        Unlike `fitted_`, it is there at once while single rows are learned in place.
+        """
+        live = self._live
+        return self.fitted_ if live is None else live.start_value
+
     def change(self, step: Callable[[Any], tuple[Any, Any]]) -> Any:
         """Publish the first of the two values that `step` makes of `fitted_`; return the second.
 
