@@ -170,7 +170,7 @@ _DIGITS = {"d": 9, "f": 4}
 def fingerprints(b: Backend, rows: Rows) -> Array | None:
     """A number for each different row and its target, in ascending order; None if they are many."""
     found: Array | None = np.empty(0)
-    for part in rows.slices(2 * _MOST_DIFFERENT):
+    for part in rows.slices(_MOST_DIFFERENT + 1):
         H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
         used = None if rows.weight is None else rows.weight[part] > 0
         assert found is not None
