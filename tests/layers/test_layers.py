@@ -140,3 +140,18 @@ def test_a_failed_fit_leaves_the_layer_as_it_was(rng):
     with pytest.raises(ValueError, match="X: Input X contains NaN"):
         layer.fit(np.full((4, 6), np.nan))
     np.testing.assert_array_equal(layer.transform(X), before)
+
+
+def test_a_layer_that_is_drawn_again_has_weights_of_its_own():
+    X = np.ones((1, 30), np.float32)
+    first, kinds = RandomLayer(300, bias=True, random_state=5).fit(X), ("uniform", "normal")
+    want = {
+        kind: RandomLayer(300, weights=kind, random_state=np.random.RandomState(5)).fit(X)
+        for kind in kinds
+    }
+    first.weights_ *= 2
+    first.bias_ *= 2
+    for kind in (*kinds, "uniform"):
+        again = RandomLayer(300, weights=kind, bias=True, random_state=5).fit(X)
+        np.testing.assert_array_equal(again.weights_, want[kind].weights_)
+    np.testing.assert_array_equal(2 * again.bias_, first.bias_)

@@ -69,7 +69,7 @@ class Tuning:
     record_block: tuple[float, int, int] = (0.6, 160, 1024)
     kept_gram_units: int = 2048
     refined_units: int = 2048
-    power_steps: int = 4
+    power_steps: int = 8
 
 
 class Kernels(NamedTuple):

@@ -1,7 +1,8 @@
 """The tuned backend: NumPy arrays, SciPy's BLAS and LAPACK.
 
 Roots, right-hand sides and Gram matrices are Fortran-ordered, so that LAPACK works on them in
-place. Rows of activations are C-ordered, and their transposes are what LAPACK wants.
+place. Rows of activations are C-ordered, and their transposes are what LAPACK wants; many rows that
+a layer has made are Fortran-ordered.
 
 Everything runs in SciPy's BLAS. NumPy's wheel carries a second one with a pool of spinning threads
 of its own, and two such pools on the same cores slow each other down many times over.
@@ -43,6 +44,9 @@ _THREADED_ROOT = 4096
 # Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
 # (A triangular solve with one vector always runs on one.)
 _SHARED = 9216
+
+# Columns from which a right-hand side that is stored row by row is solved for as it is.
+_MANY = 512
 
 DOT = {np.dtype("d"): _blas.ddot, np.dtype("f"): _blas.sdot}
 _GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
@@ -136,7 +140,10 @@ class ScipyBackend(Backend):
         if B.shape[1] == 1:  # two to ten times as fast as for a matrix
             trsv = _routine(_blas, "trsv", R)
             return trsv(R, B[:, 0], trans=int(transposed), diag=int(unit))[:, None]
-        return _routine(_blas, "trsm", R)(1.0, R, B, trans_a=int(transposed), diag=int(unit))
+        trsm = _routine(_blas, "trsm", R)
+        if B.flags.c_contiguous and B.shape[1] >= _MANY:  # (R⁻¹B)' = B'R⁻ᵀ, without a copy
+            return trsm(1.0, R, B.T, side=1, trans_a=int(not transposed), diag=int(unit)).T
+        return trsm(1.0, R, B, trans_a=int(transposed), diag=int(unit))
 
     def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
         if not len(R):

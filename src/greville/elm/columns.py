@@ -11,8 +11,8 @@ from scipy import sparse
 from ..backend import Array
 from ..devices import backend_for, is_on_device, origin_of
 
-# Rows of a tensor that are measured at a time.
-_ROWS = 1 << 16
+# Rows that are measured at a time, of an array and of a tensor.
+_IN_CACHE, _ROWS = 256, 1 << 16
 
 # With fewer rows than this, neither means nor the ranges of columns are judged.
 _LEAST_ROWS_TO_JUDGE = 16
@@ -122,11 +122,15 @@ def _measured(X: Any, share: Array) -> tuple[Array, Array, Array, Array, Array]:
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     half = high / 2 - low / 2
     unit = np.where(half > 0, half, 1.0)
-    blocks = [slice(start, start + 4096) for start in range(0, len(X), 4096)]
+    blocks = [slice(start, start + _IN_CACHE) for start in range(0, len(X), _IN_CACHE)]
     mean = np.sum([share[rows] @ X[rows].astype(np.float64) for rows in blocks], axis=0)
     spread = np.zeros(X.shape[1])
     for rows in blocks:
-        spread += share[rows] @ ((X[rows].astype(np.float64) - mean) / unit) ** 2
+        around = X[rows].astype(np.float64)
+        around -= mean
+        around /= unit
+        around *= around
+        spread += share[rows] @ around
     return low, high, mean, spread, spread
 
 

@@ -182,12 +182,14 @@ class FittedELM(NamedTuple):
 
     def learn_all(self, chunk: Chunk, tell: Tell | None = None) -> FittedELM:
         """After the rows of a `fit`."""
-        learned = self._replace(solver=self.solver.learn_all(self.rows(chunk, tell)))
-        return (
-            learned.calibrated_by(chunk.at(rows_of_fit(chunk.n)))
-            if learned.can_leave_out
-            else learned
-        )
+        places = rows_of_fit(chunk.n) if self.can_leave_out else np.arange(0)
+        rows, kept = self.rows(chunk, tell).keeping(places)
+        learned = self._replace(solver=self.solver.learn_all(rows))
+        if not self.can_leave_out:
+            return learned
+        whole = sum(map(len, kept)) == len(places)
+        H = self.solver.shape.backend.xp.concat(kept) if whole else None
+        return learned.calibrated_by(chunk.at(places), H)
 
     @property
     def can_leave_out(self) -> bool:
@@ -195,18 +197,24 @@ class FittedELM(NamedTuple):
         capabilities = self.template.capabilities
         return self.calibration is not None and capabilities.leaves_out
 
-    def calibrated_by(self, chunk: Chunk) -> FittedELM:
+    def calibrated_by(self, chunk: Chunk, H: Array | None = None) -> FittedELM:
         """With probabilities as sharp as rows that were learned say, each without itself.
 
-        Of a row that counts for several, one is left out: the others are still there.
+        Of a row that counts for several, one is left out: the others are still there. `H` are
+        their activations, where these are at hand.
         """
         weight = chunk.weight
         if weight is not None:
             counts = np.flatnonzero(weight > 0)
             chunk, weight = chunk.at(counts), weight[counts]
             chunk = chunk._replace(weight=np.minimum(weight, 1))
+            H = None if H is None else H[counts]
+        rows = self.rows(chunk)
+        if H is not None:
+            Y = self.targets.encode(chunk.y)(slice(0, chunk.n))
+            rows = Rows.of(H, Y, chunk.weight, rows.check)
         try:
-            scores = self.solver.leave_out(self.rows(chunk))
+            scores = self.solver.leave_out(rows)
         except ValueError:  # too few rows to do without one
             return self
         places = self.targets.places(chunk.y)

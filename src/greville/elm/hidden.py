@@ -97,7 +97,11 @@ class HiddenMap:
         if self.n_direct:
             direct = X[:, inner.shape[1] :]
             H = np.hstack([H, direct.toarray() if sparse.issparse(direct) else direct])
-        H = np.ascontiguousarray(H, dtype=self.dtype)
+        H = np.asarray(H, dtype=self.dtype)
+        H = H if H.flags.forc else np.ascontiguousarray(H)
+        flat = H.reshape(-1, order="A")
+        if weight is None and DOT[self.dtype](flat, flat) < self.limit:
+            return H  # in one pass instead of two
         try:
             check_magnitude("hidden.transform(X)", H, weight)
         except ValueError as error:

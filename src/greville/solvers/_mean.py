@@ -256,7 +256,7 @@ def _around_own_mean(
     dtype = b.dtype_of(H)
     w = np.ones(H.shape[0], dtype) if weight is None else weight.astype(dtype, copy=False)
     count = float(w.sum(dtype=np.float64))
-    weights = b.asarray(w)
+    weights = b.asarray(np.append(w, w.dtype.type(0)))  # nothing for the row that is added
     (rows, row), (targets, target) = (_centred(b, A, weights, count) for A in (H, Y))
     if weight is not None:
         root = b.asarray(np.sqrt(w)[:, None])
@@ -273,15 +273,19 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     """
     xp, dtype = b.xp, b.dtype_of(A)
     n, width = A.shape
-    out = xp.empty((n + 1, width), dtype=A.dtype)
+    out = _room_for_one_more(xp, A)
     rows = out[:-1, :]
     if count == 0:
         rows[:, :] = A
         return out, b.zeros((width,), np.float64)
-    first = _weighted_sum(b, A, w) / count
-    rows[:, :] = A
-    rows -= first
-    left = b.asarray(_weighted_sum(b, rows, w), np.float64) / count
+    first = _weighted_sum(b, A, w[:-1]) / count
+    if isinstance(A, np.ndarray):
+        np.subtract(A, first, out=rows)
+    else:
+        rows[:, :] = A
+        rows -= first
+    out[-1, :] = 0
+    left = b.asarray(_weighted_sum(b, out, w), np.float64) / count
     some = b.asarray(rows[:: max(1, n // _SOME), :], np.float64)
     spread = xp.mean(some * some, axis=0)
     if bool(xp.any(left * left > 4 * eps(dtype) * spread)):
@@ -291,6 +295,14 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     for j in np.flatnonzero(still).tolist():
         rows[:, j] = zero_rounding(xp, rows[:, j], mean[j], eps(dtype))
     return out, mean
+
+
+def _room_for_one_more(xp: Any, A: Array) -> Array:
+    """An array of the dtype and the layout of A, with one row more."""
+    n, width = A.shape
+    if isinstance(A, np.ndarray) and A.flags.f_contiguous and not A.flags.c_contiguous:
+        return np.empty((width, n + 1), A.dtype).T
+    return xp.empty((n + 1, width), dtype=A.dtype)
 
 
 def zero_rounding(xp: Any, rows: Array, mean: Array, eps: float) -> Array:

@@ -484,11 +484,10 @@ def _is_hopeless(chosen: Ridge, chunk: Chunk, gram: GramSums, n: int) -> bool:
     From some of the units, which is cheap. The matrix grows with rows and units, and ε hardly
     does: so does what is lost.
     """
-    b, step = chosen.backend, max(1, chosen.n_hidden // _UNITS_TO_TRY)
-    some = GramSums(b.copy(gram.G[::step, ::step]), gram.C[::step, :], gram.squares, gram.prior)
-    part = n / chunk.n
-    if n < some.G.shape[0] or part * _MANY_MORE > 1:
+    b, step, part = chosen.backend, max(1, chosen.n_hidden // _UNITS_TO_TRY), n / chunk.n
+    if n < -(-chosen.n_hidden // step) or part * _MANY_MORE > 1:
         return False
+    some = GramSums(b.copy(gram.G[::step, ::step]), gram.C[::step, :], gram.squares, gram.prior)
     all_rows = chunk.tally()
     tally = Counts(part * all_rows.n, part * all_rows.n_of_squares, part * all_rows.weight)
     found = choose_by_gram(replace(chosen, sums=chosen.sums.tallied(tally)), some, choice="cheap")

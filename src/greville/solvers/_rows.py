@@ -106,6 +106,20 @@ class Rows:
         make = self._make
         return Rows(stop - start, lambda i, j: make(start + i, start + j), weight, check=self.check)
 
+    def keeping(self, places: Array) -> tuple[Rows, list[Array]]:
+        """The same rows, and a list that gets the H of those at some places when all are made."""
+        make, kept = self._make, list[Array]()
+
+        def make_and_keep(start: int, stop: int) -> tuple[Array, Array]:
+            H, Y = make(start, stop)
+            if start == 0:  # all rows again
+                kept.clear()
+            first, last = np.searchsorted(places, (start, stop))
+            kept.append(H[places[first:last] - start])
+            return H, Y
+
+        return Rows(self.n, make_and_keep, self.weight, self.check), kept
+
     def arrays(self) -> tuple[Array, Array, Array | None]:
         """The rows as arrays of their own."""
         H, Y = map(_copied, self.make(0, self.n))
@@ -168,7 +182,7 @@ _DIGITS = {"d": 9, "f": 4}
 def fingerprints(b: Backend, rows: Rows) -> Array | None:
     """A number for each different row and its target, in ascending order; None if they are many."""
     found: Array | None = np.empty(0)
-    for part in rows.slices(2 * _MOST_DIFFERENT):
+    for part in rows.slices(_MOST_DIFFERENT + 1):
         H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
         used = None if rows.weight is None else rows.weight[part] > 0
         assert found is not None
