@@ -133,7 +133,7 @@ Choice = Literal["thorough", "cheap", "few rows"]
 
 
 def choice_in_stream(b: Backend, n_rows: int) -> Choice:
-    """How to choose after so many rows of a stream."""
+    """How carefully to choose ε after so many rows of a stream."""
     return "few rows" if n_rows <= b.tuning.svd_units_in_stream else "cheap"
 
 
@@ -280,7 +280,7 @@ class _ByCholesky(_Curve):
         return self.known
 
     def _climb(self, start: int, step: int, lowest: int) -> int:
-        """The best of the way, which ends where it leads down."""
+        """The best place of a walk uphill, which ends where the evidence falls."""
         best = k = start
         self._at(start)
         while k == best and k + step >= lowest:
