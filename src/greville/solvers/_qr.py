@@ -128,7 +128,7 @@ def dense(sums: Sums, *, singular: bool) -> Sums:
 
 
 def _prepared(state: Sums, H: Array, few: bool) -> Sums:
-    """With or without a basis, as these rows need it.
+    """Sums with or without a basis, as these rows need it.
 
     A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
     the space. So at the first row, and when rows come that are too large for p.

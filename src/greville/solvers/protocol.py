@@ -125,7 +125,7 @@ class Algorithm(ABC):
         return None
 
     def with_due(self, shape: Shape, state: Any, seen: int) -> Any:
-        """The state after `seen` rows that kernels learned, with ε chosen or a floor added if due."""
+        """The state after `seen` rows that kernels learned, with ε chosen or a floor added."""
         return state
 
     def innovate(
