@@ -45,8 +45,6 @@ class Tuning:
         is chosen once and when it is chosen often
     record_rows : rows whose prequential errors are found together. The work grows by 2·rows·M a
         row, the price of one round of calls is shared by all of them
-    record_units : units from which `prequential` uses a Gram matrix and two threads
-    record_block : rows in one block of that, as a part of the units; least and most
     kept_gram_units : up to how many units a Gram matrix is kept from one long chunk for the next
     refined_units : units from which a float32 Gram matrix is refined before it is made in float64
     power_steps : steps of power iteration for a condition number
@@ -65,8 +63,6 @@ class Tuning:
     svd_units: int = 400
     svd_units_in_stream: int = 96
     record_rows: int = 128
-    record_units: int = 128
-    record_block: tuple[float, int, int] = (0.6, 160, 1024)
     kept_gram_units: int = 2048
     refined_units: int = 2048
     power_steps: int = 8
@@ -100,7 +96,7 @@ class Backend:
         Where arrays are made; the namespace's default without it.
     """
 
-    tuning = Tuning(record_units=1 << 30, kept_gram_units=0)
+    tuning = Tuning(kept_gram_units=0)
 
     def __init__(self, xp: Any, name: str, device: Any = None) -> None:
         self.xp = xp

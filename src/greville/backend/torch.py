@@ -221,7 +221,6 @@ def _tuning(device: Any) -> Tuning:
         block_share=8.0,
         float32_gram=0.003,
         record_rows=1024,
-        record_block=(0.25, 256, 1024),
         kept_gram_units=int(sqrt(_KEPT_SHARE * memory / 24)),
         power_steps=3,
     )

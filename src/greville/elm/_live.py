@@ -28,14 +28,14 @@ _LARGEST_SQUARE = largest_square(np.float64)
 
 
 class LiveELM:
-    """What was learned, in the arrays of the kernels.
+    """The arrays into which kernels learn rows of inputs, and the layer that they apply.
 
     Parameters
     ----------
     fitted : FittedELM
-        Without pending rows.
+        A value without pending rows.
     live : InPlace
-        What its solver has learned.
+        The arrays of its solver.
     model : ELM
     """
 
@@ -57,7 +57,7 @@ class LiveELM:
             self._centre = float(scaling.centre[0])  # type: ignore[index]
 
     def __getattr__(self, name: str) -> Any:
-        """The kernels for inputs, compiled when they are first wanted; None without a layer."""
+        """The kernels that take inputs, compiled when they are first called; None without any."""
         if name not in ("_predict", "_learn"):
             raise AttributeError(name)
         live, layer = vars(self)["_live"], vars(self)["_layer"]
@@ -71,7 +71,7 @@ class LiveELM:
 
     @classmethod
     def start(cls, fitted: FittedELM, model: Any) -> LiveELM | None:
-        """Go on from a value; None where rows must be learned otherwise."""
+        """The arrays of a value; None where kernels cannot learn its rows."""
         if getattr(model, "verbose", False):
             announce_compiling()
         single = fitted.targets.n_outputs == 1
@@ -83,7 +83,7 @@ class LiveELM:
             return None
 
     def close(self) -> FittedELM:
-        """Learn no more rows, and make a value of all that were learned."""
+        """Refuse all further rows, and make a value of those that were learned."""
         self._live.close()
         return self.fitted()
 
@@ -96,7 +96,7 @@ class LiveELM:
         return warmup is not None and warmup.n_until_due <= 1
 
     def learned_row(self, x: Any, y: Any, h: Array, target: Any) -> bool:
-        """Learn one row, and keep what is wanted of it; False if it must be learned otherwise.
+        """Learn one row by its activations; False where kernels cannot learn it.
 
         Its activations and encoded target are h and `target`. Rows of a warm-up are kept, and
         scores before rows of a window say how sharp probabilities are.
@@ -127,7 +127,7 @@ class LiveELM:
 
     @property
     def n_seen(self) -> int:
-        """How many rows were seen."""
+        """How many rows the model has learned, with those before the arrays were filled."""
         return self._live.n_seen
 
     @property
@@ -136,7 +136,7 @@ class LiveELM:
         return self._live.array
 
     def predicted(self, x: Any) -> Any:
-        """The prediction for one row; None where it must be found otherwise."""
+        """The prediction for one row; None where kernels cannot predict it."""
         if not self._single:
             return self._predicted_outputs(x)
         try:
@@ -162,7 +162,7 @@ class LiveELM:
         return None if out is None else self.targets.decode_one(out)
 
     def learned(self, x: Any, y: Any) -> int:
-        """Learn one row: 0; 1 if something else is due then, -1 if it must be done otherwise."""
+        """Learn one row: 0, or 1 where `is_due` holds then; -1 where kernels cannot learn it."""
         if self._learn is None:
             return -1
         target = y
@@ -182,7 +182,7 @@ class LiveELM:
 
     @property
     def is_due(self) -> bool:
-        """Whether something else is due, which `fitted` does."""
+        """Whether `fitted` will choose ε, or add a floor, after the last row."""
         return self._live.is_due
 
     def fitted(self) -> FittedELM:
@@ -194,7 +194,7 @@ class LiveELM:
 
 
 def _max_rows(fitted: FittedELM, n_seen: int) -> int:
-    """How many rows need nothing but to be learned.
+    """How many rows kernels may learn before one that is kept or scored.
 
     Those of the warm-up are kept, and those of some windows say how sharp probabilities are.
     """
@@ -206,7 +206,7 @@ def _max_rows(fitted: FittedELM, n_seen: int) -> int:
 
 
 def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:
-    """The array of a layer for the kernels; None where they cannot do what it does."""
+    """The array of a layer for the kernels; None where they cannot compute it."""
     layout, found = kernels.layout, matrix_of(hidden.layer)
     if found is None or hidden.n_direct or found.weights.size > _MOST_WEIGHTS:
         return None

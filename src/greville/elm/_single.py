@@ -60,7 +60,7 @@ class SingleRows(Publishing):
         live = self._live
         if live is not None:
             status = live.learned(x, y)
-            return self if status == 0 else self._learn_otherwise(live, x, y, learned=status == 1)
+            return self if status == 0 else self._learn_checked_row(live, x, y, learned=status == 1)
         if self._fitted is None:
             return self._learn_as_table(x, y, None)
         with self._lock:
@@ -72,7 +72,7 @@ class SingleRows(Publishing):
         return self._learn_as_table(x, y, fitted.hidden.n_inputs)
 
     def _learn_as_table(self, x: Any, y: Any, n_inputs: int | None) -> Self:
-        """Learn the first row, one with a new label, a tensor, or one that goes to a device."""
+        """Learn one row by `partial_fit`."""
         row = x if is_on_device(x) else check_one(received(x, "x"), "x", n_inputs, FLOATS)
         y = on_host(received(y, "y")).item() if is_tensor(y) and y.ndim == 0 else y
         with warnings.catch_warnings():  # one row has no column names
@@ -124,13 +124,13 @@ class SingleRows(Publishing):
         return fitted.targets.decode_one(output)
 
     def _goes_live(self, fitted: FittedELM) -> bool:
-        """Whether single rows are learned in place from now on; `fitted` is what was learned."""
+        """Start to learn single rows in place, if kernels can go on from `fitted`."""
         if fitted.n_seen < self._live_from or not usable():
             return False
         return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
 
-    def _learn_otherwise(self, live: LiveELM, x: Any, y: Any, *, learned: bool) -> Self:
-        """Learn a row that the kernels have not learned as it is, or do what is due after it."""
+    def _learn_checked_row(self, live: LiveELM, x: Any, y: Any, *, learned: bool) -> Self:
+        """Check and learn a row that kernels refused, and choose ε or add a floor where due."""
         if not learned:
             tensors = is_tensor(x) or is_tensor(y)
             target = None if tensors else live.targets.encode_one(y)
@@ -147,6 +147,6 @@ class SingleRows(Publishing):
         return self
 
     def _after_row(self, fitted: FittedELM, x: Any, y: Any) -> FittedELM:
-        """What was learned after one more row, and what is due with it."""
+        """The value after one more row, which does not wait."""
         one = Chunk(np.asarray(x)[None], fitted.targets.one_of_chunk(y))
         return fitted.learn(one, self._measure_stream).flushed()

@@ -133,12 +133,12 @@ Choice = Literal["thorough", "cheap", "few rows"]
 
 
 def choice_in_stream(b: Backend, n_rows: int) -> Choice:
-    """How to choose after so many rows of a stream."""
+    """How carefully to choose ε after so many rows of a stream."""
     return "few rows" if n_rows <= b.tuning.svd_units_in_stream else "cheap"
 
 
 def takes_singular_values(b: Backend, n_hidden: int, choice: Choice) -> bool:
-    """Whether to look at the whole curve.
+    """Whether to compute the evidence of the whole grid, from singular values.
 
     From the singular values the whole curve follows, down to the smallest ε. They take five times
     as long as a Cholesky factor for each of a few ε (46 ms and 9 ms for M = 400): too long in a
@@ -192,7 +192,7 @@ class _Curve(ABC):
         return squares > _ROUNDING * eps**2 * (squares + self.sums.of_means)
 
     def evidence(self, k: Any, loss: Array, log_determinant: Any) -> Any:
-        """At one place, or at several at once.
+        """The evidence at one place of the grid, or at several at once.
 
         `loss` is that of the outputs that vary, in its last axis, and the other the logarithm of
         |H'H + ε²I| over the units.
@@ -280,7 +280,7 @@ class _ByCholesky(_Curve):
         return self.known
 
     def _climb(self, start: int, step: int, lowest: int) -> int:
-        """The best of the way, which ends where it leads down."""
+        """The best place of a walk uphill, which ends where the evidence falls."""
         best = k = start
         self._at(start)
         while k == best and k + step >= lowest:

@@ -170,12 +170,12 @@ def chunk_of(
 
 
 def for_kernels(ridge: Ridge) -> Ridge:
-    """The same in the form that kernels need, unless it has few rows of many units."""
+    """A ridge in the form that kernels need, unless it has few rows of many units."""
     return ridge if is_few(ridge.n_hidden, ridge.sums.rank) else ridge.dense()
 
 
 def member_of(algorithm: Algorithm, ridge: Ridge, **fading: Any) -> Member:
-    """What kernels need of a ridge."""
+    """A ridge as a `Member` for kernels."""
 
     def join(learned: Learned) -> Ridge:
         return joined(ridge, learned)

@@ -76,7 +76,7 @@ class Fading(Value):
     warned: Annotated[bool, flag] = False
 
     def saw(self, energies: Array, keep: float) -> Fading:
-        """After rows with these |a|²."""
+        """The state after rows with these |a|²."""
         energies = energies[energies > 0]
         counts = keep ** np.arange(len(energies) - 1, -1, -1.0)
         faded = keep ** len(energies)
@@ -87,7 +87,7 @@ class Fading(Value):
         )
 
     def compact(self) -> Fading:
-        """Without what can be computed from it."""
+        """The same without what can be computed from it."""
         return replace(self, ridge=self.ridge.compact())
 
     def on(self, b: Backend) -> Fading:
@@ -241,7 +241,7 @@ class ForgettingAlgorithm(Algorithm):
         return max(seen - seen % self._period(shape), last_choice(seen, shape.n_hidden))
 
     def _bounded(self, shape: Shape, state: Fading, seen: int) -> Fading:
-        """With the floor added if it is due; without one, with a warning if directions are lost."""
+        """The state with the floor added or ε chosen, if due; a warning if directions are lost."""
         ridge = state.ridge
         if not self._has_floor:
             return self._watched(state)

@@ -96,7 +96,7 @@ def kept_gram(state: Sums, precision: Any) -> Array | None:
 
 
 def with_gram(state: Sums, gram: Array | None) -> Sums:
-    """The same with the Gram matrix that R is the Cholesky factor of."""
+    """Sums that remember the Gram matrix of which R is the Cholesky factor."""
     return state if gram is None else with_derived(state, **{_KEPT: gram})
 
 

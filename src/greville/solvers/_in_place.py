@@ -2,8 +2,7 @@
 
 What was learned is an immutable value, and to make one costs more than to learn a row of ten units.
 So rows that come one at a time are learned into arrays that are filled once, from a value. `fitted`
-makes a value of them when anything else is wanted. Either goes on where the other stopped, to
-rounding.
+makes a value of them again, for everything else. Both ways give the same model, to rounding.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
 # More rows than there will be.
 NEVER = 1 << 60
 
-# Fewer rows than these, until something else is due, are not worth the arrays.
+# Fewer rows than these until ε is chosen, or a floor added, are not worth the arrays.
 _FEWEST_ROWS = 8
 
-# Rows for which there is room until a prediction needs them. So many at once are better learned by
-# other means; of small layers so many that a Gram matrix is.
+# Rows for which there is room while no prediction needs them; more in small layers, whose rows are
+# short.
 _ROOM, _ROOM_OF_SMALL, _SMALL = 512, 1024, 256
 
 # Longer than any row that is learned; its square is a number.
@@ -49,7 +48,7 @@ _UNITS_TO_RECORD, _FEWEST_TO_RECORD, _ROWS_OF_A_CALL = 128, 4096, 1024
 
 
 class Learned(NamedTuple):
-    """What n single rows have made of a `Member`.
+    """What kernels have made of a `Member` with n rows.
 
     Attributes
     ----------
@@ -71,13 +70,13 @@ class Learned(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A state as the kernels need it, and how what they have learned becomes a state again.
+    """A state in the form that kernels learn into, and the way back from it to a state.
 
     Attributes
     ----------
-    algorithm : what learns rows that the kernels cannot learn
-    join : from `Learned`, the state
-    root : the root that answers
+    algorithm : the `Algorithm`, which learns rows that are too long for the kernels
+    join : function that makes a state of `Learned`
+    root : the root from which rows are predicted
     keeps_rows : whether rows are kept as they are learned, for sums that follow later
     keep : what is left of a row's weight after the next
     energy, excited : of `Fading`
@@ -95,7 +94,7 @@ class Member:
     gain: float = 1.0
 
     def fits(self) -> bool:
-        """Whether the kernels can go on from here."""
+        """Whether kernels can learn into the state: its root has no basis and no zero pivot."""
         if self.root is None:
             return True
         if self.root.basis is not None:
@@ -111,9 +110,9 @@ class Filling:
     Attributes
     ----------
     members : tuple of Member
-    limit : rows after which something else is due
+    limit : rows after which ε is to be chosen, or a floor added
     mixture : the mixture of several members
-    join : from the states of the members and the mixture, the state of all
+    join : function that makes one state of those of the members and the mixture
     """
 
     members: tuple[Member, ...]
@@ -126,15 +125,15 @@ class InPlace:
     """What one model has learned, in arrays that compiled kernels change row by row.
 
     A call of a kernel holds Python's lock until it returns: other threads see the arrays before or
-    after it. The array is not filled again. Where something else is due, the model makes a value of
-    it, and goes on with another `InPlace`.
+    after it. The array is filled once. After the row at which ε is chosen, or a floor added, the
+    model makes a value of it, and goes on with another `InPlace`.
 
     Parameters
     ----------
     fitted : Fitted
-        Without pending rows.
+        A value without pending rows.
     filling : Filling
-        What its algorithm says that the arrays are filled with.
+        From `Algorithm.filling`.
     kernels : Kernels
     single : bool
         Whether predictions and targets are numbers, not arrays.
@@ -142,7 +141,7 @@ class InPlace:
         How many rows may be learned here.
     """
 
-    # Rows that are learned without kernels after anything else was done: it may be done again.
+    # Rows learned without kernels after another method has learned: it may be called again soon.
     rows_between_changes = 128
 
     def __init__(
@@ -163,7 +162,7 @@ class InPlace:
         self._fill(limit)
 
     def __getattr__(self, name: str) -> Any:
-        """The kernels for activations, compiled when they are first wanted."""
+        """The kernels that take activations, compiled when they are first called."""
         if name not in ("predict", "learn"):
             raise AttributeError(name)
         kernel = getattr(self.kernels, f"{name}_{'one' if self.single else 'outputs'}")
@@ -172,7 +171,7 @@ class InPlace:
 
     @classmethod
     def start(cls, fitted: Fitted, *, single: bool, limit: int = NEVER) -> InPlace | None:
-        """Go on from a value; None where rows must be learned otherwise."""
+        """The arrays of a value; None where kernels cannot learn its rows."""
         shape = fitted.shape
         if shape.kernels is None or fitted.pending.n:
             return None
@@ -241,24 +240,24 @@ class InPlace:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether there are several states."""
+        """Whether several states are mixed."""
         return self._filling.mixture is not None
 
     @property
     def _n_rows(self) -> int:
-        """Rows since the arrays were filled."""
+        """How many rows were learned since the arrays were filled."""
         layout, n_members = self.kernels.layout, len(self._filling.members)
         place = n_members * self._stride + layout.MIX_ROWS if self.is_mixed else layout.N_ROWS
         return int(self.array[place])
 
     @property
     def n_seen(self) -> int:
-        """How many rows were seen."""
+        """How many rows the model has learned, with those before the arrays were filled."""
         return self.start_value.n_seen + self._n_rows
 
     @property
     def is_due(self) -> bool:
-        """Whether something else is due, which `fitted` does."""
+        """Whether `fitted` will choose ε, or add a floor, after the last row."""
         return self._n_rows >= self._filling.limit
 
     def allow(self, n: int) -> None:
@@ -268,7 +267,7 @@ class InPlace:
         self.array[layout.LIMIT :: self._stride][: len(self._filling.members)] = limit
 
     def close(self) -> Fitted:
-        """Learn no more rows, and make a value of all that were learned."""
+        """Refuse all further rows, and make a value of those that were learned."""
         self._is_closed = True
         self.allow(0)
         return self.fitted()
@@ -316,7 +315,7 @@ class InPlace:
         return replace(mixture, squares=squares.copy(), count=float(mixed[layout.MIX_COUNT]))
 
     def _learned(self, array: Array, member: Member) -> tuple[Learned, Array, Array]:
-        """What a member has learned, and the rows of it that still wait, with their targets."""
+        """What a member has learned, and its waiting rows with their targets."""
         layout, at, shape = self.kernels.layout, self._at, self.start_value.shape
         M, L, dtype = shape.n_hidden, shape.n_outputs, shape.dtype
 
@@ -362,7 +361,7 @@ class InPlace:
     # Single rows, for any thread
 
     def predicted(self, h: Any) -> Any:
-        """The prediction for one row; None where it must be found otherwise."""
+        """The prediction for one row; None where kernels cannot predict it."""
         try:
             if self.single:
                 value = self.predict(h)
@@ -373,25 +372,25 @@ class InPlace:
             return None
 
     def learned(self, h: Any, y: Any) -> bool:
-        """Learn one row; False where it must be checked first, or learned otherwise."""
+        """Learn one row; False where kernels cannot learn it."""
         try:
             return self.learn(h, y) in _LEARNED
         except Exception:  # as above, or not a number
             return False
 
     def record(self, H: Array, Y: Array) -> Array:
-        """Learn rows until one must be learned otherwise; the predictions before each of them."""
+        """Learn rows up to one that kernels cannot learn; the prediction before each of them."""
         n_outputs, predicted = Y.shape[1], np.empty(Y.size)
         rows, targets = np.ascontiguousarray(H).ravel(), np.ascontiguousarray(Y).ravel()
         n = self.kernels.record(self.array, rows, targets, predicted)
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self.number)
 
 
-_LEARNED = (0, 1)  # what kernels return for a row that is learned; 1 if something else is due
+_LEARNED = (0, 1)  # what kernels return for a row that is learned; 1 at the limit of a `Filling`
 
 
 def record_in_place(fitted: Fitted, rows: Rows) -> tuple[Fitted, Array] | None:
-    """After many rows, and the prediction of each before it; None where products are faster."""
+    """The value after many rows, and their predictions; None where products are faster."""
     wide = fitted.shape.n_hidden > _UNITS_TO_RECORD
     if wide or rows.weight is not None or rows.n < _FEWEST_TO_RECORD or not usable():
         return None
@@ -405,7 +404,7 @@ def record_in_place(fitted: Fitted, rows: Rows) -> tuple[Fitted, Array] | None:
         if live is not None:
             blocks.append(live.record(*part.make(0, part.n)))
             fitted, start = live.fitted(), start + len(blocks[-1])
-        if live is None or not len(blocks[-1]):  # something is due, or a row is too long
+        if live is None or not len(blocks[-1]):  # ε or a floor is due, or a row is too long
             n = max(1, fitted.algorithm.record_rows(fitted.shape, fitted.n_seen))
             fitted, predicted = fitted.record_by_products(part.part(0, min(n, part.n)))
             blocks.append(predicted)

@@ -63,7 +63,7 @@ class Mean:
 
     @classmethod
     def of_nothing(cls, b: Backend, n_hidden: int, n_outputs: int) -> Mean:
-        """Before any row."""
+        """The mean before any row."""
         return cls(0.0, b.zeros((n_hidden,), np.float64), b.zeros((n_outputs,), np.float64))
 
     # Many rows: the order does not matter

@@ -69,7 +69,7 @@ class Memories:
     mixture: Mixture
 
     def compact(self) -> Memories:
-        """Without what can be computed from it."""
+        """The same without what can be computed from it."""
         return Memories(tuple(state.compact() for state in self.states), self.mixture)
 
     def on(self, b: Backend) -> Memories:

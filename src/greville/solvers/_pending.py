@@ -28,16 +28,16 @@ class Pending:
         self.n = sum(chunk.n for chunk in chunks)
 
     def with_rows(self, rows: Rows) -> Pending:
-        """With some more rows, which are checked later if that means to wait for a device."""
+        """The same with more rows, whose check may still run on a device."""
         return Pending((*self.chunks, WaitingChunk(rows)))
 
     def rows(self, b: Backend) -> Rows:
-        """All that can be learned, in the order they came.
+        """All rows that passed their checks, in the order in which they came.
 
         Raises
         ------
         ValueError
-            The first time that a late check finds rows which cannot be. They are left out then.
+            The first time that a late check refuses rows. They are left out then.
         """
         self.finish_checks()
         good = [chunk.rows for chunk in self.chunks if not chunk.is_refused]
@@ -57,7 +57,7 @@ class Pending:
 
     @property
     def n_refused(self) -> int:
-        """How many of them were found to be of no use."""
+        """How many rows late checks have refused."""
         return sum(chunk.n for chunk in self.chunks if chunk.is_refused)
 
     def __reduce__(self) -> Any:
@@ -70,7 +70,7 @@ def _remade(chunks: list[Any]) -> Pending:
 
 
 class WaitingChunk:
-    """Rows of one call, in arrays of their own, and what is still to be checked of them."""
+    """The rows of one call, in arrays of their own, and a check that may still run."""
 
     __slots__ = ("_check", "_lock", "_sizes", "is_refused", "n", "rows")
 
@@ -81,7 +81,7 @@ class WaitingChunk:
         self.rows = Rows.of(*Rows.of(H, Y, rows.weight).arrays())
 
     def finish_check(self) -> ValueError | None:
-        """Read the result of a check that was started; the first time, what it says against it."""
+        """Read the result of a check that was started; once, the error if the rows failed it."""
         if self._lock is None:
             return None
         with self._lock:  # others wait for what is found

@@ -9,7 +9,7 @@ from typing import Any, Self
 from ..threads import LockOfEach
 from ._in_place import InPlace
 
-# Attributes that are found again when they are needed: neither pickled nor stored.
+# Attributes that a copy makes for itself: neither pickled nor stored.
 CACHES = ("_lock", "_live", "_live_from", "_not_live")
 
 
@@ -73,7 +73,7 @@ class Publishing:
 
     @contextmanager
     def replacement(self) -> Iterator[Self]:
-        """A copy to set attributes of; this model becomes it at once, unless the block raises."""
+        """A copy that replaces this model when the block ends without an exception."""
         with self._lock:
             copy = object.__new__(type(self))
             vars(copy).update({k: v for k, v in vars(self).items() if k not in CACHES})
@@ -94,7 +94,7 @@ class Publishing:
             self._fitted, self._live, self._live_from = fitted, None, 0
 
     def exchange(self, fitted: Any, same: Any) -> None:
-        """Publish another form of what was learned, unless more is learned by now or just now."""
+        """Publish `same`, another form of `fitted`, unless a thread has learned or is learning."""
         with self._unless_learning() as free:
             if free:
                 current = self._fitted if self._live is None else self._live.close()
@@ -102,7 +102,7 @@ class Publishing:
 
     @contextmanager
     def _unless_learning(self) -> Iterator[bool]:
-        """Take the lock if no thread holds it; not even this one, below a signal handler."""
+        """Take the lock if no thread holds it, this one included; yields whether it was free."""
         free = not self._lock._is_owned() and self._lock.acquire(blocking=False)
         try:
             yield free
@@ -111,7 +111,7 @@ class Publishing:
                 self._lock.release()
 
     def leave_live(self) -> Any:
-        """Have all that was learned in one immutable value, and return it."""
+        """Stop learning in place, and return the learned value."""
         with self._lock:
             live = self._live
             if live is not None:
@@ -121,14 +121,14 @@ class Publishing:
             return self._fitted
 
     def renew(self, live: Any) -> None:
-        """Do what is due after the last row; the next one is learned in other arrays."""
+        """Publish the value of arrays that are at their limit; the next row fills others."""
         with self._lock:
             if self._live is live:
                 fitted = live.close()
                 self._fitted, self._live, self._live_from = fitted, None, 0
 
     def _go_live(self, fitted: Any, live: Any) -> bool:
-        """Learn single rows in place from now on, if they can be; under the lock."""
+        """Start to learn into the arrays `live`; None notes that `fitted` has none."""
         if live is None:
             self._not_live = fitted
         elif self._fitted is fitted and self._live is None:

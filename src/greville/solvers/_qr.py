@@ -66,7 +66,7 @@ def innovate_in_span(state: Sums, T: Array, Y: Array) -> tuple[Sums, Array]:
 
 
 def _innovate_in_basis(state: Sums, H: Array, Y: Array) -> tuple[Sums, Array]:
-    """The same in runs of rows that have new directions, and that have none."""
+    """`innovate_in_span` for rows of which some have directions that the basis has not."""
     rank = state.rank
     state, T, new = _in_coordinates(state, H)
     errors, stop = state.backend.xp.empty_like(Y), 0
@@ -102,7 +102,7 @@ def _innovate_new(state: Sums, T: Array, Y: Array) -> tuple[Sums, Array]:
 
 
 def dense(sums: Sums, *, singular: bool) -> Sums:
-    """The same without a basis, where the prior allows it or R may be `singular`."""
+    """Sums without a basis, where the prior allows it or R may be `singular`."""
     if sums.basis is None or sums.tol is not None:
         return sums
     b, M, rank, n_outputs = sums.backend, sums.n_hidden, sums.rank, sums.Z.shape[1]
@@ -128,7 +128,7 @@ def dense(sums: Sums, *, singular: bool) -> Sums:
 
 
 def _prepared(state: Sums, H: Array, few: bool) -> Sums:
-    """With or without a basis, as these rows need it.
+    """Sums with or without a basis, as these rows need it.
 
     A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
     the space. So at the first row, and when rows come that are too large for p.
@@ -184,7 +184,7 @@ def _in_coordinates(state: Sums, H: Array) -> tuple[Sums, Array, Array]:
 
 
 def _grown(state: Sums, rank: int) -> Sums:
-    """With room for new directions, in which so far there was the prior alone."""
+    """Sums with room for new directions, in which so far there was the prior alone."""
     known = state.rank
     if rank == known:
         return state

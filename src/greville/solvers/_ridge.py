@@ -101,7 +101,7 @@ class Ridge(Value):
         tol: float | None = None,
         intercept: bool = False,
     ) -> Ridge:
-        """Before any row; without an ε it is chosen."""
+        """The ridge before any row; without an ε it is chosen."""
         prior = 0.0 if epsilon is None else epsilon
         sums = Sums.start(b, n_hidden, n_outputs, dtype, prior, tol=tol, intercept=intercept)
         if epsilon is None:
@@ -120,7 +120,7 @@ class Ridge(Value):
         return root_at(self.sums, self.epsilon) if self.chooses else self.sums
 
     def compact(self) -> Ridge:
-        """Without a root that has followed the sums row by row: it is made again from them."""
+        """The same without a root that followed the sums row by row; it is made again from them."""
         return replace(self, sums=self.sums.compact())
 
     def on(self, b: Backend) -> Ridge:
@@ -141,7 +141,7 @@ class Ridge(Value):
         return new
 
     def faded(self, decay: float) -> Ridge:
-        """Everything counts less, ε with it."""
+        """The same with rows that count less, and a smaller ε."""
         if decay == 1.0:
             return self
         factor = float(np.sqrt(decay))
@@ -154,7 +154,7 @@ class Ridge(Value):
         return self.changed(lambda sums: sums.tallied(tally, decay).around(mean))
 
     def around(self, mean: Mean | None) -> Ridge:
-        """With another mean."""
+        """The same with another mean."""
         return self if mean is self.mean else self.changed(lambda sums: sums.around(mean))
 
     def with_outputs(self, n_outputs: int, old: Array) -> Ridge:
@@ -166,7 +166,7 @@ class Ridge(Value):
         return self.with_sums(self.sums.with_units(n_hidden, old))
 
     def dense(self) -> Ridge:
-        """Without a basis, where the sums can do without."""
+        """The same without a basis, where its prior allows that."""
         sums = dense(self.sums, singular=self.chooses)
         return self if sums is self.sums else self.with_sums(sums)
 
@@ -505,7 +505,7 @@ def _is_hopeless(chosen: Ridge, chunk: Chunk, gram: GramSums, n: int) -> bool:
 def chosen_from_gram(
     chosen: Ridge, gram: GramSums, R: Array, *, choosing: bool = True
 ) -> Ridge | None:
-    """With other sums, given as a Gram matrix, which is consumed, and its root R at ε.
+    """A ridge with other sums: a Gram matrix, which is consumed, and its root R at ε.
 
     None if at this ε the Gram matrix has lost too many digits.
     """
@@ -564,7 +564,7 @@ def choose_by_gram(
 
 
 def raised(chosen: Ridge, error: float) -> Ridge:
-    """With ε kept above what one more error of the sums, in H'H, can do."""
+    """A ridge whose ε stays above what one more error of the sums, in H'H, can do."""
     least = np.sqrt(chosen.least**2 + _ABOVE_ERRORS[chosen.dtype.char] * error)
     return replace(chosen, least=float(least))
 

@@ -66,12 +66,12 @@ class Rows:
     def of(
         cls, H: Array, Y: Array, weight: Array | None = None, check: LateCheck | None = None
     ) -> Rows:
-        """Rows that are there as arrays."""
+        """Rows of arrays."""
         return cls(H.shape[0], lambda i, j: (H[i:j, :], Y[i:j, :]), weight, check)
 
     @classmethod
     def joined(cls, b: Backend, parts: list[Rows]) -> Rows:
-        """The rows of all parts, which are there as arrays, one after the other."""
+        """The rows of several parts, one after the other."""
         if len(parts) == 1:
             return parts[0]
         pairs = [[b.asarray(A) for A in part.make(0, part.n)] for part in parts]
@@ -153,7 +153,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of(cls, weight: Array, fading: Array | float = 1.0) -> Counts:
-        """Of rows with these weights, each multiplied by what is left of it."""
+        """The counts of rows with these weights, each multiplied by what is left of it."""
         counts = np.where(weight > 0, fading, 0.0)
         return cls(float(counts.sum()), float((counts**2).sum()), float((weight * fading).sum()))
 
@@ -162,7 +162,7 @@ class Counts(NamedTuple):
         return self if before is None else self._replace(different=fingerprints(b, rows))
 
     def plus(self, other: Counts, sign: float = 1.0) -> Counts:
-        """Of the rows of both; without the others where the sign is -1."""
+        """The counts of the rows of both; without the others where the sign is -1."""
         n, n_of_squares, weight = (
             mine + sign * theirs for mine, theirs in zip(self[:3], other[:3], strict=True)
         )
@@ -237,7 +237,7 @@ class LateCheck:
         self._weight = weight
 
     def placed(self, A: Any) -> Array:
-        """On the device, in the dtype of the model."""
+        """An array on the device, in the dtype of the model."""
         return self._b.asarray(A, self._dtype)
 
     def start(self, H: Array, Y: Array) -> Array:
@@ -247,6 +247,6 @@ class LateCheck:
         return xp.max(xp.reshape(xp.stack(ends), (2, 2)), axis=1)
 
     def finish(self, sizes: Array) -> None:
-        """Raise a ValueError if these are too large, or no numbers."""
+        """Raise a ValueError if the largest numbers are too large, or NaN."""
         for name, size in zip(self._names, self._b.to_numpy(sizes).tolist(), strict=True):
             check_size(name, size, self._dtype, self._weight)

@@ -159,10 +159,10 @@ class Solver(
                 predicted = live.predicted(x)
                 if predicted is not None:
                     return predicted
-        return self._predict_otherwise(live, x)
+        return self._predict_checked_row(live, x)
 
-    def _predict_otherwise(self, live: InPlace | None, x: Any) -> Any:
-        """The prediction for a row that the kernels have not predicted as it is."""
+    def _predict_checked_row(self, live: InPlace | None, x: Any) -> Any:
+        """Check a row that kernels refused, and predict it."""
         if is_tensor(x):
             return self._predicted_tensor(x)
         x = self._checked_one(x)
@@ -286,7 +286,7 @@ class Solver(
             self.exchange(fitted, fitted.flushed())
 
     def _goes_live(self, fitted: Fitted) -> bool:
-        """Whether single rows are learned in place from now on; `fitted` is what was learned."""
+        """Start to learn single rows in place, if kernels can go on from `fitted`."""
         if fitted.n_seen < self._live_from or not usable():
             return False
         return self._go_live(fitted, InPlace.start(fitted, single=self._flat))
@@ -304,7 +304,7 @@ class Solver(
             return False
 
     def _flushed(self) -> Fitted:
-        """What it has learned, with no row pending."""
+        """The learned value, with no row pending."""
         check_is_fitted(self)
         fitted = self.fitted_
         flushed = fitted.flushed()
@@ -423,7 +423,7 @@ class Solver(
         return check_rows(self, X, "X", reset=reset, **options)
 
     def _shaped(self, y: Array) -> Array:
-        """A 2-d array in the shape of the targets."""
+        """Outputs (2-d) in the shape of the targets."""
         return y[:, 0] if self._flat else y
 
 
@@ -489,7 +489,7 @@ class OnlineSolver(Solver):
                 status = None
             if status == 0:
                 return self
-            return self._learn_otherwise(live, x, y, learned=status == 1)
+            return self._learn_checked_row(live, x, y, learned=status == 1)
         if self._fitted is None or is_tensor(x) or is_tensor(y):
             return self._learn_as_chunk(x, y)
         with self._lock:
@@ -515,8 +515,8 @@ class OnlineSolver(Solver):
         n_outputs = self._fitted.n_outputs
         return self._checked_one(x), check_one_target(y, "y", n_outputs, self._flat, self._dtype)
 
-    def _learn_otherwise(self, live: InPlace, x: Any, y: Any, *, learned: bool) -> Self:
-        """Learn a row that the kernels have not learned as it is, or do what is due after it."""
+    def _learn_checked_row(self, live: InPlace, x: Any, y: Any, *, learned: bool) -> Self:
+        """Check and learn a row that kernels refused, and choose ε or add a floor where due."""
         if not learned:
             if is_tensor(x) or is_tensor(y):
                 return self._learn_as_chunk(x, y)
@@ -530,7 +530,7 @@ class OnlineSolver(Solver):
         return self
 
     def _after_row(self, fitted: Fitted, x: Array, y: Any) -> Fitted:
-        """What was learned after one more row, and what is due with it."""
+        """The value after one more row, which does not wait."""
         return fitted.with_algorithm(self.algorithm()).learn_one_now(x, y)
 
     def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:

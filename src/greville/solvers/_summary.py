@@ -28,7 +28,7 @@ _LEAST_ERROR = {"d": 1e-9, "f": 1e-3}
 
 
 def summary_of_solver(solver: Any, fitted: Fitted, live: InPlace | None) -> dict[str, str]:
-    """What a solver by itself has learned; `live` is what it is learning into, if it is."""
+    """The summary of a solver without an estimator; `live` are its arrays for single rows."""
     n_seen = fitted.n_seen if live is None else live.n_seen
     start = fitted if live is None else live.start_value
     shape, values = start.shape, [start, *([] if live is None else [live.array])]

@@ -16,7 +16,7 @@ from .protocol import Algorithm, Rows, Shape
 
 @dataclass(frozen=True)
 class BatchAlgorithm(Algorithm):
-    """The state is W."""
+    """Least squares by SVD, whose state is W."""
 
     epsilon: float
 

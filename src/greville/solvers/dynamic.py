@@ -166,7 +166,7 @@ class DynamicOpium(ChoosingSolver):
         return super().psi_ * self._dtype.type(self._best_alpha())
 
     def _best_alpha(self) -> float:
-        """That of the root which θ and ψ are read from."""
+        """The alpha of the root from which θ and ψ are read."""
         fitted = self._flushed()
         if isinstance(fitted.state, Memories):
             return fitted.state.alphas[fitted.state.best()]

@@ -63,7 +63,7 @@ class Fitted:
 
     @classmethod
     def start(cls, algorithm: Algorithm, shape: Shape) -> Fitted:
-        """Before any row."""
+        """The value before any row."""
         with shape.memory():
             return cls(algorithm, shape, algorithm.start(shape))
 
@@ -94,7 +94,7 @@ class Fitted:
             raise ValueError(ONLY_WEIGHTS)
 
     def with_algorithm(self, algorithm: Algorithm) -> Fitted:
-        """With other parameters for the rows to come.
+        """The same with other parameters for the rows to come.
 
         Raises
         ------
@@ -142,30 +142,30 @@ class Fitted:
         return Fitted(self.algorithm, self.shape, state, flushed.n_seen)
 
     def learn(self, rows: Rows) -> Fitted:
-        """After more rows."""
+        """The value after more rows, of which few wait for others."""
         if rows.n < self.shape.pending_rows:
             return self._collected(self.pending.with_rows(rows), rows.n)
         return self.learn_now(rows)
 
     def learn_now(self, rows: Rows) -> Fitted:
-        """After more rows, none of which is pending."""
+        """The value after more rows, none of which is pending."""
         base = self.flushed()
         with self.shape.memory():
             state = self.algorithm.learn(self.shape, base.state, rows, base.n_seen)
         return base.after(state, base.n_seen + rows.n)
 
     def learn_all(self, rows: Rows) -> Fitted:
-        """After the rows of a `fit`, for which a choice of ε may cost more."""
+        """The value after the rows of a `fit`, for which a choice of ε may cost more."""
         with self.shape.memory():
             state = self.algorithm.learn_all(self.shape, self.state, rows)
         return self.after(state, self.n_seen + rows.n)
 
     def learn_one(self, h: Array, y: Any) -> Fitted:
-        """After one more row."""
+        """The value after one more row, which may wait for others."""
         return self.learn(self._row(h, y))
 
     def learn_one_now(self, h: Array, y: Any) -> Fitted:
-        """After one more row, and none is pending."""
+        """The value after one more row, with none pending."""
         return self.learn_now(self._row(h, y))
 
     def _row(self, h: Array, y: Any) -> Rows:
@@ -176,12 +176,12 @@ class Fitted:
         return new.flushed() if pending.n >= self.shape.pending_rows else new
 
     def record(self, rows: Rows) -> tuple[Fitted, Array]:
-        """After more rows, and the prediction of each before it was learned."""
+        """The value after more rows, and the prediction of each before it was learned."""
         found = record_in_place(self, rows)
         return self.record_by_products(rows) if found is None else found
 
     def record_with_spread(self, rows: Rows) -> tuple[Fitted, tuple[Array, Array]]:
-        """After more rows, and the prediction of each before it was learned, and its spread."""
+        """The value after more rows; the prediction and spread of each before it was learned."""
         spreads = []
 
         def look(*block: Any) -> None:
@@ -191,7 +191,7 @@ class Fitted:
         return new, (predicted, np.concatenate(spreads))
 
     def record_by_products(self, rows: Rows, look: Any = None) -> tuple[Fitted, Array]:
-        """The same by matrix products; `look` is called with each block and the state before it."""
+        """`record` by matrix products; `look` is called with each block and the state before it."""
         base = self.flushed()
         with self.shape.memory():
             state, predicted = self.algorithm.record(
@@ -200,21 +200,21 @@ class Fitted:
         return base.after(state, base.n_seen + rows.n), predicted
 
     def with_outputs(self, n_outputs: int, old: Array) -> Fitted:
-        """With more outputs, zero in all rows so far, the present ones at the indices `old`."""
+        """The value with more outputs, zero in all rows so far, the present ones at `old`."""
         base = self.flushed()
         state = self.algorithm.with_outputs(self.shape, base.state, n_outputs, old)
         shape = replace(self.shape, n_outputs=n_outputs)
         return Fitted(self.algorithm, shape, state, base.n_seen)
 
     def with_units(self, n_hidden: int, old: Array) -> Fitted:
-        """With more hidden units, zero in all rows so far, the present ones at `old`, ascending."""
+        """The value with more hidden units, zero so far, the present ones at `old`, ascending."""
         base = self.flushed()
         state = self.algorithm.with_units(self.shape, base.state, n_hidden, old)
         shape = replace(self.shape, n_hidden=n_hidden)
         return Fitted(self.algorithm, shape, state, base.n_seen)
 
     def unlearn(self, rows: Rows) -> Fitted:
-        """Without some rows that were learned; a ValueError if they cannot be removed."""
+        """The value without some learned rows; a ValueError if they cannot be removed."""
         base = self.flushed()
         if rows.n > base.n_seen:
             raise ValueError(f"got {rows.n} rows to unlearn, but only {base.n_seen} were learned.")
@@ -222,7 +222,7 @@ class Fitted:
         return self.after(state, base.n_seen - rows.n)
 
     def merge(self, other: Fitted) -> Fitted:
-        """With the rows of another one; a ValueError if it cannot be."""
+        """The value with the rows of another one; a ValueError if they do not go together."""
         for name, mine, theirs in (
             ("dtype", self.dtype, other.dtype),
             ("number of hidden units", self.shape.n_hidden, other.shape.n_hidden),
@@ -241,7 +241,7 @@ class Fitted:
         return self.after(state, base.n_seen + other.n_seen)
 
     def accumulator(self) -> Fitted:
-        """One of the same size that has no rows, and only adds up those that come.
+        """A value of the same size without rows, which only adds up those that come.
 
         `merge` learns all of them as if they had come in one `fit`, and `without` unlearns them.
         """
@@ -249,7 +249,7 @@ class Fitted:
         return Fitted.start(self.algorithm.accumulation(), self.shape)
 
     def without(self, sums: Fitted) -> Fitted:
-        """Without the rows of an accumulator; a ValueError if they cannot be removed."""
+        """The value without the rows of an accumulator; a ValueError if they cannot be removed."""
         base, other = self.flushed(), sums.flushed().on(self.shape.backend)
         if other.n_seen > base.n_seen:
             raise ValueError(
@@ -271,12 +271,12 @@ class Fitted:
         return Fitted(self.algorithm, replace(self.shape, backend=b), state, base.n_seen)
 
     def chosen(self) -> Fitted:
-        """With an ε that is chosen with care from all rows, where it is chosen at all."""
+        """The same with an ε chosen with care from all rows, where it is not given."""
         base = self.flushed()
         return self.after(self.algorithm.chosen(base.state), base.n_seen)
 
     def frozen(self) -> Fitted:
-        """The weights alone: it predicts the same and cannot learn, and is small."""
+        """The weights alone, a small value that predicts the same and cannot learn."""
         return Fitted(Frozen(), self.shape, self.weights(), self.n_seen)
 
     # Reading

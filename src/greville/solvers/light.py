@@ -16,7 +16,7 @@ from .protocol import Algorithm, Rows, Shape
 
 @dataclass(frozen=True)
 class LightAlgorithm(Algorithm):
-    """The state is W."""
+    """OPIUM light, whose state is W."""
 
     gain: float
 

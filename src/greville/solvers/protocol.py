@@ -121,11 +121,11 @@ class Algorithm(ABC):
         return self.learn(shape, state, rows, 0)
 
     def filling(self, shape: Shape, state: Any, seen: int) -> Filling | None:
-        """What compiled kernels need to learn single rows; None where they cannot."""
+        """The arrays for compiled kernels, and for how many rows; None where they cannot learn."""
         return None
 
     def with_due(self, shape: Shape, state: Any, seen: int) -> Any:
-        """A state that kernels have brought to `seen` rows, with what is due after the last."""
+        """The state after `seen` rows that kernels learned, with ε chosen or a floor added."""
         return state
 
     def innovate(

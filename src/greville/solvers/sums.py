@@ -51,7 +51,7 @@ def _from_fields(cls: type[Sums], stored: Fields) -> Sums:
 
 
 def _moved(state: Sums, convert: Callable[[Array], Array]) -> Sums:
-    """The same with other arrays."""
+    """The sums with arrays of another backend."""
     mean, basis = state.mean, state.basis
     if mean is not None:
         mean = replace(mean, row=convert(mean.row), target=convert(mean.target))
@@ -162,7 +162,7 @@ class Sums(Value):
         return sums_of(X, y, sample_weight, intercept)
 
     def __add__(self, other: Any) -> Sums:
-        """Over the rows of both: merging, learning more rows, a cluster."""
+        """The sums over the rows of both: merging, learning more rows, a cluster."""
         if isinstance(other, int) and other == 0:  # as in sum()
             return self
         if not isinstance(other, Sums):
@@ -174,7 +174,7 @@ class Sums(Value):
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Sums:
-        """Over the rows that are not among the others: unlearning, a window that moves on.
+        """The sums over the rows that are not among the others: unlearning, a window that moves.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class Sums(Value):
         return subtracted(self, other)
 
     def __mul__(self, factor: Any) -> Sums:
-        """Of rows that count so much: forgetting."""
+        """The sums over rows that count so many times as much: forgetting."""
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.number)):
             return NotImplemented
         if not 0 < factor < np.inf:
@@ -317,7 +317,7 @@ class Sums(Value):
         tol: float | None = None,
         intercept: bool = False,
     ) -> Sums:
-        """Before any row."""
+        """The sums before any row."""
         return cls(
             b,
             n_hidden,
@@ -363,12 +363,12 @@ class Sums(Value):
         return self
 
     def compact(self) -> Sums:
-        """Without what can be computed from it."""
+        """The same without what can be computed from it."""
         return replace(self)
 
     @property
     def is_prior_alone(self) -> bool:
-        """Whether it has not seen a row, and R would be the prior."""
+        """Whether there is no row, so that R is the prior."""
         return self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0
 
     def on(self, b: Backend) -> Sums:
@@ -394,7 +394,7 @@ class Sums(Value):
         )
 
     def tallied(self, tally: Counts, decay: float = 1.0, sign: float = 1.0) -> Sums:
-        """With more rows that count, or fewer; the old ones count less."""
+        """The same with more rows that count, or fewer; the old ones count less."""
         n, n_of_squares, weight, different = self.tally
         mine = Counts(decay * n, decay**2 * n_of_squares, decay * weight, different)
         return self.with_tally(mine.plus(tally, sign))
@@ -405,18 +405,18 @@ class Sums(Value):
         return self.count if self.different is None else min(self.count, len(self.different))
 
     def with_tally(self, tally: Counts) -> Sums:
-        """With other counts."""
+        """The same with other counts."""
         n, n_of_squares, weight, different = tally
         counts = {"count": n, "count_of_squares": n_of_squares}
         return replace(self, **counts, weight=weight, different=different)
 
     @property
     def tally(self) -> Counts:
-        """How much its rows count."""
+        """How much the rows count."""
         return Counts(self.count, self.count_of_squares, self.weight, self.different)
 
     def around(self, mean: Mean | None) -> Sums:
-        """With another mean; the same object where it is the same."""
+        """The same with another mean."""
         return self if mean is self.mean else replace(self, mean=mean)
 
     def regularised(self, ridge: float, pull: float) -> Sums:
