@@ -46,13 +46,18 @@ class Unavailable(TypeError):
 class Kernels:
     """The kernels for rows of one dtype, each compiled when it is first read.
 
-    Attributes are the functions of `_kernels.entry_points` by their names. `layout` is that module.
+    Attributes are the functions of `_kernels.entry_points` by their names. `layout` is that module,
+    and `refusals` are the errors for arguments that a kernel is not compiled for. No others are
+    caught where one is called: a signal handler may raise them, after the kernel is done.
     """
 
     def __init__(self, dtype: np.dtype[Any], *, mixed: bool = False) -> None:
         with _uncollected():
+            from numba.core.errors import NumbaError
+
             from . import _kernels
 
+        self.refusals = (TypeError, ValueError, NumbaError)
         self.dtype = dtype
         self.layout = _kernels
         self._functions = _kernels.entry_points(mixed)

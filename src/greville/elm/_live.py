@@ -27,6 +27,10 @@ _MOST_WEIGHTS = 1 << 20
 _LARGEST_SQUARE = largest_square(np.float64)
 
 
+# What is known before a row, how many rows are seen with it, and what is known then.
+_Values = tuple[FittedELM, int, FittedELM]
+
+
 class LiveELM:
     """The arrays into which kernels learn rows of inputs, and the layer that they apply.
 
@@ -40,7 +44,8 @@ class LiveELM:
     """
 
     def __init__(self, fitted: FittedELM, live: InPlace, model: Any) -> None:
-        self.start_value = self._last = fitted
+        self._last = fitted
+        self._values: _Values = fitted, 0, fitted
         self.hidden = fitted.hidden
         self.targets = targets = fitted.targets
         self.solver = model.solver  # the parameter
@@ -90,6 +95,12 @@ class LiveELM:
     # For the thread that learns
 
     @property
+    def start_value(self) -> FittedELM:
+        """What is known beside what the solver has learned."""
+        before, n_seen, after = self._values
+        return after if self.n_seen >= n_seen else before
+
+    @property
     def is_measured_next(self) -> bool:
         """Whether the first rows are measured again after the next one."""
         warmup = self.start_value.warmup
@@ -103,25 +114,42 @@ class LiveELM:
         """
         if self.is_measured_next:
             return False
-        losses, value, seen = None, self.start_value, self.n_seen
+        losses, values, value, seen = None, self._values, self.start_value, self.n_seen
         if value.calibration is not None and window_at(seen) is not None:
             scores = self._live.predicted(h)
             if scores is None:
                 return False
             losses = log_losses(np.reshape(scores, (1, -1)), np.atleast_1d(np.argmax(target)))
-        self._live.allow(1)
-        if not self._live.learned(h, target):
-            return False
+        after = value
         if losses is not None and value.calibration is not None:
-            value = value._replace(calibration=value.calibration.after(seen, losses, 1))
+            after = after._replace(calibration=value.calibration.after(seen, losses, 1))
         if value.warmup is not None:
             row = Chunk(np.asarray(x)[None], self.targets.one_of_chunk(y)).on_host_if_finite()
             rows = value.warmup.rows.joined(row)
             warmup = value.warmup.with_rows(rows, rows.n)
-            value = value._replace(warmup=None if warmup.is_over else warmup)
-        self.start_value = value
-        self._live.allow(_max_rows(value, seen + 1))
+            after = after._replace(warmup=None if warmup.is_over else warmup)
+        if not self._learned_with(values, (value, seen + 1, after), h, target):
+            return False
+        self._live.allow(_max_rows(self.start_value, self.n_seen))
         return True
+
+    def _learned_with(self, before: _Values, new: _Values, h: Array, target: Any) -> bool:
+        """Learn a row, with which other values count; False also if a signal handler learned one.
+
+        No signal is handled between a check and the line below it, which calls nothing of Python.
+        """
+        try:
+            learn = self._live.learn
+            if self._values is not before:
+                return False
+            self._values = new
+            self._live.allow(1)
+            if self._values is not new:
+                return False
+            status = learn(h, target)
+        except self._live.kernels.refusals:  # as above, or not a number
+            return False
+        return bool(status >= 0)
 
     # For any thread
 
@@ -141,7 +169,7 @@ class LiveELM:
             return self._predicted_outputs(x)
         try:
             value = nan if self._predict is None else self._predict(x)
-        except Exception:  # not an array of this dtype; numba has several errors for it
+        except self._live.kernels.refusals:  # not an array of this dtype
             value = nan
         if isnan(value):
             value = self._live.predicted(self.hidden.activations_one(x))
@@ -155,7 +183,7 @@ class LiveELM:
         out: Any = np.empty(self.targets.n_outputs)
         try:
             found = self._predict is not None and self._predict(x, out) == 0
-        except Exception:  # as above
+        except self._live.kernels.refusals:  # as above
             found = False
         if not found:
             out = self._live.predicted(self.hidden.activations_one(x))
@@ -177,7 +205,7 @@ class LiveELM:
             target = (number - self._centre) / self._unit
         try:
             return int(self._learn(x, target))
-        except Exception:  # as above, or not a number
+        except self._live.kernels.refusals:  # as above, or not a number
             return -1
 
     @property
@@ -187,9 +215,13 @@ class LiveELM:
 
     def fitted(self) -> FittedELM:
         """What was learned, as an immutable value."""
-        solver, last = self._live.fitted(), self._last
+        values, solver, last = self._values, self._live.fitted(), self._last
+        while values is not self._values:  # another thread has learned a row
+            values, solver = self._values, self._live.fitted()
         if solver is not last.solver:
-            self._last = last = self.start_value._replace(solver=solver)
+            before, n_seen, after = values
+            value = after if solver.n_seen >= n_seen else before
+            self._last = last = value._replace(solver=solver)
         return last
 
 

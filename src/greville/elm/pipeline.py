@@ -22,7 +22,7 @@ from ..devices import (
 )
 from ..progress import told
 from ..representation import Described
-from ..solvers import CACHES, Solver
+from ..solvers import Solver
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
 from ._merging import Merging
 from ._single import SingleRows
@@ -268,13 +268,13 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     def _compact(self) -> None:
         with self._lock:
             if self._started:
-                self._fitted = self.leave_live().compact()
+                self._replace(lambda fitted: (fitted.compact(), None))
                 self._live_from = 0  # as of one that is loaded: both go on with equal bits
 
     def _move(self, b: Backend) -> None:
         with self._lock:
             if self._started:
-                self._fitted = self.leave_live().on(b)
+                self._replace(lambda fitted: (fitted.on(b), None))
 
     # Predicting
 
@@ -366,8 +366,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         return self.fitted_.solver.n_seen if live is None else live.n_seen
 
     def __getstate__(self) -> Any:
-        state = {k: v for k, v in super().__getstate__().items() if k not in CACHES}
-        return state if self._live is None else {**state, "_fitted": self.fitted_}
+        return self._without_caches(super().__getstate__())
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started

@@ -263,8 +263,10 @@ class InPlace:
     def allow(self, n: int) -> None:
         """Let at most n more rows be learned."""
         layout = self.kernels.layout
-        limit = 0 if self._is_closed else min(self._filling.limit, self._n_rows + n)
-        self.array[layout.LIMIT :: self._stride][: len(self._filling.members)] = limit
+        limits = self.array[layout.LIMIT :: self._stride][: len(self._filling.members)]
+        limits[:] = min(self._filling.limit, self._n_rows + n)
+        if self._is_closed:  # also by a signal handler just now
+            limits[:] = 0
 
     def close(self) -> Fitted:
         """Refuse all further rows, and make a value of those that were learned."""
@@ -368,14 +370,14 @@ class InPlace:
                 return None if isnan(value) else self.number(value)
             out = np.empty(self.start_value.n_outputs)
             return out.astype(self.number) if self.predict(h, out) == 0 else None
-        except Exception:  # not an array of this dtype; numba has several errors for it
+        except self.kernels.refusals:  # not an array of this dtype
             return None
 
     def learned(self, h: Any, y: Any) -> bool:
         """Learn one row; False where kernels cannot learn it."""
         try:
             return self.learn(h, y) in _LEARNED
-        except Exception:  # as above, or not a number
+        except self.kernels.refusals:  # as above, or not a number
             return False
 
     def record(self, H: Array, Y: Array) -> Array:

@@ -62,13 +62,24 @@ class Publishing:
 
         An exception changes nothing. If a signal handler learns meanwhile, `step` is called again.
         """
+
+        def learned(fitted: Any) -> tuple[Any, Any]:
+            fitted.check_learns()
+            return step(fitted)
+
+        return self._replace(learned)
+
+    def _replace(self, step: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """The same where nothing is learned.
+
+        Nothing is called between the check and the assignment, so that no signal is handled there.
+        """
         with self._lock:
             while True:
                 fitted = self.leave_live()
-                fitted.check_learns()
-                learned, answer = step(fitted)
+                new, answer = step(fitted)
                 if self._fitted is fitted and self._live is None:
-                    self._fitted = learned
+                    self.__dict__["_fitted"] = new
                     return answer
 
     @contextmanager
@@ -97,8 +108,11 @@ class Publishing:
         """Publish `same`, another form of `fitted`, unless a thread has learned or is learning."""
         with self._unless_learning() as free:
             if free:
-                current = self._fitted if self._live is None else self._live.close()
-                self._fitted, self._live = same if current is fitted else current, None
+                live = self._live
+                if live is not None:
+                    self._close(live)
+                if self._fitted is fitted and self._live is None:
+                    self.__dict__["_fitted"] = same
 
     @contextmanager
     def _unless_learning(self) -> Iterator[bool]:
@@ -113,19 +127,31 @@ class Publishing:
     def leave_live(self) -> Any:
         """Stop learning in place, and return the learned value."""
         with self._lock:
-            live = self._live
-            if live is not None:
-                fitted = live.close()
-                self._live_from = fitted.n_seen + InPlace.rows_between_changes
-                self._fitted, self._live = fitted, None
+            while self._live is not None:
+                self._close(self._live, InPlace.rows_between_changes)
             return self._fitted
 
     def renew(self, live: Any) -> None:
         """Publish the value of arrays that are at their limit; the next row fills others."""
         with self._lock:
             if self._live is live:
-                fitted = live.close()
-                self._fitted, self._live, self._live_from = fitted, None, 0
+                self._close(live)
+
+    def _close(self, live: Any, rows_until_next: int | None = None) -> None:
+        """Have a value instead of the arrays, unless a signal handler has replaced them by now."""
+        fitted = live.close()
+        live_from = 0 if rows_until_next is None else fitted.n_seen + rows_until_next
+        if self._live is live:
+            self.__dict__["_fitted"] = fitted
+            self.__dict__["_live_from"] = live_from
+            self.__dict__["_live"] = None
+
+    def _without_caches(self, state: Any) -> Any:
+        """What is pickled of the attributes, read at once: other threads may learn meanwhile."""
+        state = dict(state)
+        live = state.get("_live")
+        kept = {name: value for name, value in state.items() if name not in CACHES}
+        return kept if live is None else {**kept, "_fitted": live.fitted()}
 
     def _go_live(self, fitted: Any, live: Any) -> bool:
         """Start to learn into the arrays `live`; None notes that `fitted` has none."""

@@ -46,7 +46,7 @@ from ..validation import (
     largest_square,
 )
 from ._in_place import InPlace
-from ._publishing import CACHES, Publishing
+from ._publishing import Publishing
 from ._rows import LateCheck
 from .fitted import Fitted
 from .protocol import Algorithm, Capabilities, Rows, Shape
@@ -151,7 +151,7 @@ class Solver(
             if self._flat:  # written out: a call takes as long as the arithmetic
                 try:
                     predicted = live.predict(x)
-                except Exception:  # not an array of this dtype; numba has several errors for it
+                except live.kernels.refusals:  # not an array of this dtype
                     predicted = nan
                 if predicted == predicted:  # noqa: PLR0124 - not NaN
                     return live.number(predicted)
@@ -320,11 +320,10 @@ class Solver(
     def _move(self, b: Backend) -> None:
         with self._lock:
             if self._fitted is not None:
-                self._fitted = self.leave_live().on(b)
+                self._replace(lambda fitted: (fitted.on(b), None))
 
     def __getstate__(self) -> Any:
-        state = {k: v for k, v in super().__getstate__().items() if k not in CACHES}
-        return state if self._live is None else {**state, "_fitted": self.fitted_}
+        return self._without_caches(super().__getstate__())
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -485,7 +484,7 @@ class OnlineSolver(Solver):
         if live is not None:
             try:
                 status = live.learn(x, y)
-            except Exception:  # as above, or not a number
+            except live.kernels.refusals:  # as above, or not a number
                 status = None
             if status == 0:
                 return self
