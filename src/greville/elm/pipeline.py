@@ -268,13 +268,13 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     def _compact(self) -> None:
         with self._lock:
             if self._started:
-                self._replace(lambda fitted: (fitted.compact(), None))
+                self.convert(lambda fitted: (fitted.compact(), None))
                 self._live_from = 0  # as of one that is loaded: both go on with equal bits
 
     def _move(self, b: Backend) -> None:
         with self._lock:
             if self._started:
-                self._replace(lambda fitted: (fitted.on(b), None))
+                self.convert(lambda fitted: (fitted.on(b), None))
 
     # Predicting
 
@@ -366,7 +366,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         return self.fitted_.solver.n_seen if live is None else live.n_seen
 
     def __getstate__(self) -> Any:
-        return self._without_caches(super().__getstate__())
+        return self.pickled_state(super().__getstate__())
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started

@@ -67,10 +67,10 @@ class Publishing:
             fitted.check_learns()
             return step(fitted)
 
-        return self._replace(learned)
+        return self.convert(learned)
 
-    def _replace(self, step: Callable[[Any], tuple[Any, Any]]) -> Any:
-        """The same where nothing is learned.
+    def convert(self, step: Callable[[Any], tuple[Any, Any]]) -> Any:
+        """Publish another form of what was learned, made by `step` as in `change`.
 
         Nothing is called between the check and the assignment, so that no signal is handled there.
         """
@@ -146,7 +146,7 @@ class Publishing:
             self.__dict__["_live_from"] = live_from
             self.__dict__["_live"] = None
 
-    def _without_caches(self, state: Any) -> Any:
+    def pickled_state(self, state: Any) -> Any:
         """What is pickled of the attributes, read at once: other threads may learn meanwhile."""
         state = dict(state)
         live = state.get("_live")

@@ -320,10 +320,10 @@ class Solver(
     def _move(self, b: Backend) -> None:
         with self._lock:
             if self._fitted is not None:
-                self._replace(lambda fitted: (fitted.on(b), None))
+                self.convert(lambda fitted: (fitted.on(b), None))
 
     def __getstate__(self) -> Any:
-        return self._without_caches(super().__getstate__())
+        return self.pickled_state(super().__getstate__())
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
