@@ -187,7 +187,7 @@ def _measure(value: Any, seen: dict[int, int]) -> None:
         base = value if value.base is None or not isinstance(value.base, np.ndarray) else value.base
         seen[id(base)] = base.nbytes
     elif isinstance(value, dict):
-        for each in value.values():
+        for each in list(value.values()):  # other threads may add what they have computed
             _measure(each, seen)
     elif isinstance(value, (list, tuple)):
         for each in value:

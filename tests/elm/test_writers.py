@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from greville import DynamicOpium, ELMClassifier, ELMRegressor, Opium, OpiumLight
+from greville import DynamicOpium, ELMClassifier, ELMRegressor, Opium, OpiumLight, representation
 
 MODELS = [
     Opium(1e-3),
@@ -151,3 +151,17 @@ def test_a_chunk_is_learned_again_if_a_signal_handler_learns_meanwhile(rng, monk
     model.partial_fit(X[11:], y[11:])
     assert model.n_samples_seen_ == 60
     np.testing.assert_allclose(model.coef_, Opium(1e-3).fit(X, y).coef_, atol=1e-9)
+
+
+def test_values_that_another_thread_computes_are_measured(rng, monkeypatch):
+    """The size of a model, in its summary, is read while a prediction keeps what it has found."""
+    model = ELMRegressor(8, random_state=0).fit(*rows(rng, ELMRegressor(), 50))
+    found = vars(model.fitted_.solver.state)
+    measured = representation._measure
+
+    def measure(value, seen):
+        found[f"_found_{len(found)}"] = None
+        measured(value, seen)
+
+    monkeypatch.setattr(representation, "_measure", measure)
+    assert representation.memory_of(model.fitted_) > 0

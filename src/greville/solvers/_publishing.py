@@ -87,7 +87,7 @@ class Publishing:
         """A copy that replaces this model when the block ends without an exception."""
         with self._lock:
             copy = object.__new__(type(self))
-            vars(copy).update({k: v for k, v in vars(self).items() if k not in CACHES})
+            vars(copy).update({k: v for k, v in dict(vars(self)).items() if k not in CACHES})
             yield copy
             kept = {"_lock", *self._get_param_names()}  # type: ignore[attr-defined]
             learned = {k: v for k, v in vars(copy).items() if k not in kept} | {"_live": None}

@@ -97,7 +97,7 @@ def _compacted(solver: Solver) -> Fitted | None:
 
 
 def _to_fields(solver: Solver) -> Fields:
-    fields = {k: v for k, v in vars(solver).items() if k not in _NOT_STORED}
+    fields = {k: v for k, v in dict(vars(solver)).items() if k not in _NOT_STORED}
     fitted = _compacted(solver)
     if fitted is not None:
         state, shape = fitted.state, fitted.shape
