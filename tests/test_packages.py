@@ -54,7 +54,8 @@ def test_a_short_command_imports_nothing_large_that_it_does_not_use(tmp_path):
         "heavy = {'pandas', 'scipy.stats', 'scipy.signal', 'scipy.optimize', 'sklearn.metrics'}\n"
         "heavy |= {'numba', 'dask', 'distributed', 'fsspec', 'matplotlib', 'torch', 'rich'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-        "import scipy, sklearn.utils.fixes\n"
+        "import os, scipy, sklearn.utils.fixes\n"
+        "assert int(os.environ['OPENBLAS_THREAD_TIMEOUT']) < 26\n"  # threads sleep soon
         "assert scipy.stats.norm.cdf(0) == 0.5\n"  # it is there when it is asked for
         "assert sklearn.utils.fixes.scipy.stats.mode([1, 1, 2]).mode == 1\n"
     )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+
+# For how long threads of OpenBLAS without work spin, as a power of two of ticks of the clock. By
+# default it is 26, tens of milliseconds: a third of the CPU time of a short command.
+_SPIN = "16"
 
 
 class _Deferred(ModuleType):
@@ -33,6 +39,7 @@ def import_packages() -> None:
     """
     if {"sklearn", "pandas", "scipy.stats"} & sys.modules.keys():
         return
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SPIN)  # read when NumPy is imported
     finder, stats = _WithoutPandas(), _Deferred("scipy.stats")
     sys.meta_path.insert(0, finder)
     sys.modules[stats.__name__] = stats
