@@ -8,7 +8,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-
 # For how long threads of OpenBLAS without work spin, as a power of two of ticks of the clock. By
 # default it is 26, tens of milliseconds: a third of the CPU time of a short command.
 _SPIN = "16"
