@@ -84,8 +84,8 @@ def test_values_that_stand_for_a_gap(few_first):
         want = model.predict(pa.Table.from_pylist([row]))[0]
         assert model.predict_one(row) == pytest.approx(want)
     gaps = {"x": None, "k": None}
-    want = pytest.approx(model.predict_one(gaps), rel=1e-12)  # rows that wait are learned first
-    assert model.predict_one({"x": -1.0, "k": "?"}) == want
+    model.predict_one(gaps)  # with numba, the next ones are predicted by kernels
+    assert model.predict_one({"x": -1.0, "k": "?"}) == model.predict_one(gaps)
     model.learn_one({**rows[1], "y": -1.0})
     assert model.n_without_target == 1
 
