@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import augment, datasets, elm, forecasting, layers, monitor, persistence, solvers, tables
-    from .elm import ELMClassifier, ELMRegressor
+    from .elm import ELMClassifier, ELMRegressor, LinearClassifier, LinearRegressor
     from .layers import (
         ClassLayer,
         ContrastLayer,
@@ -35,6 +35,8 @@ __all__ = [
     "ELMRegressor",
     "FourierLayer",
     "Greville",
+    "LinearClassifier",
+    "LinearRegressor",
     "Opium",
     "OpiumLight",
     "PatchLayer",
@@ -68,8 +70,8 @@ _OF_TABLES = ("TableClassifier", "TableRegressor")
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
 _PACKAGE_OF = {
-    "ELMClassifier": "elm",
-    "ELMRegressor": "elm",
+    **dict.fromkeys(("ELMClassifier", "ELMRegressor"), "elm"),
+    **dict.fromkeys(("LinearClassifier", "LinearRegressor"), "elm"),
     "load": "persistence",
     "save": "persistence",
     **dict.fromkeys(_OF_TABLES, "tables"),

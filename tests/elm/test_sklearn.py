@@ -20,6 +20,8 @@ from greville import (
     ELMRegressor,
     FourierLayer,
     Greville,
+    LinearClassifier,
+    LinearRegressor,
     Opium,
     OpiumLight,
     RandomLayer,
@@ -49,6 +51,8 @@ OTHERS = [
     DynamicOpium(),
     DynamicOpium("auto"),
     SlidingOpium(),
+    LinearRegressor(),
+    LinearClassifier(),
     ELMClassifier(solver="light", random_state=0),
     ELMRegressor(FourierLayer(), DynamicOpium(1.01, "auto"), random_state=0, standardize=True),
 ]

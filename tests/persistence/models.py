@@ -17,6 +17,8 @@ from greville import (
     ELMClassifier,
     ELMRegressor,
     FourierLayer,
+    LinearClassifier,
+    LinearRegressor,
     Opium,
     RandomLayer,
     ReceptiveFieldLayer,
@@ -91,6 +93,8 @@ def corpus(rng):
     models.append(ELMRegressor(10, "batch", np.random.RandomState(1)).fit(H, y))
     models.append(ELMRegressor(10).partial_fit(H[:50], 1e9 + y[:50], sample_weight=abs(y[:50])))
     models.append(ELMRegressor(10).partial_fit(H, y).partial_fit(H, y))
+    models += [ELMRegressor(None).fit(H, y), LinearRegressor(), LinearRegressor().fit(50 * H, y)]
+    models.append(LinearClassifier().partial_fit(H[:50], labels[:50]))
     models.append(ELMClassifier(10).partial_fit(H[:50], labels[:50]))
     models.append(ELMClassifier(10).fit(H, labels.astype(object)))
     models.append(ELMClassifier(10).fit(pd.DataFrame(H).rename(columns=str), labels == "a"))

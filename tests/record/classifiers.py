@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 
 import greville
-from greville import ELMClassifier, Opium
+from greville import ELMClassifier, LinearClassifier, Opium
 
 from .cases import case
 from .outcome import about, attempt, few
@@ -200,3 +200,11 @@ def chooses_everything():
         "confidence": about(proba.max(axis=1).mean()),
         "summary": {k: v for k, v in model.summary().items() if "ε" not in k},
     }
+
+
+@case("classifiers/linear")
+def linear():
+    """No layer: a plane for each class."""
+    X, y = points()
+    model = LinearClassifier(Opium(0.1, intercept=True)).fit(X, y)
+    return {**seen(model, X), "coef": few(model.coef_), "intercept": few(model.intercept_)}

@@ -8,6 +8,7 @@ from greville import (
     DynamicOpium,
     ELMRegressor,
     FourierLayer,
+    LinearRegressor,
     Opium,
     RandomLayer,
     SlidingOpium,
@@ -240,4 +241,21 @@ def leave_one_out():
     return {
         "left out": few(model.loo_predict(X, y)),
         "wrong": attempt(model.loo_predict, X[:, :2], y),
+    }
+
+
+@case("estimators/linear")
+def linear():
+    """No layer: weights in the units of the rows, in one piece and row by row."""
+    X, y = rows()
+    X = X * [1, 100, 0.1] + [0, 50, 3]
+    model = LinearRegressor(Opium(0.1, intercept=True)).fit(X, y)
+    online = LinearRegressor(Opium(0.1, intercept=True))
+    for x, target in zip(X, y, strict=True):
+        online.learn_one(x, target)
+    return {
+        **seen(model, X),
+        "coef": few(model.coef_),
+        "intercept": about(model.intercept_),
+        "one by one": few(online.predict(X[:20])),
     }

@@ -1,8 +1,9 @@
-"""A hidden layer and a solver behind scikit-learn's API."""
+"""A hidden layer, or none, and a solver behind scikit-learn's API."""
 
 from .capabilities import regularises
 from .classifier import ELMClassifier
 from .fitted import FittedELM
+from .linear import LinearClassifier, LinearRegressor
 from .regressor import ELMRegressor
 from .sizing import hidden_size, stream_size
 from .warmup import Warmup
@@ -11,6 +12,8 @@ __all__ = [
     "ELMClassifier",
     "ELMRegressor",
     "FittedELM",
+    "LinearClassifier",
+    "LinearRegressor",
     "Warmup",
     "hidden_size",
     "regularises",

@@ -39,7 +39,9 @@ class Starting:
     device: Any
 
     def _make_layer(self, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
-        """A transformer as `hidden` describes it, not yet fitted."""
+        """A transformer as `hidden` describes it, not yet fitted; None for a linear model."""
+        if self.hidden is None:
+            return None
         if self._is_auto:
             if n_rows is None:
                 size = self._size_in_stream(solver, n_inputs, 0, dtype)
@@ -53,7 +55,8 @@ class Starting:
             return seeded(clone(self.hidden), self.random_state)
         if not isinstance(self.hidden, Integral) or isinstance(self.hidden, bool):
             raise ValueError(
-                f"hidden={self.hidden!r}: pass 'auto', a number of units or a transformer object."
+                f"hidden={self.hidden!r}: pass 'auto', a number of units, a transformer object, or "
+                "None for a linear model."
             )
         check_number("hidden", self.hidden, low=1, whole=True)
         return RandomLayer(int(self.hidden), bias=True, random_state=self.random_state)
@@ -113,10 +116,12 @@ class Starting:
             raise ValueError(f"standardize={self.standardize!r}: pass 'auto', True or False.")
         return bool(self.standardize)
 
-    def _check_size(self, solver: Any, n_inputs: int, dtype: Any) -> None:
+    def _check_size(self, solver: Any, n_inputs: int, n_rows: int, dtype: Any) -> None:
         """Raise a NotEnoughMemory if layer and solver do not fit, before they are made."""
         size, what = 0, f"X with {n_inputs:,} columns"
-        if isinstance(self.hidden, Integral):
+        if self.hidden is None:
+            size = min(n_rows, n_inputs)
+        elif isinstance(self.hidden, Integral):
             size, what = int(self.hidden), f"hidden={self.hidden!r} and {what}"
         elif self._is_auto:
             size = hidden_size(n_inputs, most=most_units(dtype))
@@ -138,7 +143,7 @@ class Starting:
         that a layer is fitted to. `n_rows` is how many there will be, if that is not the whole.
         """
         n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(self.solver)
-        self._check_size(solver, n_inputs, dtype)
+        self._check_size(solver, n_inputs, survey.n if survey else chunk.n, dtype)
         known = survey.n if survey is not None else chunk.n if whole else None
         layer = self._make_layer(solver, n_inputs, n_rows or known, dtype)
         b = self._backend_for(solver, layer, chunk)
@@ -169,7 +174,8 @@ class Starting:
             seen = seen if isinstance(layer, Layer) else on_host(seen)
         else:
             seen = scaling.apply(seen, dtype)
-        layer.fit(seen, on_host(y) if is_on_device(y) else y)
+        if layer is not None:
+            layer.fit(seen, on_host(y) if is_on_device(y) else y)
         warms_up = not whole and not self._has_own_layer and self._standardizes()
         hidden = HiddenMap(scaling, layer, n_inputs, dtype)
         warmup = Warmup(none, 0, WARMUP_ROWS) if warms_up else None
@@ -181,7 +187,8 @@ class Starting:
         if self.device is not None and "device" in solver.get_params():
             solver.set_params(device=self.device)
         units = getattr(layer, "n_hidden", "auto")
-        n_units = UNITS_PER_INPUT * chunk.X.shape[1] if isinstance(units, str) else int(units)
+        each = 1 if layer is None else UNITS_PER_INPUT
+        n_units = each * chunk.X.shape[1] if isinstance(units, str) else int(units)
         precision = getattr(solver, "precision", None)
         return backend_for(device, origin_of(chunk.X), n_units, precision)
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..fields import choice, count, flag, known, random_state, require, stored, text, words
+from ..fields import (
+    choice,
+    count,
+    flag,
+    known,
+    nothing,
+    random_state,
+    require,
+    stored,
+    text,
+    words,
+)
 from ..solvers import CACHES, Solver
 from .fitted import FittedELM
 from .hidden import LAYER
@@ -15,14 +26,25 @@ from .targets import Targets
 T = TypeVar("T")
 
 
-def stored_estimator(targets: type[Targets]) -> Callable[[type[T]], type[T]]:
-    """Declare what is stored of an estimator with targets of this kind."""
+def stored_estimator(
+    targets: type[Targets], *, linear: bool = False
+) -> Callable[[type[T]], type[T]]:
+    """Declare what is stored of an estimator with targets of this kind.
+
+    A `linear` one has no parameters for a hidden layer.
+    """
+    layer = {
+        "hidden": (nothing | choice("auto") | count | LAYER).or_else(LAYER.advice),
+        "random_state": random_state,
+    }
 
     def check(estimator: ELM) -> None:
         if estimator._started:
             fitted = estimator.fitted_
             estimator._standardizes()
             require(isinstance(fitted.targets, targets), "the targets are those of another model")
+            fits = not linear or fitted.hidden.layer is None
+            require(fits, "a linear model has no hidden layer")
             n = estimator.n_features_in_
             require(fitted.hidden.n_inputs == n, "the layer has another number of inputs")
             names = getattr(estimator, "feature_names_in_", None)
@@ -30,9 +52,8 @@ def stored_estimator(targets: type[Targets]) -> Callable[[type[T]], type[T]]:
 
     return stored(
         parameters={
-            "hidden": (choice("auto") | count | LAYER).or_else(LAYER.advice),
+            **({} if linear else layer),
             "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
-            "random_state": random_state,
             "standardize": choice("auto") | flag,
         },
         fitted={"n_features_in_": count, "fitted_": known(FittedELM).kept_in("_fitted")},

@@ -49,6 +49,8 @@ def elm_summary(model: Any, fitted: FittedELM, live: LiveELM | None) -> dict[str
 
 def _layer_in_words(hidden: HiddenMap, n_units: int) -> str:
     layer, n_direct = hidden.layer, hidden.n_direct
+    if layer is None:
+        return "none, the inputs themselves"
     units = layer.units_in_words() if isinstance(layer, Layer) else f"{n_units - n_direct:,}"
     more = f", and {n_direct:,} inputs that are units themselves" if n_direct else ""
     return f"{type(layer).__name__}, units: {units}{more}"

@@ -11,7 +11,17 @@ from scipy import sparse
 
 from ..backend import Array, Backend
 from ..backend.scipy import DOT
-from ..fields import Kind, count, floating, known, require, require_finite, storable, stored
+from ..fields import (
+    Kind,
+    count,
+    floating,
+    known,
+    nothing,
+    require,
+    require_finite,
+    storable,
+    stored,
+)
 from ..layers import runs_on_device, takes_checked_rows
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
 from .chunk import Chunk
@@ -29,8 +39,9 @@ LAYER = Kind(
 
 
 def _check_fields(hidden: HiddenMap) -> None:
-    n = int(getattr(hidden.layer, "n_features_in_", -1))
-    require(0 < n <= hidden.n_inputs, "the layer has another number of inputs")
+    n = hidden.n_inputs - hidden.n_direct
+    fits = n > 0 and getattr(hidden.layer, "n_features_in_", n) == n
+    require(fits, "the layer has another number of inputs")
     hidden.scaling.check_length(n)
 
 
@@ -48,23 +59,29 @@ class HiddenMap:
     ----------
     scaling : Scaling
         The units of the inputs.
-    layer : transformer
-        Fitted.
+    layer : transformer or None
+        Fitted. None where inputs are units themselves: a linear model.
     n_inputs : int
     dtype : numpy.dtype
         Of the activations.
+    n_direct : int
+        How many of the last inputs are units as they are, and go neither through the layer nor
+        into other units.
     """
 
     scaling: Annotated[Scaling, known(Scaling)]
-    layer: Annotated[Any, LAYER]
+    layer: Annotated[Any, nothing | LAYER]
     n_inputs: Annotated[int, count]
     dtype: Annotated[Any, floating]
+    n_direct: Annotated[int, count] = 0
     limit: float = field(init=False)  # of the sum of squares of one row of activations
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def n_units(self) -> int:
+        if self.layer is None:
+            return self.n_inputs
         if runs_on_device(self.layer):
             return int(self.layer.n_hidden_) + self.n_direct
         zeros = np.zeros((1, self.n_inputs - self.n_direct), self.dtype)
@@ -76,12 +93,7 @@ class HiddenMap:
 
     def with_direct(self, n: int) -> HiddenMap:
         """With so many inputs, after those of the layer, that are units themselves."""
-        return replace(self, n_inputs=self.n_inputs - self.n_direct + n)
-
-    @property
-    def n_direct(self) -> int:
-        """How many of the last inputs are units themselves, and do not go through the layer."""
-        return self.n_inputs - int(getattr(self.layer, "n_features_in_", self.n_inputs))
+        return replace(self, n_inputs=self.n_inputs - self.n_direct + n, n_direct=n)
 
     def in_units(self, scaling: Scaling, layer: Any) -> HiddenMap:
         """The same inputs in other units, and maybe through another layer."""
@@ -103,7 +115,7 @@ class HiddenMap:
         if weight is None and DOT[self.dtype](flat, flat) < self.limit:
             return H  # in one pass instead of two
         try:
-            check_magnitude("hidden.transform(X)", H, weight)
+            check_magnitude("X" if self.layer is None else "hidden.transform(X)", H, weight)
         except ValueError as error:
             raise ValueError(
                 f"{error} X, as it was passed, has numbers from {X.min():.3g} to {X.max():.3g}."
@@ -120,7 +132,9 @@ class HiddenMap:
             for extreme in (b.xp.max, b.xp.min):  # nan in rows with infinity
                 inner = inner + 0 * extreme(inner, axis=1)[:, None]
             scaled = self.scaling.apply_on(b, inner, self.dtype)
-            if runs_on_device(self.layer):
+            if self.layer is None:
+                H = scaled
+            elif runs_on_device(self.layer):
                 H = self.layer.activations_on(b, scaled)
             else:
                 H = b.asarray(self._transformed(b.to_numpy(scaled)), self.dtype)
@@ -145,12 +159,14 @@ class HiddenMap:
         if self.n_direct:
             return np.ascontiguousarray(self.activations(x[None])[0])
         row = x if self.scaling.unit is None else self.scaling.apply(x[None], dtype)[0]
-        if takes_checked_rows(layer):
+        if layer is None:
+            h = np.array(row, dtype=dtype)
+        elif takes_checked_rows(layer):
             h = np.ascontiguousarray(layer.activations_one(row), dtype=dtype)
         else:  # which may return a part of x, or the same array every time
             h = np.array(self._transformed(row[None])[0], dtype=dtype, order="C")
         if not DOT[dtype](h, h) < self.limit:
-            check_magnitude("hidden.transform(x)", h)
+            check_magnitude("x" if layer is None else "hidden.transform(x)", h)
         return h
 
     def _checked_one(self, x: Any) -> Array:
@@ -165,6 +181,8 @@ class HiddenMap:
         return check_one(x, "x", self.n_inputs, FLOATS)
 
     def _transformed(self, X: Any) -> Any:
+        if self.layer is None:
+            return X.toarray() if sparse.issparse(X) else X
         if takes_checked_rows(self.layer):
             return self.layer.activations(X if X.dtype in FLOATS else X.astype(np.float64))
         H = self.layer.transform(X)

@@ -51,7 +51,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
 
     def __init__(
         self,
-        hidden: int | Literal["auto"] | Transformer = "auto",
+        hidden: int | Literal["auto"] | Transformer | None = "auto",
         solver: str | Solver = "opium",
         random_state: Seed = None,
         *,

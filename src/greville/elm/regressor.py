@@ -37,15 +37,16 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
 
     Parameters
     ----------
-    hidden : "auto", int or transformer, default="auto"
+    hidden : "auto", int, transformer or None, default="auto"
         The hidden layer: a number of units for a `RandomLayer` with a bias, or any scikit-learn
         transformer of arrays, fitted on the first rows (all of `fit`, the first chunk of
-        `partial_fit`) and then kept as it is. "auto" is 10 times the number of inputs. Where
-        epsilon is chosen too, it is at least 100; in `fit` also at least 15 times the root of the
-        number of rows, up to 2000, rounded up to 100, 200, 400, ...; and no more than keeps three
-        matrices of that size within 256 MB. In `fit` and `prepare` "auto" then also chooses between
-        a `TableLayer` and a `RandomLayer`; see the notes. A stream begins with at least 100 units
-        and grows with its first rows, up to 400 of them; docs/forgetting.md has the rule.
+        `partial_fit`) and then kept as it is. None is no layer: `LinearRegressor`. "auto" is 10
+        times the number of inputs. Where epsilon is chosen too, it is at least 100; in `fit` also
+        at least 15 times the root of the number of rows, up to 2000, rounded up to 100, 200, 400,
+        ...; and no more than keeps three matrices of that size within 256 MB. In `fit` and
+        `prepare` "auto" then also chooses between a `TableLayer` and a `RandomLayer`; see the
+        notes. A stream begins with at least 100 units and grows with its first rows, up to 400 of
+        them; docs/forgetting.md has the rule.
     solver : str or solver object, default="opium"
         How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``,
         "dynamic" is ``DynamicOpium(epsilon="auto", intercept=True)``; "light", "sliding",

@@ -22,7 +22,8 @@ _CLASSES = {
         *("Sums", "Mean", "Ridge", "Path", "Fading", "Memories", "Window"),
     ),
     "greville.elm": (
-        *("ELMRegressor", "ELMClassifier", "FittedELM", "HiddenMap", "Scaling"),
+        *("ELMRegressor", "ELMClassifier", "LinearRegressor", "LinearClassifier"),
+        *("FittedELM", "HiddenMap", "Scaling"),
         *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
         "Calibration",
     ),

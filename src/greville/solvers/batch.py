@@ -40,7 +40,7 @@ class Batch(Solver):
     values below max(n, M)·eps times the largest count as zero.
 
     It is the paper's algorithm with the paper's defaults (no intercept, no ε); for a linear model
-    of a table use `ELMRegressor` or `TableRegressor`.
+    of a table use `LinearRegressor`.
 
     Parameters
     ----------

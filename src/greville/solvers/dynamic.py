@@ -40,7 +40,7 @@ class DynamicOpium(ChoosingSolver):
     data determine the weights, the floor has little effect.
 
     It is the paper's algorithm with the paper's defaults (no intercept, ε = 1e-3), but for the
-    floor; for a linear model of a table use `ELMRegressor` or `TableRegressor`.
+    floor; for a linear model of a table use `LinearRegressor`.
 
     Parameters
     ----------

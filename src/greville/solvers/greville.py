@@ -23,7 +23,7 @@ class Greville(AdditiveSolver):
     projection on what is outside it) and a Cholesky factor in coordinates of that basis.
 
     It is the paper's algorithm with the paper's defaults (no intercept, no ε); for a linear model
-    of a table use `ELMRegressor` or `TableRegressor`.
+    of a table use `LinearRegressor`.
 
     Parameters
     ----------

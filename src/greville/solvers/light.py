@@ -59,7 +59,7 @@ class OpiumLight(OnlineSolver):
     mean squares. Unlike with the other solvers the order of the rows matters.
 
     It is the paper's algorithm with the paper's defaults (no intercept, gain = 1); for a linear
-    model of a table use `ELMRegressor` or `TableRegressor`.
+    model of a table use `LinearRegressor`.
 
     Parameters
     ----------

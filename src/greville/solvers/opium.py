@@ -36,7 +36,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
     errors do not build up.
 
     It is the paper's algorithm with the paper's defaults (no intercept, ε = 1e-3); for a linear
-    model of a table use `ELMRegressor` or `TableRegressor`.
+    model of a table use `LinearRegressor`.
 
     Parameters
     ----------

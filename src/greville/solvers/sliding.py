@@ -196,7 +196,7 @@ class SlidingOpium(RootSolver):
     rounding errors do not build up.
 
     It is the paper's algorithm on a window, with the paper's defaults (no intercept, ε = 1e-3); for
-    a linear model of a table use `ELMRegressor` or `TableRegressor`.
+    a linear model of a table use `LinearRegressor`.
 
     Parameters
     ----------
