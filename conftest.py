@@ -16,6 +16,7 @@ FULL = (
     "src/greville/backend/torch.py",
     "src/greville/compiled/_kernels.py",  # numba
     "src/greville/dask",
+    "src/greville/export/onnx.py",
     "src/greville/paper",  # examples that run experiments
     "tests/adapters",
     "tests/dask",

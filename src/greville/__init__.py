@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import augment, datasets, elm, forecasting, layers, monitor, persistence, solvers, tables
     from .elm import ELMClassifier, ELMRegressor, LinearClassifier, LinearRegressor
+    from .export import to_c as to_c
+    from .export import to_js as to_js
+    from .export import to_onnx as to_onnx
     from .layers import (
         ClassLayer,
         ContrastLayer,
@@ -66,7 +69,7 @@ _MODULES = (
 )
 
 # They need an extra, greville[tables], and so are no part of ``from greville import *``.
-_OF_TABLES = ("TableClassifier", "TableRegressor")
+_OF_TABLES = ("TableClassifier", "TableRegressor", "to_c", "to_js", "to_onnx")
 
 # What is used is imported: the command's help should not wait for SciPy and scikit-learn.
 _PACKAGE_OF = {
@@ -74,7 +77,8 @@ _PACKAGE_OF = {
     **dict.fromkeys(("LinearClassifier", "LinearRegressor"), "elm"),
     "load": "persistence",
     "save": "persistence",
-    **dict.fromkeys(_OF_TABLES, "tables"),
+    **dict.fromkeys(_OF_TABLES[:2], "tables"),
+    **dict.fromkeys(_OF_TABLES[2:], "export"),
     **dict.fromkeys(
         (
             *("ClassLayer", "ContrastLayer", "FourierLayer", "PatchLayer", "RandomLayer"),

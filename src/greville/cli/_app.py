@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from ._check import check
+from ._export import export
 from ._forecast import forecast
 from ._help import Command
 from ._models import info, merge, unlearn
@@ -47,5 +48,8 @@ def greville(
     """
 
 
-for command in (check, train, predict, score, forecast, stream, serve, info, merge, unlearn, paper):
+for command in (
+    *(check, train, predict, score, export, forecast, stream, serve),
+    *(info, merge, unlearn, paper),
+):
     app.command(cls=Command)(command)

@@ -4,10 +4,11 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
-from .patches import PatchLayer
+from .patches import PatchLayer, PatchSteps, patch_steps
 from .protocol import (
     UNITS_PER_INPUT,
     Layer,
+    Matrix,
     matrix_of,
     runs_on_device,
     stored_layer,
@@ -31,13 +32,16 @@ __all__ = [
     "ContrastLayer",
     "FourierLayer",
     "Layer",
+    "Matrix",
     "PatchLayer",
+    "PatchSteps",
     "RandomLayer",
     "ReceptiveFieldLayer",
     "StackedLayer",
     "TableLayer",
     "image_layer",
     "matrix_of",
+    "patch_steps",
     "registry",
     "runs_on_device",
     "stored_layer",

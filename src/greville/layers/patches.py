@@ -227,6 +227,51 @@ class PatchLayer(Layer):
         return self.activations(x[None])[0]
 
 
+class PatchSteps(NamedTuple):
+    """What a fitted `PatchLayer` does, step by step, as arrays.
+
+    The numbers at `places` make patches; their products with `weights`, plus `above` and, with
+    minus the products, plus `below`, are rectified, averaged over the rows and columns of cells,
+    softened by the root of their sum with `softening`, and brought to order one by `centre` and
+    `unit`.
+    """
+
+    sides: tuple[int, int]
+    places: Array
+    weights: Array
+    above: Array
+    below: Array
+    over_rows: Array
+    over_columns: Array
+    softening: float
+    centre: Array
+    unit: float
+
+
+def patch_steps(layer: PatchLayer) -> PatchSteps:
+    """What a fitted layer does, for programs in other languages.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from greville import PatchLayer
+    >>> from greville.layers import patch_steps
+    >>> X = load_digits().data
+    >>> patch_steps(PatchLayer((8, 8), 16, random_state=0).fit(X)).weights.shape
+    (9, 16)
+    """
+    plan = layer._plan
+    return PatchSteps(
+        plan.image.sides,
+        plan.places(),
+        *layer._filters(np.float64),
+        *plan.averages(np.float64),
+        _SOFTENING,
+        layer.centre_,
+        layer.unit_,
+    )
+
+
 class Plan(NamedTuple):
     """Which numbers of an image are in the patch around each pixel, and in which cell that is."""
 

@@ -262,21 +262,22 @@ class Time(Column):
         return f"a date or time written as {self.format}" if self.format else self.wants
 
     @property
-    def _periods(self) -> dict[str, float]:
+    def periods(self) -> dict[str, float]:
+        """The days of each period whose places are inputs, by name."""
         if not dates.has_date(self.format):
             return {what: p for what, p in _PERIODS.items() if p == 1}
         return {what: p for what, p in _PERIODS.items() if p > 1 or self.clock}
 
     @property
     def inputs(self) -> list[str]:
-        circles = [f"{self.name}: {what}, {f}" for what in self._periods for f in ("sin", "cos")]
+        circles = [f"{self.name}: {what}, {f}" for what in self.periods for f in ("sin", "cos")]
         return [f"{self.name}: days", *circles]
 
     def fill(self, values: Values, out: Floats) -> Mask:
         days, wrong = values.days_as(self.format)
         days = np.where(np.isnan(days), self.origin, days)
         out[:, 0] = days - self.origin
-        for i, period in enumerate(self._periods.values()):
+        for i, period in enumerate(self.periods.values()):
             angle = (2 * math.pi / period) * (days % period)
             out[:, 2 * i + 1], out[:, 2 * i + 2] = np.sin(angle), np.cos(angle)
         return wrong
@@ -288,7 +289,7 @@ class Time(Column):
         what = f"date{' and time' * self.clock}" if dates.has_date(self.format) else "time of day"
         how = f", written as {self.format}" if self.format else ""
         how = f", in {self.format} since 1970" if self.format in dates.PER_DAY else how
-        return f"{what}{how}: {', '.join(['days', *self._periods])}"
+        return f"{what}{how}: {', '.join(['days', *self.periods])}"
 
     def check(self) -> None:
         if self.format:
