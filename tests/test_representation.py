@@ -1,6 +1,5 @@
 """What notebooks show of a model is true, and looking at it changes nothing."""
 
-import pickle
 from html import escape
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import greville
 from greville import (
     Batch,
     ClassLayer,
@@ -36,7 +34,6 @@ from greville import (
     compiled,
     representation,
 )
-from greville.elm.tally import Tally
 from greville.solvers import RootSolver
 
 HEADING = "What was learned"
@@ -218,92 +215,6 @@ def test_nothing_expensive_is_read(data, monkeypatch):
 
 
 # Nothing is untrue
-
-
-def number_in(text, before):
-    return float(text.split(before)[1].split()[0].rstrip(",)"))
-
-
-@pytest.mark.parametrize("solver", ["opium", Opium(0.5), Opium(0.5, intercept=True), Greville()])
-@pytest.mark.parametrize("standardize", [True, False])
-def test_the_error_of_a_regression_is_that_of_the_rows_learned(solver, standardize, data, rng):
-    X, y = data
-    for Y in (100 * y + 7, np.column_stack([y, 5 * y**2])):
-        for weight in (None, rng.integers(0, 3, size=300).astype(float)):
-            model = ELMRegressor(15, solver, random_state=0, standardize=standardize)
-            model.fit(X, Y, weight)
-            squares = (Y - model.predict(X)).reshape(300, -1) ** 2
-            expected = np.sqrt(np.average(squares, axis=0, weights=weight))
-            shown = model.summary()["training error"].removeprefix("RMSE ").split(", ")
-            np.testing.assert_allclose([float(text) for text in shown], expected, rtol=1e-3)
-
-
-def test_no_error_where_its_digits_are_lost(data):
-    X, _ = data
-    model = ELMRegressor(20, Opium(), random_state=0).fit(X, np.zeros(300))
-    assert "training error" not in model.summary()
-
-
-def test_the_error_of_rows_before_they_were_learned(data):
-    X, y = data
-    model = ELMRegressor(20, random_state=0)
-    predicted = [model.prequential(X[:100], y[:100]), model.prequential(X[100:], y[100:])]
-    expected = np.sqrt(np.mean((y - np.concatenate(predicted)) ** 2))
-    shown = model.summary()["error"]
-    assert shown.endswith("(300 rows before they were learned)")
-    assert number_in(shown, "RMSE ") == pytest.approx(expected, rel=1e-3)
-    model.partial_fit(X, y)
-    for x in X[:30]:
-        model.learn_one(x, 0.0)
-    assert model.summary()["error"] == shown
-    again = pickle.loads(pickle.dumps(model))
-    assert again.summary()["error"] == shown
-    assert "error" not in model.fit(X, y).summary()
-
-
-def test_errors_that_overflow_are_not_told():
-    far = Tally.of_numbers(np.array([[1e200]]), np.zeros((1, 1)), None, after=1)
-    assert far.in_words(1) is None
-    assert far.added_to(far).in_words(2) is None
-    near = Tally.of_numbers(np.array([[3.0]]), np.zeros((1, 1)), np.array([2.0]), after=1)
-    assert near.in_words(1) == "RMSE 3.000 (1 row before it was learned)"
-
-
-def test_the_same_of_labels(data, rng):
-    X, y = data
-    labels, weight = np.digitize(y, [-1, 1, 2]), rng.integers(0, 3, size=300).astype(float)
-    model = ELMClassifier(20, random_state=0)
-    predicted = model.prequential(X, labels, sample_weight=weight)
-    expected = 100 * np.average(predicted != labels, weights=weight)
-    assert number_in("- " + model.summary()["error"], "- ") == pytest.approx(expected, rel=5e-3)
-
-
-def test_the_leave_one_out_error_of_a_classifier(data):
-    X, y = data
-    model = ELMClassifier(20, random_state=0).fit(X, y > 1)
-    expected = 100 * np.mean(model.loo_predict(X, y > 1) != (y > 1))
-    shown = model.summary()["error"]
-    assert shown.endswith("(leave-one-out, 300 rows)")
-    assert number_in("- " + shown, "- ") == pytest.approx(expected, rel=5e-3)
-    model.partial_fit(X[:1], y[:1] > 1)
-    assert "error" not in model.summary()  # it was that of another model
-    model.unlearn(X[:1], y[:1] > 1)
-    assert "error" not in model.summary()  # as many rows, but others could have been learned
-    model = ELMClassifier(20, random_state=0).fit(X, y > 1).unlearn(X[:9], y[:9] > 1)
-    assert "error" not in model.partial_fit(X[9:18], y[9:18] > 1).summary()
-
-
-def test_errors_are_not_stored(data, tmp_path):
-    X, y = data
-    model = ELMClassifier(20, random_state=0).fit(X, y > 1)
-    greville.save(model, tmp_path / "model.greville")
-    summary = model.summary()
-    del summary["error"]
-    assert (
-        greville.load(tmp_path / "model.greville").summary().items()
-        >= {k: v for k, v in summary.items() if k != "memory"}.items()
-    )
-    assert "error" not in greville.load(tmp_path / "model.greville").summary()
 
 
 @pytest.mark.parametrize("n", [1, 33, 64, 100])

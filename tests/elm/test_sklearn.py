@@ -123,6 +123,30 @@ def test_a_pipeline_as_the_hidden_layer(digits):
     assert layer.get_params()["randomlayer__random_state"] is None
 
 
+def test_grid_search_over_a_parameter_of_a_solver_that_is_named(digits):
+    grid = {"solver__epsilon": [1e-3, 1e3]}
+    search = GridSearchCV(ELMClassifier(100, random_state=0), grid, cv=3).fit(*digits)
+    assert search.best_params_ == {"solver__epsilon": 1e-3}
+    assert search.best_estimator_.solver_.epsilon == 1e-3
+    assert search.best_estimator_.solver_.intercept
+
+
+@pytest.mark.parametrize("change", [{"solver": "dynamic"}, {"solver__epsilon": 3.0}])
+def test_a_model_that_has_started_goes_on_with_its_solver_or_not_at_all(digits, change):
+    X, y = digits
+    model = ELMClassifier(50, random_state=0).partial_fit(X[:200], y[:200])
+    model.learn_one(X[200], y[200])
+    before = model.decision_function(X)
+    model.set_params(**change)
+    for learn in (lambda: model.partial_fit(X, y), lambda: model.learn_one(X[0], y[0])):
+        with pytest.raises(ValueError, match="solver=.*call fit"):
+            learn()
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    model.set_params(solver="opium").learn_one(X[201], y[201])
+    assert model.n_samples_seen_ == 202
+    assert type(model.set_params(**change).fit(X, y).solver_).__name__ in str(model.solver_)
+
+
 @pytest.mark.parametrize("solver", ["opium", "greville", "light", "dynamic"])
 def test_pickled_and_cloned_in_the_middle_of_a_stream(digits, solver):
     X, y = digits

@@ -94,6 +94,8 @@ def corpus(rng):
     models.append(ELMRegressor(10).partial_fit(H[:50], 1e9 + y[:50], sample_weight=abs(y[:50])))
     models.append(ELMRegressor(10).partial_fit(H, y).partial_fit(H, y))
     models += [ELMRegressor(None).fit(H, y), LinearRegressor(), LinearRegressor().fit(50 * H, y)]
+    models.append(LinearClassifier(class_weight={"a": 2.0}).fit(H, labels))
+    models.append(ELMClassifier(10).partial_fit(H[:50], np.column_stack([y > 0, y < 1])[:50]))
     models.append(LinearClassifier().partial_fit(H[:50], labels[:50]))
     models.append(ELMClassifier(10).partial_fit(H[:50], labels[:50]))
     models.append(ELMClassifier(10).fit(H, labels.astype(object)))

@@ -14,7 +14,7 @@ from ..compiled import Kernels, Unavailable, announce_compiling
 from ..layers import matrix_of
 from ..solvers import NEVER, InPlace
 from ..validation import NUMBERS, largest_square
-from .calibration import log_losses, rows_until_window, window_at
+from .calibration import rows_until_window, window_at
 from .chunk import Chunk
 from .fitted import FittedELM
 from .hidden import HiddenMap
@@ -58,8 +58,8 @@ class LiveELM:
         scaling = targets.scaling
         self._has_unit = flat and scaling.unit is not None
         if self._has_unit:
-            self._unit = float(scaling.unit[0])  # type: ignore[index]
-            self._centre = float(scaling.centre[0])  # type: ignore[index]
+            self._unit = float(scaling.unit[0])
+            self._centre = float(scaling.centre[0])
 
     def __getattr__(self, name: str) -> Any:
         """The kernels that take inputs, compiled when they are first called; None without any."""
@@ -79,6 +79,8 @@ class LiveELM:
         """The arrays of a value; None where kernels cannot learn its rows."""
         if getattr(model, "verbose", False):
             announce_compiling()
+        if getattr(fitted.targets, "weighted_labels", None) is not None:
+            return None  # kernels learn rows that count once
         single = fitted.targets.n_outputs == 1
         limit = _max_rows(fitted, fitted.n_seen)
         live = InPlace.start(fitted.solver, single=single, limit=limit)
@@ -119,7 +121,8 @@ class LiveELM:
             scores = self._live.predicted(h)
             if scores is None:
                 return False
-            losses = log_losses(np.reshape(scores, (1, -1)), np.atleast_1d(np.argmax(target)))
+            scores, label = np.reshape(scores, (1, -1)), self.targets.one_of_chunk(y)
+            losses = value.targets.log_losses(scores, label, None)
         after = value
         if losses is not None and value.calibration is not None:
             after = after._replace(calibration=value.calibration.after(seen, losses, 1))

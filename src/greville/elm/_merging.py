@@ -66,6 +66,12 @@ class Merging(Publishing):
                 "let one model prepare from some rows, and give copies of it to all, or bring the "
                 "data to order one yourself, and pass standardize=False."
             )
+        weights = getattr(mine.targets, "has_weights_of", None)
+        if weights is not None and not weights(theirs.targets):
+            raise ValueError(
+                "other: its rows count by other weights of classes than those of this model; "
+                "pass both the same dict as class_weight."
+            )
         if mine.hidden.dtype != theirs.hidden.dtype:
             raise ValueError(
                 f"other: it has learned in {theirs.hidden.dtype}, and this model in "

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ..fields import (
+    Kind,
     choice,
     count,
+    finite,
     flag,
     known,
     nothing,
@@ -21,17 +25,26 @@ from ..solvers import CACHES, Solver
 from .fitted import FittedELM
 from .hidden import LAYER
 from .pipeline import ELM
-from .targets import Targets
 
 T = TypeVar("T")
 
 
+def _weighs_labels(value: Any) -> bool:
+    labels = (str, int, float, np.generic)
+    return isinstance(value, dict) and all(
+        isinstance(label, labels) and finite.holds(factor) for label, factor in value.items()
+    )
+
+
+CLASS_WEIGHT = nothing | choice("balanced") | Kind("a dict of labels and numbers", _weighs_labels)
+
+
 def stored_estimator(
-    targets: type[Targets], *, linear: bool = False
+    targets: Any, *, linear: bool = False, **parameters: Kind
 ) -> Callable[[type[T]], type[T]]:
     """Declare what is stored of an estimator with targets of this kind.
 
-    A `linear` one has no parameters for a hidden layer.
+    A `linear` one has no parameters for a hidden layer; `parameters` are those of its own.
     """
     layer = {
         "hidden": (nothing | choice("auto") | count | LAYER).or_else(LAYER.advice),
@@ -55,6 +68,7 @@ def stored_estimator(
             **({} if linear else layer),
             "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
             "standardize": choice("auto") | flag,
+            **parameters,
         },
         fitted={"n_features_in_": count, "fitted_": known(FittedELM).kept_in("_fitted")},
         optional={"feature_names_in_": words},

@@ -6,11 +6,11 @@ from typing import Any
 
 from ..layers import Layer
 from ..representation import named_list
-from ..solvers import error_in_words, place_summary, solver_summary, training_error
+from ..solvers import place_summary, solver_summary
 from ._live import LiveELM
 from .fitted import FittedELM
 from .hidden import HiddenMap
-from .labels import ClassTargets
+from .labels import LabelTargets
 
 
 def elm_summary(model: Any, fitted: FittedELM, live: LiveELM | None) -> dict[str, str]:
@@ -27,23 +27,12 @@ def elm_summary(model: Any, fitted: FittedELM, live: LiveELM | None) -> dict[str
         "inputs": named_list(getattr(model, "feature_names_in_", ()), start.hidden.n_inputs),
         "hidden layer": _layer_in_words(start.hidden, n_units),
     }
-    if isinstance(targets, ClassTargets):
+    if isinstance(targets, LabelTargets):
         found["classes"] = named_list(targets.classes.tolist(), targets.n_outputs)
     else:
         found["outputs"] = f"{targets.n_outputs:,}"
     found["solver"] = " ".join(repr(start.template).split())
     found |= solver_summary(solver, n_seen)
-    error = None if start.tally is None else start.tally.in_words(n_seen)
-    if error is not None:
-        found["error"] = error
-    elif not isinstance(targets, ClassTargets):
-        squared = training_error(solver, n_seen)
-        if squared is not None and targets.scaling.unit is not None:
-            squared = squared * targets.scaling.unit
-        found |= error_in_words(squared)
-    if start.warmup is not None:
-        kept, length = start.warmup.n, start.warmup.length
-        found["warm-up"] = f"{kept:,} of {length:,} rows, which are kept until then"
     return found | place_summary(solver, *values, *([] if live is None else [live.array]))
 
 

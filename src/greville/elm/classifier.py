@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -10,20 +10,31 @@ from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
 from ..devices import Scoring, origin_of, received_on_host
-from ..validation import check_length, check_weights
-from ._stored import stored_estimator
-from .calibration import probabilities
+from ..solvers import Solver
+from ..validation import Seed, check_length, check_weights
+from ._stored import CLASS_WEIGHT, stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
 from .chunk import Chunk
-from .labels import ClassTargets, checked_labels, merged_classes
+from .labels import (
+    ClassTargets,
+    IndicatorTargets,
+    LabelTargets,
+    checked_indicators,
+    checked_labels,
+    has_several_labels,
+    merged_classes,
+    weights_of_classes,
+)
 from .pipeline import ELM
 
 
-@stored_estimator(ClassTargets)
+@stored_estimator(LabelTargets, class_weight=CLASS_WEIGHT)
 class ELMClassifier(Scoring, ClassifierMixin, ELM):
     """Classification with a random hidden layer and exact, online output weights.
 
     One output per class learns 1 for rows of that class and 0 for the others; the largest wins.
+    Rows may also have several labels each, as scikit-learn has them: y is then a 2-d array of zeros
+    and ones with a column for each label, and so are predictions.
 
     Parameters
     ----------
@@ -50,6 +61,11 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         (all of `fit`; in a stream the first 1, 2, 4, ... up to 1024) and then kept: columns around
         their means, divided by their ranges. "auto" leaves inputs alone that are of order one
         already, and all that go to a transformer of your own.
+    class_weight : dict, "balanced" or None, default=None
+        How often rows of each label count: a dict, in which labels may be missing that count once,
+        or "balanced", by one over how frequent the labels are in the rows of `fit` or `prepare`.
+        They are learned with the model: rows that come later, and rows that are unlearned, count by
+        them too.
     device : str, optional
         Where to learn what comes in NumPy arrays or frames: "cuda", another device of torch, or
         "auto" for a GPU where it pays; see docs/devices.md. Without it, where X is.
@@ -84,8 +100,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     The first 1023 rows of a stream are kept for as long as the units may change.
 
     Parameters count when `fit`, or the first `partial_fit` or `learn_one`, starts a model:
-    `set_params` on a fitted one changes nothing before the next `fit`, and parameters set on
-    `solver_` change nothing at all: it is a copy.
+    `set_params` on a fitted one changes nothing before the next `fit`. With another solver it
+    learns no more rows before that. Parameters set on `solver_` change nothing: it is a copy.
 
     Labels may appear for the first time in any `partial_fit`. The weights are then those of a
     model that knew them from the start: for a class that has not come up, all targets are zero.
@@ -102,6 +118,24 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     >>> bool(model.score(X[1500:] / 16, y[1500:]) > 0.9)
     True
     """
+
+    class_weight: Any = None
+
+    def __init__(
+        self,
+        hidden: Any = "auto",
+        solver: str | Solver = "opium",
+        random_state: Seed = None,
+        *,
+        standardize: bool | Literal["auto"] = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        device: str | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        super().__init__(
+            hidden, solver, random_state, standardize=standardize, device=device, verbose=verbose
+        )
+        self.class_weight = class_weight
 
     @available_if(solver_is_online)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -160,7 +194,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         unknown = targets.unknown_before(chunk.y, known)
         if unknown is not None:
             scores[unknown] = -np.inf
-        return origin_of(X).answer(_answers(targets, scores, sharpness, method))
+        return origin_of(X).answer(targets.answer(scores, sharpness, method))
 
     @available_if(solver_leaves_out)
     def loo_predict(
@@ -187,7 +221,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         """
         _check_method(method)
         targets, scores = self._left_out(X, y, sample_weight)
-        return origin_of(X).answer(_answers(targets, scores, self.fitted_.sharpness, method))
+        return origin_of(X).answer(targets.answer(scores, self.fitted_.sharpness, method))
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -216,8 +250,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes the difference: positive means ``classes_[1]``.
         """
-        _, (scores,) = self._predicted(X)
-        return origin_of(X).answer(_decision(scores))
+        targets, (scores,) = self._predicted(X)
+        return origin_of(X).answer(targets.margins(scores))
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes: ``softmax(a * outputs)``.
@@ -236,13 +270,13 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         fitted = self.fitted_ if self._started else None
-        _, (scores,) = self._predicted(X)
+        targets, (scores,) = self._predicted(X)
         assert fitted is not None
-        return origin_of(X).answer(probabilities(scores, fitted.sharpness))
+        return origin_of(X).answer(targets.probabilities(scores, fitted.sharpness))
 
     @property
     def classes_(self) -> Array:
-        """The labels known so far, sorted."""
+        """The labels known so far, sorted; the numbers of the columns of y for several a row."""
         classes: Array = self.start_value.targets.classes
         return classes
 
@@ -258,32 +292,61 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         return merged_classes(known, labels, "classes")
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
-    ) -> tuple[Chunk, ClassTargets]:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        reset: bool,
+        whole: bool = False,
+        classes: Any = None,
+    ) -> tuple[Chunk, LabelTargets]:
         X = self._checked_rows(X, reset=reset)
-        y = checked_labels(received_on_host(y, "y"), "y")
-        check_length("y", len(y), X.shape[0])
-        dtype = self._dtype_for(X, reset=reset)
+        dtype, before = self._dtype_for(X, reset=reset), None
         weight = check_weights(received_on_host(sample_weight, "sample_weight"), X.shape[0], dtype)
-        if reset and self._started:
-            return Chunk(X, y, weight), ClassTargets(merged_classes(None, y, "y"), dtype)
-        merged = merged_classes(self._with_labels(classes), y, "y")
-        before: Any = self.start_value.targets if self._started else None
-        targets = ClassTargets(merged, dtype) if before is None else before.with_classes(merged)
-        return Chunk(X, y, weight), targets
+        if self._started and not reset:
+            before = self.start_value.targets
+        y = received_on_host(y, "y")
+        several = has_several_labels(y) if before is None else isinstance(before, IndicatorTargets)
+        y = checked_indicators(y, "y") if several else checked_labels(y, "y")
+        check_length("y", len(y), X.shape[0])
+        targets: LabelTargets
+        if several:
+            targets = IndicatorTargets(y.shape[1], dtype) if before is None else before
+            self._check_alone(classes)
+            return Chunk(X, y, weight), targets.with_classes(np.arange(y.shape[1]))
+        known = None if self._started and reset else self._with_labels(classes)
+        merged = merged_classes(known, y, "y")
+        if before is None:
+            weights = self._weights(merged, y, weight, whole=whole)
+            before = ClassTargets(merged, dtype, *weights)
+        targets = before.with_classes(merged)
+        return Chunk(X, y, targets.weighted(y, weight)), targets
 
+    def _check_alone(self, classes: Any) -> None:
+        """Raise a ValueError for what cannot be said of rows with several labels each."""
+        for name, value in (("classes", classes), ("class_weight", self.class_weight)):
+            if value is not None:
+                raise ValueError(
+                    f"{name}={value!r}: y has several labels for each row, for which this has no "
+                    "meaning; leave it out."
+                )
 
-def _answers(targets: ClassTargets, scores: Array, sharpness: Any, method: str) -> Array:
-    if method == "predict":
-        return targets.decide(scores)
-    if method == "predict_proba":
-        return probabilities(scores, sharpness)
-    return _decision(scores)
+    def _weights(
+        self, classes: Array, y: Array, weight: Array | None, *, whole: bool
+    ) -> tuple[Array | None, Array | None]:
+        """Labels that count otherwise than once, and how often."""
+        if not whole and isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r}: how frequent labels are is not known of a "
+                "stream; call fit, or prepare with some rows first, or pass a dict."
+            )
+        return weights_of_classes(self.class_weight, classes, y, weight)
 
-
-def _decision(scores: Array) -> Array:
-    """The scores or, for two classes, the difference."""
-    return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 def _check_method(method: str) -> None:

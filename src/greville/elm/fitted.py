@@ -14,15 +14,9 @@ from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..progress import Tell, later
 from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
-from .calibration import (
-    Calibration,
-    log_losses,
-    rows_of_fit,
-    windows_within,
-)
+from .calibration import Calibration, rows_of_fit, windows_within
 from .chunk import Chunk
 from .hidden import HiddenMap
-from .tally import Tally
 from .targets import Targets
 from .units import Scaling
 from .warmup import Warmup
@@ -40,7 +34,7 @@ Unknown = Array | None
 
 def _to_fields(fitted: FittedELM) -> Fields:
     fields = fitted._asdict()
-    del fields["template"], fields["tally"]
+    del fields["template"]
     return {**fields, "solver": fitted.solver_object()}
 
 
@@ -103,8 +97,6 @@ class FittedELM(NamedTuple):
         None once the units are final.
     calibration : Calibration or None
         How sharp probabilities are; None where targets are numbers.
-    tally : Tally or None
-        Errors of rows that were not learned yet, where any are known; not stored.
 
     Examples
     --------
@@ -117,12 +109,11 @@ class FittedELM(NamedTuple):
     """
 
     hidden: HiddenMap
-    targets: Targets
+    targets: Any
     solver: Fitted
     template: Any
     warmup: Warmup[Chunk] | None = None
     calibration: Calibration | None = None
-    tally: Tally | None = None
 
     @classmethod
     def start(
@@ -217,10 +208,8 @@ class FittedELM(NamedTuple):
             scores = self.solver.leave_out(rows)
         except ValueError:  # too few rows to do without one
             return self
-        places = self.targets.places(chunk.y)
-        tally = Tally.of_labels(scores, places, weight, self.solver.n_seen, left_out=True)
-        losses = log_losses(scores, places, weight)
-        return self._replace(calibration=Calibration(losses), tally=tally)
+        losses = self.targets.log_losses(scores, chunk.y, weight)
+        return self._replace(calibration=Calibration(losses))
 
     def learn(
         self,
@@ -296,16 +285,6 @@ class FittedELM(NamedTuple):
             fitted = fitted._replace(solver=solver)
         return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
 
-    def tallied(self, chunk: Chunk, predicted: Array, unknown: Unknown) -> FittedELM:
-        """With the errors of rows that got these predictions before they were learned."""
-        weight, after = chunk.weight, self.solver.n_seen
-        if self.targets.calibrates:
-            scores = predicted if unknown is None else np.where(unknown, -np.inf, predicted)
-            new = Tally.of_labels(scores, self.targets.places(chunk.y), weight, after)
-        else:
-            new = Tally.of_numbers(predicted, on_host(chunk.y), weight, after)
-        return self._replace(tally=new.added_to(self.tally))
-
     def _pieces(self, n: int) -> list[slice]:
         """The next n rows, cut where the warm-up and windows begin and end."""
         cuts = {0, n}
@@ -322,13 +301,13 @@ class FittedELM(NamedTuple):
             return self
         if unknown is not None:
             scores = np.where(unknown, -np.inf, scores)
-        losses = log_losses(scores, self.targets.places(part.y), part.weight)
+        losses = self.targets.log_losses(scores, part.y, part.weight)
         return self._replace(calibration=self.calibration.after(seen, losses, part.n))
 
     @property
     def sharpness(self) -> float:
         """What scores are multiplied by, before the softmax."""
-        return self._sharpness(self.targets.n_outputs)
+        return self._sharpness(self.targets.n_choices)
 
     def _sharpness(self, n_classes: int) -> float:
         return (self.calibration or Calibration()).sharpness(n_classes)
@@ -354,7 +333,7 @@ class FittedELM(NamedTuple):
             if not same or layer is not self.hidden.layer:
                 hidden, b = self.hidden.in_units(scaling, layer), self.solver.shape.backend
                 again = self.start(hidden, targets, self.template, fitted.warmup, b)
-                return again._replace(calibration=self.calibration, tally=self.tally), rows
+                return again._replace(calibration=self.calibration), rows
         return fitted, chunk
 
     def with_targets(self, targets: Targets) -> FittedELM:
@@ -387,10 +366,9 @@ class FittedELM(NamedTuple):
 
     def _without_window(self) -> FittedELM:
         """Without what is known of this very model, before rows are removed or joined."""
-        fitted = self._replace(tally=None)
-        if fitted.calibration is None:
-            return fitted
-        return fitted._replace(calibration=fitted.calibration.without_window())
+        if self.calibration is None:
+            return self
+        return self._replace(calibration=self.calibration.without_window())
 
     def merge(self, other: FittedELM) -> FittedELM:
         """With the rows of another, which has the same layer and units."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
 from ..devices import on_host
-from ..fields import floating, require, stored
-from ..validation import naming
+from ..fields import array, count, floating, nothing, require, stored
+from ..validation import check_number, naming
+from .calibration import log_losses, probabilities
 from .chunk import LABELS
 from .targets import Targets
 from .units import Scaling
@@ -24,21 +27,102 @@ def _check_fields(targets: ClassTargets) -> None:
     classes = targets.classes
     fits = len(classes) and np.array_equal(np.unique(classes), classes)
     require(fits, "the classes are not sorted")
+    labels, factors = targets.weighted_labels, targets.factors
+    fits = (labels is None) == (factors is None)
+    if labels is not None and factors is not None:
+        fits = 0 < len(labels) == len(factors) and np.array_equal(np.unique(labels), labels)
+        fits = fits and _is_text(labels) == _is_text(classes) and bool((factors >= 0).all())
+    require(fits, "the weights of the classes do not fit them")
+
+
+class LabelTargets(Targets):
+    """Targets whose outputs are scores, from which labels and probabilities are made.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels known so far, sorted.
+    n_choices : int
+        Between how many labels each decision is.
+    """
+
+    scaling = Scaling()
+    calibrates = True
+    classes: Any
+    n_choices: Any
+
+    @abstractmethod
+    def decide(self, scores: Array) -> Array:
+        """What is predicted for each row."""
+
+    @abstractmethod
+    def margins(self, scores: Array) -> Array:
+        """What `decision_function` returns."""
+
+    @abstractmethod
+    def probabilities(self, scores: Array, sharpness: Any) -> Array:
+        """What `predict_proba` returns."""
+
+    @abstractmethod
+    def log_losses(self, scores: Array, y: Array, weight: Array | None) -> Array:
+        """The log loss of rows for each sharpness; see `calibration.log_losses`."""
+
+    @abstractmethod
+    def with_classes(self, classes: Array) -> LabelTargets:
+        """With these labels, the present ones among them; itself where there is no other."""
+
+    def unknown_before(self, y: Array, known: Array | None) -> Array | None:
+        """Which classes are not known yet at each of these rows; None where all are.
+
+        `known` are those known before the first.
+        """
+        return None
+
+    def answer(self, scores: Array, sharpness: Any, method: str) -> Array:
+        """What the method of this name returns."""
+        if method == "predict":
+            return self.decide(scores)
+        if method == "predict_proba":
+            return self.probabilities(scores, sharpness)
+        return self.margins(scores)
 
 
 @stored(check=_check_fields)
 @dataclass(frozen=True, eq=False)
-class ClassTargets(Targets):
-    """Labels: one output for each of the sorted classes, which is 1 for its rows, 0 for others."""
+class ClassTargets(LabelTargets):
+    """Labels: one output for each of the sorted classes, which is 1 for its rows, 0 for others.
+
+    Rows with one of the `weighted` labels, which are sorted, count as often as `factors` say.
+    """
 
     classes: Annotated[Array, LABELS]
     dtype: Annotated[Any, floating]
-    scaling = Scaling()
-    calibrates = True
+    weighted_labels: Annotated[Array | None, nothing | LABELS] = None
+    factors: Annotated[Array | None, nothing | array(1)] = None
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
         return len(self.classes)
+
+    @property
+    def n_choices(self) -> int:
+        return len(self.classes)
+
+    def weighted(self, y: Array, weight: Array | None) -> Array | None:
+        labels, factors = self.weighted_labels, self.factors
+        if labels is None or factors is None:
+            return weight
+        at = np.minimum(index_of(labels, y), len(labels) - 1)
+        factor = np.where(labels[at] == y, factors[at], 1.0)
+        return (factor if weight is None else weight * factor).astype(self.dtype)
+
+    def has_weights_of(self, other: ClassTargets) -> bool:
+        """Whether rows with each label count as often as those of another."""
+        mine, theirs = ((t.weighted_labels, t.factors) for t in (self, other))
+        return all(
+            a is b if a is None or b is None else np.array_equal(a, b)
+            for a, b in zip(mine, theirs, strict=True)
+        )
 
     def check_chunk(self, y: Array) -> None:
         fits = y.ndim == 1 and (not len(y) or _is_text(y) == _is_text(self.classes))
@@ -72,24 +156,31 @@ class ClassTargets(Targets):
         """The label with the largest output of each row."""
         return self.classes[on_host(scores.argmax(1))]
 
+    def margins(self, scores: Array) -> Array:
+        """The scores or, for two classes, the difference."""
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def probabilities(self, scores: Array, sharpness: Any) -> Array:
+        return probabilities(scores, sharpness)
+
+    def log_losses(self, scores: Array, y: Array, weight: Array | None) -> Array:
+        return log_losses(scores, index_of(self.classes, y), weight)
+
     def merged(self, other: ClassTargets) -> ClassTargets:
         return self.with_classes(merged_classes(self.classes, other.classes, "other"))
 
     def with_classes(self, classes: Array) -> ClassTargets:
         """With these labels, the present ones among them; itself where there is no other."""
-        return self if len(classes) == len(self.classes) else ClassTargets(classes, self.dtype)
-
-    def places(self, y: Array) -> Array:
-        return index_of(self.classes, y)
+        return self if len(classes) == len(self.classes) else replace(self, classes=classes)
 
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:
         """Which classes are not known yet at each of these rows; None where all are.
 
         `known` are those known before the first. Where no class is known, all take part.
         """
-        first = first_seen(self.places(y), self.n_outputs)
+        first = first_seen(index_of(self.classes, y), self.n_outputs)
         if known is not None:
-            first[self.places(known)] = -1
+            first[index_of(self.classes, known)] = -1
         if not (first >= 0).any():
             return None
         unknown = first >= np.arange(len(y))[:, None]
@@ -100,7 +191,124 @@ class ClassTargets(Targets):
         return index_of(self.classes, before.classes)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.classes, self.dtype)
+        return type(self), (self.classes, self.dtype, self.weighted_labels, self.factors)
+
+
+@stored()
+@dataclass(frozen=True, eq=False)
+class IndicatorTargets(LabelTargets):
+    """Several labels a row, as scikit-learn has them: an output for each, which is 1 or 0."""
+
+    n_outputs: Annotated[int, count]
+    dtype: Annotated[Any, floating]
+    n_choices = 2
+
+    @property
+    def classes(self) -> Array:
+        return np.arange(self.n_outputs)
+
+    def check_chunk(self, y: Array) -> None:
+        fits = y.ndim == 2 and y.shape[1] == self.n_outputs and y.dtype.kind == "f"
+        require(fits, "the first labels are not those of several a row")
+
+    def encode(self, y: Array) -> Callable[[slice], Array]:
+        return lambda rows: y[rows].astype(self.dtype, copy=False)
+
+    def encode_one(self, y: Any) -> Any:
+        return self.one_of_chunk(y)[0].astype(self.dtype)
+
+    def one_of_chunk(self, y: Any) -> Array:
+        return checked_indicators(np.asarray(y)[None], "y", self.n_outputs)
+
+    def decode_one(self, output: Any) -> Any:
+        return self.decide(np.reshape(output, (1, -1)))[0]
+
+    def decide(self, scores: Array) -> Array:
+        return (on_host(scores) > 0.5).astype(np.int64)
+
+    def margins(self, scores: Array) -> Array:
+        return 2 * scores - 1
+
+    def probabilities(self, scores: Array, sharpness: Any) -> Array:
+        each = np.repeat(sharpness, scores.size // np.size(sharpness))
+        found = probabilities(_pairs(scores), each)
+        return found[:, 1].reshape(scores.shape)
+
+    def log_losses(self, scores: Array, y: Array, weight: Array | None) -> Array:
+        n = scores.shape[1]
+        each = None if weight is None else np.repeat(weight, n)
+        return log_losses(_pairs(scores), y.ravel().astype(int), each) / n
+
+    def merged(self, other: IndicatorTargets) -> IndicatorTargets:
+        return self.with_classes(other.classes)
+
+    def with_classes(self, classes: Array) -> IndicatorTargets:
+        if len(classes) != self.n_outputs:
+            raise ValueError(
+                f"y: it has {len(classes)} labels for each row, and this model was started with "
+                f"{self.n_outputs}; pass as many, or call fit to start again."
+            )
+        return self
+
+
+def _pairs(scores: Array) -> Array:
+    """The scores against and for each label, as those of two classes."""
+    flat = np.asarray(scores).reshape(-1, 1)
+    return np.hstack([1 - flat, flat])
+
+
+def checked_indicators(y: Any, name: str, n: int | None = None) -> Array:
+    """y as an array of zeros and ones with n columns."""
+    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    known = y.dtype.kind in "biuf" and bool(((y == 0) | (y == 1)).all())
+    if y.ndim != 2 or not known or n not in (None, y.shape[1]):
+        columns = "" if n is None else f" and {n} columns"
+        raise ValueError(
+            f"{name}: several labels a row are a 2-d array of zeros and ones{columns}; got shape "
+            f"{y.shape} of {y.dtype}."
+        )
+    return y.astype(np.float64)
+
+
+def has_several_labels(y: Any) -> bool:
+    """Whether y has more than one column: several labels a row."""
+    if isinstance(y, (list, tuple)) and y:
+        return isinstance(y[0], (list, tuple, np.ndarray)) and np.size(y[0]) > 1
+    shape: Any = getattr(y, "shape", ())
+    return len(shape) == 2 and shape[1] > 1
+
+
+def weights_of_classes(
+    class_weight: Any, classes: Array, y: Array, weight: Array | None
+) -> tuple[Array | None, Array | None]:
+    """Labels whose rows count otherwise than once, sorted, and how often; None for all alike.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+    classes, y : ndarray
+        The labels of all rows, and of each.
+    weight : ndarray, optional
+        The weights of the rows.
+    """
+    if class_weight is None:
+        return None, None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        count = np.bincount(index_of(classes, y), weight, minlength=len(classes))
+        factors = np.ones(len(classes))
+        there = count > 0
+        factors[there] = count.sum() / (there.sum() * count[there])
+        return classes, factors
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight={class_weight!r}: pass None, 'balanced' or a dict of weights by label."
+        )
+    for label, factor in class_weight.items():
+        check_number(f"class_weight[{label!r}]", factor, low=0)
+    labels = checked_labels(list(class_weight), "class_weight")
+    merged_classes(classes, labels, "class_weight")  # of one kind
+    order = np.argsort(labels)
+    return labels[order], np.array(list(class_weight.values()), np.float64)[order]
 
 
 def checked_labels(y: Any, name: str) -> Array:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..backend import Array
 from ..solvers import Solver
-from ._stored import stored_estimator
+from ._stored import CLASS_WEIGHT, stored_estimator
 from .classifier import ELMClassifier
-from .labels import ClassTargets
+from .labels import IndicatorTargets, LabelTargets
 from .pipeline import ELM
 from .regressor import ELMRegressor
 from .targets import NumericTargets
@@ -115,7 +115,7 @@ class LinearRegressor(Linear, ELMRegressor):
         return float(constant[0]) if self.fitted_.targets.flat else constant
 
 
-@stored_estimator(ClassTargets, linear=True)
+@stored_estimator(LabelTargets, linear=True, class_weight=CLASS_WEIGHT)
 class LinearClassifier(Linear, ELMClassifier):
     """A linear classifier that learns online and is exact after every row.
 
@@ -132,6 +132,10 @@ class LinearClassifier(Linear, ELMClassifier):
         Whether to bring inputs into comparable units, learned from the first rows (all of `fit`; in
         a stream the first 1, 2, 4, ... up to 1024) and then kept. "auto" leaves inputs alone that
         are of order one already.
+    class_weight : dict, "balanced" or None, default=None
+        How often rows of each label count: a dict, in which labels may be missing that count once,
+        or "balanced", by one over how frequent the labels are in the rows of `fit` or `prepare`.
+        They are learned with the model, as in `ELMClassifier`.
     device : str, optional
         Where to learn what comes in NumPy arrays or frames: "cuda", another device of torch, or
         "auto" for a GPU where it pays. Without it, where X is.
@@ -170,17 +174,30 @@ class LinearClassifier(Linear, ELMClassifier):
     array(['wet', 'dry'], dtype='<U3')
     """
 
+    def __init__(
+        self,
+        solver: str | Solver = "opium",
+        *,
+        standardize: bool | Literal["auto"] = "auto",
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        device: str | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        super().__init__(solver, standardize=standardize, device=device, verbose=verbose)
+        self.class_weight = class_weight
+
     @property
     def coef_(self) -> Array:
         """The weights of the inputs in `decision_function`."""
-        return _difference(self._plane()[0])
+        return self._margins(self._plane()[0], 0)
 
     @property
     def intercept_(self) -> Array:
         """What `decision_function` adds."""
-        return _difference(self._plane()[1])
+        return self._margins(self._plane()[1], 1)
 
-
-def _difference(rows: Array) -> Array:
-    """A row for each class or, of two classes, the difference."""
-    return rows[1:] - rows[:1] if len(rows) == 2 else rows
+    def _margins(self, rows: Array, constant: int) -> Array:
+        """What weights or constants of outputs are in the margins that `decision_function` has."""
+        if isinstance(self.start_value.targets, IndicatorTargets):
+            return 2 * rows - constant
+        return rows[1:] - rows[:1] if len(rows) == 2 else rows

@@ -28,10 +28,13 @@ from ._merging import Merging
 from ._single import SingleRows
 from ._starting import Starting
 from ._summary import elm_summary
-from .capabilities import solver_chooses, solver_removes
+from .capabilities import make_solver, solver_chooses, solver_removes
 from .chunk import Chunk
 from .fitted import FittedELM
 from .targets import Targets
+
+# Parameters of a solver that say where it learns.
+_PLACES = ("device", "precision")
 
 
 class Transformer(Protocol):
@@ -66,6 +69,40 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         self.device = device
         self.verbose = verbose
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, which count when `fit`, or the first row, starts a model.
+
+        A model that has started learns no more rows with another solver than that which it has:
+        `partial_fit`, `learn_one` and the like are a ValueError then, until `fit` starts it again.
+
+        Parameters
+        ----------
+        **params
+            Also those of the solver, such as ``solver__epsilon=1.0``, where it is named too.
+
+        Returns
+        -------
+        self
+        """
+        solver = params.get("solver", self.solver)
+        if isinstance(solver, str) and any(name.startswith("solver__") for name in params):
+            params["solver"] = make_solver(solver)
+        self.leave_live()
+        super().set_params(**params)
+        return self
+
+    def _check_solver(self) -> None:
+        """Raise a ValueError if the model has started with another solver than its parameter."""
+        started, present = self.start_value.template, make_solver(self.solver)
+        mine, its = (solver.get_params(deep=False) for solver in (present, started))
+        for name in _PLACES:
+            mine.pop(name, None), its.pop(name, None)
+        if type(present) is not type(started) or mine != its:
+            raise ValueError(
+                f"solver={self.solver!r}: this model has started with {started!r}, and goes on "
+                "with that; call fit to start again, or set the parameter back."
+            )
+
     # Rows as they are passed
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
@@ -91,8 +128,13 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         return self._fitted is not None
 
     @abstractmethod
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Chunk, Targets]:
-        """The rows, if they are valid, and their targets; `reset` for the first rows."""
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool = False
+    ) -> tuple[Chunk, Targets]:
+        """The rows, if they are valid, and their targets.
+
+        `reset` for the first rows, and `whole` if no others will come before all is measured.
+        """
 
     def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> Chunk:
         """Rows whose labels, if they have labels, must all be known."""
@@ -120,7 +162,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         self
         """
         with self.replacement() as new:
-            chunk, targets = new._checked(X, y, sample_weight, reset=True)
+            chunk, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
             check_something_counts(chunk.weight)
             with told(self.verbose, "learned", chunk.n) as tell:
                 fitted, chunk = self._start(chunk, targets, whole=True)
@@ -146,7 +188,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         self
         """
         with self.replacement() as new:
-            chunk, targets = new._checked(X, y, None, reset=True)
+            chunk, targets = new._checked(X, y, None, reset=True, whole=True)
             new._fitted, _ = self._start(chunk, targets, whole=True, n_rows=n_rows)
         return self
 
@@ -202,6 +244,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         """
         check_is_fitted(self)
         with self._lock:
+            self._check_solver()
             chunk = self._checked_known(X, y, sample_weight)
             self.change(lambda fitted: (fitted.unlearn(chunk), None))
         return self
@@ -235,7 +278,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
                 fitted, outputs = fitted.record(
                     chunk, self._measure_stream, spread=spread, unknown=unknown, tell=tell
                 )
-            return fitted.tallied(chunk, outputs[0], unknown), (chunk, targets, outputs)
+            return fitted, (chunk, targets, outputs)
 
         recorded: tuple[Chunk, Any, list[Array]] = self._advance(
             X, y, sample_weight, record, options
@@ -246,6 +289,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         """Publish what `step` makes of more rows, or of the first; return what else it returns."""
         with self._lock:
             if self._started:
+                self._check_solver()
                 chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
                 unknown = self._unknown(chunk.y, targets, **options)
                 return self.change(lambda old: step(old.with_targets(targets), chunk, unknown))
@@ -308,9 +352,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     def summary(self) -> dict[str, str]:
         """What was learned, in words: the table that notebooks show. Empty before `fit`.
 
-        It takes next to no time and changes nothing. What is not at hand is left out: the error is
-        that of rows before they were learned (`prequential`), of a classifier the leave-one-out
-        error that `fit` has found, and else that of the rows learned.
+        It takes next to no time and changes nothing. What is not at hand is left out.
 
         Examples
         --------

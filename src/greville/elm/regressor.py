@@ -97,8 +97,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     The first 1023 rows of a stream are kept for as long as the units may change.
 
     Parameters count when `fit`, or the first `partial_fit` or `learn_one`, starts a model:
-    `set_params` on a fitted one changes nothing before the next `fit`, and parameters set on
-    `solver_` change nothing at all: it is a copy.
+    `set_params` on a fitted one changes nothing before the next `fit`. With another solver it
+    learns no more rows before that. Parameters set on `solver_` change nothing: it is a copy.
 
     X is processed in blocks of rows: memory is O(M²) beside the data, whatever their number (the
     "batch" solver apart, which holds all activations). float32 input is learned in float32.
@@ -205,7 +205,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         return answer((predicted, targets.shaped(targets.scaling.undo_spread(std[0]))))
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool = False
     ) -> tuple[Chunk, NumericTargets]:
         """The rows, and what is known about their targets."""
         check_together(y, "y", origin_of(X), "X")

@@ -12,7 +12,7 @@ from ..backend import Array
 from ..devices import is_on_device, on_host
 from .chunk import Chunk
 from .columns import Columns
-from .labels import ClassTargets
+from .labels import LabelTargets
 from .targets import Targets
 
 # Rows, and numbers in them, that a layer of ours is fitted to.
@@ -60,7 +60,7 @@ class Survey:
     def of(cls, chunk: Chunk, targets: Targets, names: Any = None) -> Survey:
         """Of checked rows."""
         outputs = None
-        if not isinstance(targets, ClassTargets):
+        if not isinstance(targets, LabelTargets):
             y = on_host(chunk.y) if is_on_device(chunk.y) else chunk.y
             outputs = Columns.of(y, chunk.weight)
         inputs = Columns.of(chunk.X, chunk.weight)

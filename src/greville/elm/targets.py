@@ -62,9 +62,9 @@ class Targets(ABC):
     def merged(self, other: Self) -> Self:
         """What is known to either of two models that are merged."""
 
-    def places(self, y: Array) -> Array:
-        """The output of the class of each target."""
-        raise NotImplementedError
+    def weighted(self, y: Array, weight: Array | None) -> Array | None:
+        """The weights of rows with these targets, where rows with some count more than others."""
+        return weight
 
     def outputs_of(self, before: Self) -> Array:
         """Which outputs were those of targets with fewer."""

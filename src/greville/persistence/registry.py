@@ -24,7 +24,7 @@ _CLASSES = {
     "greville.elm": (
         *("ELMRegressor", "ELMClassifier", "LinearRegressor", "LinearClassifier"),
         *("FittedELM", "HiddenMap", "Scaling"),
-        *("NumericTargets", "ClassTargets", "Warmup", "Chunk"),
+        *("NumericTargets", "ClassTargets", "IndicatorTargets", "Warmup", "Chunk"),
         "Calibration",
     ),
     "greville.following": ("Follower",),

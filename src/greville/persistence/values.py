@@ -59,6 +59,8 @@ class Encoder:
             return [self.encode(v, f"{name}.{i}") for i, v in enumerate(value)]
         if type(value) is tuple:
             return {"tuple": [self.encode(v, f"{name}.{i}") for i, v in enumerate(value)]}
+        if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+            return {"pairs": self.encode(list(value.items()), name)}
         if isinstance(value, dict):
             return {"dict": {k: self.encode(v, f"{name}.{k}") for k, v in value.items()}}
         if type(value) is np.ndarray:
@@ -125,6 +127,7 @@ class Decoder:
             "dtype": self._dtype,
             "tuple": lambda items, depth: tuple(self._items(items, depth)),
             "dict": self._dict,
+            "pairs": self._pairs,
             "array": self._array,
             "words": self._words,
             "strings": self._strings,
@@ -168,6 +171,12 @@ class Decoder:
 
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
         return {k: self.decode(v, depth) for k, v in expect(dict, content).items()}
+
+    def _pairs(self, content: Any, depth: int) -> dict[Any, Any]:
+        pairs = self._items(content, depth)
+        if not all(type(p) is tuple and len(p) == 2 and _is_key(p[0]) for p in pairs):
+            raise Refused("a dict has no pairs of keys and values")
+        return dict(pairs)
 
     def _tensor(self, name: Any) -> Array:
         if type(name) is not str or name not in self.left:
@@ -226,6 +235,10 @@ class Decoder:
             raise Refused("an object has no class")
         fields = expect(dict, written)
         return self._from_fields(kind, {k: self.decode(v, depth) for k, v in fields.items()})
+
+
+def _is_key(value: Any) -> bool:
+    return type(value) in (str, int, float, bool) or isinstance(value, np.generic)
 
 
 def expect(kind: type[Any], value: Any, length: int | None = None) -> Any:
