@@ -93,6 +93,8 @@ def anatomy_of(model: Any) -> Anatomy:
     check_is_fitted(model)
     fitted = model.fitted_
     hidden, targets = fitted.hidden, fitted.targets
+    if targets.several:
+        raise ValueError("model: this is not possible for models with several labels a row.")
     weights, intercept = _readout(fitted.solver_object())
     target_centre, target_unit = np.zeros(len(intercept)), np.ones(len(intercept))
     if targets.scaling.unit is not None:

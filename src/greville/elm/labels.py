@@ -202,6 +202,7 @@ class IndicatorTargets(LabelTargets):
     n_outputs: Annotated[int, count]
     dtype: Annotated[Any, floating]
     n_choices = 2
+    several = True
 
     @property
     def classes(self) -> Array:

@@ -34,9 +34,12 @@ class Targets(ABC):
     dtype : numpy.dtype
     calibrates : bool
         Whether outputs become probabilities, whose sharpness is learned.
+    several : bool
+        Whether a row may have several labels.
     """
 
     calibrates: ClassVar[bool] = False
+    several: ClassVar[bool] = False
 
     n_outputs: int
     scaling: Scaling
