@@ -4,6 +4,7 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
+from .minirocket import MiniRocketLayer
 from .patches import PatchLayer, PatchSteps, patch_steps
 from .protocol import (
     UNITS_PER_INPUT,
@@ -15,13 +16,14 @@ from .protocol import (
     takes_checked_rows,
 )
 from .random import RandomLayer
+from .series import SeriesLayer, series_rows
 from .stacked import StackedLayer
 from .table import ColumnSummary, TableLayer
 from .two_stages import image_layer
 
 for _layer in (
     *(RandomLayer, TableLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer),
-    *(PatchLayer, StackedLayer),
+    *(PatchLayer, StackedLayer, MiniRocketLayer),
 ):
     registry.register(_layer)
 
@@ -33,10 +35,12 @@ __all__ = [
     "FourierLayer",
     "Layer",
     "Matrix",
+    "MiniRocketLayer",
     "PatchLayer",
     "PatchSteps",
     "RandomLayer",
     "ReceptiveFieldLayer",
+    "SeriesLayer",
     "StackedLayer",
     "TableLayer",
     "image_layer",
@@ -44,6 +48,7 @@ __all__ = [
     "patch_steps",
     "registry",
     "runs_on_device",
+    "series_rows",
     "stored_layer",
     "takes_checked_rows",
 ]

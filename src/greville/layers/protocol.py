@@ -150,6 +150,7 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
             float32 for float32 input, else float64.
         """
         check_is_fitted(self)
+        X = self.as_rows(X)
         origin, X = origin_of(X), received(X, "X")
         if is_on_device(X):
             X, b = check_tensor_rows(self, X, "X", reset=False), backend_for(None, origin, 0)
@@ -160,6 +161,10 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
             self, X, "X", reset=False, dtype=FLOATS, accept_sparse=("csr", "csc"), order=None
         )
         return origin.answer(self.activations(X))
+
+    def as_rows(self, X: Any) -> Any:
+        """X as rows of numbers, for layers that take it in more than two dimensions."""
+        return X
 
     def activations(self, X: Any, shift: Array | None = None) -> Array:
         """What `transform` returns for X - shift, for rows of floats that are already checked.
@@ -404,10 +409,10 @@ def matrix_of(transformer: Any) -> Matrix | None:
     >>> matrix_of(layer) is not None
     True
     """
-    if not takes_checked_rows(transformer) or sparse.issparse(transformer.weights_):
-        return None
     cls = type(transformer)
-    if cls.activations is not Layer.activations or cls._projected is not Layer._projected:
+    if not takes_checked_rows(transformer) or cls.activations is not Layer.activations:
+        return None
+    if cls._projected is not Layer._projected or sparse.issparse(transformer.weights_):
         return None
     found: Matrix | None = transformer._matrix()
     return found

@@ -15,7 +15,7 @@ C = TypeVar("C", bound=type)
 _CLASSES = {
     "greville.layers": (
         *("RandomLayer", "TableLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer"),
-        *("ClassLayer", "PatchLayer", "StackedLayer"),
+        *("ClassLayer", "PatchLayer", "StackedLayer", "MiniRocketLayer"),
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),
