@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import augment, datasets, elm, forecasting, layers, monitor, persistence, solvers, tables
-    from .elm import ELMClassifier, ELMRegressor, LinearClassifier, LinearRegressor
+    from .elm import (
+        ELMClassifier,
+        ELMRegressor,
+        LinearClassifier,
+        LinearRegressor,
+        TimeSeriesClassifier,
+        TimeSeriesRegressor,
+    )
     from .export import to_c as to_c
     from .export import to_js as to_js
     from .export import to_onnx as to_onnx
@@ -79,6 +86,7 @@ _OF_TABLES = ("TableClassifier", "TableRegressor", "to_c", "to_js", "to_onnx")
 _PACKAGE_OF = {
     **dict.fromkeys(("ELMClassifier", "ELMRegressor"), "elm"),
     **dict.fromkeys(("LinearClassifier", "LinearRegressor"), "elm"),
+    **dict.fromkeys(("TimeSeriesClassifier", "TimeSeriesRegressor"), "elm"),
     "load": "persistence",
     "save": "persistence",
     **dict.fromkeys(_OF_TABLES[:2], "tables"),

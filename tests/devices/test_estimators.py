@@ -14,12 +14,14 @@ from greville import (
     ELMClassifier,
     ELMRegressor,
     FourierLayer,
+    MiniRocketLayer,
     Opium,
     PatchLayer,
     RandomLayer,
     ReceptiveFieldLayer,
     StackedLayer,
     TableLayer,
+    TimeSeriesClassifier,
     image_layer,
 )
 from greville.layers import Layer, runs_on_device
@@ -223,6 +225,20 @@ def test_arrays_that_are_moved(rng, tensor, device, kind):
         np.testing.assert_allclose(model.coef_, Opium(0.1).fit(X, y).coef_)
         model.learn_one(X[0], y[0])
         assert model.predict_one(X[0]) == pytest.approx(model.predict(X[:1])[0])
+
+
+def test_series(rng, tensor, same):
+    X, y = rng.normal(size=(120, 2, 40)).cumsum(axis=2), np.arange(120) % 2
+    X[y == 1] *= np.linspace(1, 3, 40)
+    T, labels = tensor(X), tensor(y)
+    here, there = (TimeSeriesClassifier(MiniRocketLayer(420), random_state=0) for _ in range(2))
+    here.fit(X[:80], y[:80])
+    there.fit(T[:80], labels[:80])
+    same(there.decision_function(T), here.decision_function(X), atol=1e-4)
+    here.partial_fit(X[80:], y[80:])
+    there.partial_fit(T[80:], labels[80:])
+    same(there.decision_function(T), here.decision_function(X), atol=1e-4)
+    assert there.score(T, labels) > 0.9
 
 
 def test_many_blocks(rng, tensor, device, same, monkeypatch):

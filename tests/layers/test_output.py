@@ -18,6 +18,7 @@ from greville import (
     ContrastLayer,
     ELMRegressor,
     FourierLayer,
+    MiniRocketLayer,
     PatchLayer,
     RandomLayer,
     ReceptiveFieldLayer,
@@ -39,6 +40,7 @@ LAYERS = [
     PatchLayer(SHAPE, 3, random_state=0),
     StackedLayer(RandomLayer(5, random_state=0), FourierLayer(4, random_state=0)),
     image_layer(SHAPE, 9, n_filters=3, random_state=0),
+    MiniRocketLayer(84, random_state=0),
 ]
 FRAMES = {"pandas": pd.DataFrame}
 if find_spec("polars"):

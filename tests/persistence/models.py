@@ -19,10 +19,13 @@ from greville import (
     FourierLayer,
     LinearClassifier,
     LinearRegressor,
+    MiniRocketLayer,
     Opium,
     RandomLayer,
     ReceptiveFieldLayer,
     TableLayer,
+    TimeSeriesClassifier,
+    TimeSeriesRegressor,
     image_layer,
 )
 from greville.monitor import DriftMonitor
@@ -41,6 +44,8 @@ LAYERS = [
     ContrastLayer(20, receptive_fields=(4, 4), border=0, min_area=2, random_state=0),
     ClassLayer(20, random_state=0),
     image_layer((4, 4), 20, n_filters=3, random_state=0),
+    MiniRocketLayer(84, random_state=0),
+    MiniRocketLayer(200, n_channels=2, random_state=0),
 ]
 
 
@@ -97,6 +102,9 @@ def corpus(rng):
     models.append(LinearClassifier(class_weight={"a": 2.0}).fit(H, labels))
     models.append(ELMClassifier(10).partial_fit(H[:50], np.column_stack([y > 0, y < 1])[:50]))
     models.append(LinearClassifier().partial_fit(H[:50], labels[:50]))
+    layer = MiniRocketLayer(84, random_state=0)
+    models.append(TimeSeriesRegressor(layer).fit(H.reshape(-1, 2, 8), y))
+    models.append(TimeSeriesClassifier(layer).partial_fit(H[:50], labels[:50]))
     models.append(ELMClassifier(10).partial_fit(H[:50], labels[:50]))
     models.append(ELMClassifier(10).fit(H, labels.astype(object)))
     models.append(ELMClassifier(10).fit(pd.DataFrame(H).rename(columns=str), labels == "a"))

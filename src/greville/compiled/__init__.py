@@ -1,8 +1,8 @@
 """Single rows in machine code, where numba is installed (``pip install "greville[fast]"``).
 
 Nothing is compiled or imported here: `load` does both when a stream of single rows has begun, and
-keeps what was compiled on disk; `proportions` does so for features of many series. Without numba, or where it does not work, there are no kernels,
-and rows go through NumPy and BLAS.
+`proportions_kernel` when features of many series were made; both keep what was compiled on disk.
+Without numba, or where it does not work, there are no kernels, and rows go through NumPy and BLAS.
 """
 
 from .loading import Kernels, Unavailable, announce_compiling, load, usable, use, worth_loading

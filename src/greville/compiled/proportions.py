@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from .loading import _announced, _uncollected, usable
 
-
 # Comparisons of a number with a bias after which it is worth loading compiled code: half a second's
 # in NumPy.
 _WORTH_LOADING = 1 << 31

@@ -6,6 +6,7 @@ from .fitted import FittedELM
 from .linear import LinearClassifier, LinearRegressor
 from .regressor import ELMRegressor
 from .sizing import hidden_size, stream_size
+from .time_series import TimeSeriesClassifier, TimeSeriesRegressor
 from .warmup import Warmup
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "FittedELM",
     "LinearClassifier",
     "LinearRegressor",
+    "TimeSeriesClassifier",
+    "TimeSeriesRegressor",
     "Warmup",
     "hidden_size",
     "regularises",

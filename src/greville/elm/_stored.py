@@ -40,16 +40,17 @@ CLASS_WEIGHT = nothing | choice("balanced") | Kind("a dict of labels and numbers
 
 
 def stored_estimator(
-    targets: Any, *, linear: bool = False, **parameters: Kind
+    targets: Any, *, linear: bool = False, series: bool = False, **parameters: Kind
 ) -> Callable[[type[T]], type[T]]:
     """Declare what is stored of an estimator with targets of this kind.
 
-    A `linear` one has no parameters for a hidden layer; `parameters` are those of its own.
+    A `linear` one has no parameters for a hidden layer, and one of `series` has a layer and
+    channels; `parameters` are those of its own.
     """
-    layer = {
-        "hidden": (nothing | choice("auto") | count | LAYER).or_else(LAYER.advice),
-        "random_state": random_state,
-    }
+    hidden = {"hidden": (nothing | choice("auto") | count | LAYER).or_else(LAYER.advice)}
+    if series:
+        hidden = {"layer": (text | LAYER).or_else(LAYER.advice)}
+    layer = {} if linear else {**hidden, "random_state": random_state}
 
     def check(estimator: ELM) -> None:
         if estimator._started:
@@ -59,18 +60,24 @@ def stored_estimator(
             fits = not linear or fitted.hidden.layer is None
             require(fits, "a linear model has no hidden layer")
             n = estimator.n_features_in_
+            fits = not series or n % max(1, estimator.n_channels_) == 0
+            require(fits, "the channels do not fit the inputs")
             require(fitted.hidden.n_inputs == n, "the layer has another number of inputs")
             names = getattr(estimator, "feature_names_in_", None)
             require(names is None or len(names) == n, "feature_names_in_ has another length")
 
     return stored(
         parameters={
-            **({} if linear else layer),
+            **layer,
             "solver": (text | known(Solver)).or_else("use one of greville's solvers"),
-            "standardize": choice("auto") | flag,
+            **({} if series else {"standardize": choice("auto") | flag}),
             **parameters,
         },
-        fitted={"n_features_in_": count, "fitted_": known(FittedELM).kept_in("_fitted")},
+        fitted={
+            "n_features_in_": count,
+            "fitted_": known(FittedELM).kept_in("_fitted"),
+            **({"n_channels_": count} if series else {}),
+        },
         optional={"feature_names_in_": words},
         derived=(*CACHES, "device", "verbose"),
         whole=True,

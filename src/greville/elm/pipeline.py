@@ -165,7 +165,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
             chunk, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
             check_something_counts(chunk.weight)
             with told(self.verbose, "learned", chunk.n) as tell:
-                fitted, chunk = self._start(chunk, targets, whole=True)
+                fitted, chunk = new._start(chunk, targets, whole=True)
                 new._fitted = fitted.learn_all(chunk, tell)
         return self
 
@@ -189,7 +189,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         """
         with self.replacement() as new:
             chunk, targets = new._checked(X, y, None, reset=True, whole=True)
-            new._fitted, _ = self._start(chunk, targets, whole=True, n_rows=n_rows)
+            new._fitted, _ = new._start(chunk, targets, whole=True, n_rows=n_rows)
         return self
 
     def set_direct_inputs(self, n: int, old: Any) -> Self:
@@ -296,7 +296,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
             with self.replacement() as new:
                 chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
                 unknown = self._unknown(chunk.y, targets, **options)
-                start = self._start(chunk, targets, whole=False)[0]
+                start = new._start(chunk, targets, whole=False)[0]
                 new._fitted, answer = step(start, chunk, unknown)
             return answer
 

@@ -15,7 +15,7 @@ from ..compiled import proportions_kernel
 from ..devices import is_on_device, on_host
 from ..fields import array, count, nothing, random_state, require, require_finite, stored, words
 from ..validation import Seed, check_number
-from .protocol import Layer, working_dtype
+from .protocol import working_dtype
 from .series import SeriesLayer, dilated
 
 # Where the three weights of a kernel are that are 2; the other six are -1.
@@ -137,6 +137,7 @@ class MiniRocketLayer(SeriesLayer):
     (20, 924)
     """
 
+    bias_: Array
     dilations_: Array
     n_biases_: Array
     channels_: Array
@@ -174,7 +175,7 @@ class MiniRocketLayer(SeriesLayer):
         self.channels_ = _channels(random, n_responses, self.n_channels_)
         self.bias_ = self._biases(X, random)
         self.mean_, self.spread_ = np.zeros(self.n_hidden_), np.ones(self.n_hidden_)
-        proportions = self.activations(X.astype(np.float32, copy=False))
+        proportions = self.activations(X)
         self.mean_ = proportions.mean(axis=0, dtype=np.float64)
         variance = proportions.var(axis=0, dtype=np.float64)
         self.spread_ = np.sqrt(variance + _SOFTENING**2)
@@ -208,10 +209,11 @@ class MiniRocketLayer(SeriesLayer):
             series = np.ascontiguousarray(self._series(b, X, shift).transpose(2, 0, 1))
             kernel(series, self.dilations_, self.n_biases_, self.channels_, self.bias_, H)
         else:
-            for rows in self._parts_of(len(X), _NUMBERS):
-                x = np.ascontiguousarray(self._series(b, X[rows], shift))
-                for units, proportions in self._proportions(b, x, self.bias_):
-                    H[rows, units] = proportions.T
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number exceeds nothing
+                for rows in self._parts_of(len(X), _NUMBERS):
+                    x = np.ascontiguousarray(self._series(b, X[rows], shift))
+                    for units, proportions in self._proportions(b, x, self.bias_):
+                        H[rows, units] = proportions.T
         H -= self.mean_.astype(np.float32)
         H /= self.spread_.astype(np.float32)
         return H.astype(working_dtype(X), copy=False)
@@ -226,7 +228,8 @@ class MiniRocketLayer(SeriesLayer):
             x = self._series(b, X[rows], shift)
             for units, proportions in self._proportions(b, x, bias):
                 H[rows, units] = proportions.T
-        return b.asarray((H - mean) / spread, b.dtype_of(X))
+        bad = 0 * b.xp.max(b.xp.abs(X), axis=1)[:, None]  # nan for rows that are not finite
+        return b.asarray((H - mean) / spread, b.dtype_of(X)) + bad
 
     def activations_one(self, x: Array) -> Array:
         return self.activations(x[None])[0]
@@ -244,7 +247,7 @@ class MiniRocketLayer(SeriesLayer):
         ):
             less, more = _parts(b, x, dilation)
             for places in KERNELS.tolist():
-                response = None
+                response: Any = None
                 for c in np.flatnonzero(self.channels_[k]).tolist():
                     one = less[c]
                     for place in places:

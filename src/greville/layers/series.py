@@ -126,14 +126,14 @@ class SeriesLayer(Layer):
         """Series of float32 in these units, of shape (n_channels, length, n_cases)."""
         X = b.asarray(X, np.float64)
         X = X if shift is None else X - b.asarray(shift, np.float64)
-        series = X.reshape(X.shape[0], self.n_channels_, -1)
-        centre, unit = (b.asarray(A[:, None], np.float64) for A in (self.centre_, self.unit_))
+        series = b.xp.reshape(X.T, (self.n_channels_, -1, X.shape[0]))
+        centre, unit = (b.asarray(A[:, None, None], np.float64) for A in (self.centre_, self.unit_))
         with np.errstate(over="ignore"):  # far from all others, as good as infinite
             x = b.asarray((series - centre) / unit, np.float32)
-        missing = self.length - x.shape[2]
-        if missing:
-            x = b.xp.concat([x, b.zeros((*x.shape[:2], missing), np.float32)], axis=2)
-        return b.xp.permute_dims(x, (1, 2, 0))
+        missing = self.length - x.shape[1]
+        if not missing:
+            return x
+        return b.xp.concat([x, b.zeros((x.shape[0], missing, x.shape[2]), np.float32)], axis=1)
 
     def _check_series(self) -> None:
         """Raise a FieldError where the channels in a file do not fit the columns."""

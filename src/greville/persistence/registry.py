@@ -23,6 +23,7 @@ _CLASSES = {
     ),
     "greville.elm": (
         *("ELMRegressor", "ELMClassifier", "LinearRegressor", "LinearClassifier"),
+        *("TimeSeriesRegressor", "TimeSeriesClassifier"),
         *("FittedELM", "HiddenMap", "Scaling"),
         *("NumericTargets", "ClassTargets", "IndicatorTargets", "Warmup", "Chunk"),
         "Calibration",
