@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..devices import received_on_host
 from ..representation import Described, named_list
-from ..validation import Seed, naming
+from ..validation import Seed, check_something_counts, check_weights, naming
 from ._answers import Answers
 from ._dicts import checked_row
 from .about import table_summary
@@ -91,23 +91,31 @@ class TableEstimator(Described, BaseEstimator):
 
     # Learning
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
 
         Parameters
         ----------
         X : data frame, Arrow table, dict of columns, or array of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The precision of each row. What the columns are, their units and the hidden layer come
+            from the rows as they are.
 
         Returns
         -------
         self
         """
-        return self._learn(X, y, reset=True)
+        return self._learn(X, y, reset=True, sample_weight=sample_weight)
 
-    def _learn(self, X: Any, y: Any, *, reset: bool, **options: Any) -> Self:
+    def _learn(
+        self, X: Any, y: Any, *, reset: bool, sample_weight: Any = None, **options: Any
+    ) -> Self:
         table, columns = self._table(X, reset=reset)
         y = received_on_host(y, "y")
+        weight = received_on_host(sample_weight, "sample_weight")
+        weight = check_weights(weight, table.num_rows, np.float64)
+        check_something_counts(weight)
         targets, labels = self._targets(y, table.num_rows, reset=reset, **options)
         model = self._new_model(table.column_names) if reset else self.model_.twin()
         table = table.append_column(model.target, column_of(targets))
@@ -117,6 +125,8 @@ class TableEstimator(Described, BaseEstimator):
         model.learn(table)
         if reset:
             model.settle()
+        if weight is not None:
+            model.weigh(table, weight)
         self._publish(model, columns, labels)
         if reset:
             _warn(self.findings_)

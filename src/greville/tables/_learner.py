@@ -121,6 +121,20 @@ class Learner(SingleRows):
         other.categories = Categories(self.schema)
         return other
 
+    def weighed(self, batches: Sequence[Batch], weight: NDArray[np.float64]) -> Self:
+        """The same schema, units and hidden layer, and all rows learned again with weights."""
+        other, start = self.emptied(), 0
+        for batch in batches:
+            rows, weights = self.read(batch), weight[start : start + len(batch)]
+            start, use = start + len(batch), rows.usable
+            if use.any():
+                X, y = rows.X[use], rows.y[use]
+                other.estimator.partial_fit(X, y, sample_weight=weights[use])
+                other.categories = other.categories.with_rows(X)
+        other.estimator.choose()
+        other.n_rows, other.n_without_target = self.n_rows, self.n_without_target
+        return other
+
     @property
     def classes(self) -> list[Any]:
         known = self.target.task == CLASSIFICATION and self.estimator is not None

@@ -248,6 +248,13 @@ class TableModel(DictRows):
         self._state = self._state.settled(troubles or Troubles())
         return self
 
+    def weigh(self, table: Any, weight: NDArray[np.float64]) -> None:
+        """Learn the rows of a table again, that are all rows learned so far, with weights."""
+        learner = self._state.learner
+        assert learner is not None
+        weighed = learner.weighed(list(batches_of(table)), weight)
+        self._state = replace(self._state, learner=weighed)
+
     def freeze(self) -> None:
         """Let what was learned about the columns stand as it is."""
         self._state = replace(self.settle()._state, warmup=None)
