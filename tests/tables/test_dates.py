@@ -92,7 +92,7 @@ def test_seconds_since_1970(unit, factor):
         assert model.schema.columns[0].origin == want.schema.columns[0].origin
     unsure = fitted(column, name="k")
     assert unsure.schema.columns[0].kind == "number"
-    assert f"--date-format {unit}" in unsure.findings[0].message
+    assert f"date_format={unit!r}" in unsure.findings[0].message
     assert fitted(RNG.normal(size=N), name="time").schema.columns[0].kind == "number"
 
 
@@ -121,7 +121,7 @@ def test_values_that_are_no_dates_are_said(format, odd):
     model = fitted(column)
     finding = next(f for f in model.findings if f.kind == "odd values")
     assert finding.warning
-    assert f"40 of 200 values are no dates, such as {odd!r}; pass --na" in finding.message
+    assert f"40 of 200 values are no dates, such as {odd!r}; pass na" in finding.message
     assert fitted(column, na=[odd]).schema.columns[0].kind == "time"
 
 
@@ -134,7 +134,7 @@ def test_a_date_far_from_the_others_is_said(format):
     for finding, date in zip(found, reversed(far), strict=True):
         text = date.strftime(format)
         assert f"{text!r} is far from all other dates and comes 10 times" in finding.message
-        assert f"--na {text} " in finding.message
+        assert f"pass na=[{text!r}] " in finding.message
     told = fitted([t.strftime(format) for t in times], na=[t.strftime(format) for t in far])
     assert not any(f.warning for f in told.findings)
 
@@ -145,7 +145,7 @@ def test_a_timestamp_far_from_the_others_is_said():
     ]
     (finding,) = fitted(pa.array(times)).findings
     assert (finding.kind, finding.warning) == ("far dates", True)
-    assert "--na" not in finding.message
+    assert "pass na" not in finding.message
 
 
 @pytest.mark.parametrize("format", ["%Y-%m-%d", "%d/%m/%Y %H:%M", "%H:%M:%S"])

@@ -17,6 +17,7 @@ from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _fi
 from greville.tables import batch as _batch
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
+from greville.tables.decisions import Hints
 from greville.tables.kinds import KINDS
 from greville.tables.readers.json import array_of
 from greville.tables.schema import Schema
@@ -64,7 +65,7 @@ VALUES = {
 @pytest.fixture(scope="module")
 def schema():
     columns = {name: Values(array_of(values)) for name, values in FIRST.items()}
-    return Schema.fit(columns, categorical=["codes"])
+    return Schema.fit(columns, Hints(categorical=["codes"]))
 
 
 def test_the_columns_are_of_all_kinds(schema):

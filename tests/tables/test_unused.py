@@ -89,7 +89,7 @@ def test_what_may_be_an_id_is_used_and_said():
     model = fitted(np.arange(N), "t")
     assert "t" in model.schema.inputs
     assert kinds(model) == ["row numbers"]
-    assert "--ignore t" in model.findings[0].message
+    assert "ignore=['t']" in model.findings[0].message
     model = fitted(RNG.integers(100_000, 999_999, N), "account")
     assert "account" in model.schema.inputs
     assert kinds(model) == ["id"]

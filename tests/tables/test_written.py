@@ -66,7 +66,7 @@ def test_numbers_are_read_as_they_are_written(how, tmp_path):
         assert not finding.warning
         example = float(finding.message.removesuffix(".").rsplit(" ", 1)[1])
         assert example in NUMBERS
-        assert repr(write(example)) in finding.message
+        assert repr(write(example).replace("\u202f", " ")) in finding.message
 
 
 @pytest.mark.parametrize("how", WRITINGS)
@@ -93,7 +93,7 @@ def test_what_can_be_read_in_two_ways_is_said():
     model = fitted(column)
     (finding,) = said(model)
     assert (finding.kind, finding.warning) == ("ambiguous numbers", True)
-    assert "--decimal ," in finding.message
+    assert "decimal=','" in finding.message
     assert model.schema.columns[0].median > 1000
     told = fitted(column, decimal=",")
     assert told.schema.columns[0].median < 10
@@ -192,9 +192,9 @@ def test_a_target_that_is_nearly_a_number_is_no_label(odd):
 
 def test_a_target_that_is_hardly_a_number_is_shown_by_what_is_none():
     rows = pa.table(
-        {"x": NUMBERS, "y": [f"{x}" if i % 2 == 0 else f"{i}.04-" for i, x in enumerate(NUMBERS)]}
+        {"x": NUMBERS, "y": [f"{x}" if i % 2 == 0 else f"{i}.04#!" for i, x in enumerate(NUMBERS)]}
     )
-    with pytest.raises(TableError, match="of which 150 are no numbers, such as '1.04-', '3.04-'"):
+    with pytest.raises(TableError, match="of which 150 are no numbers, such as '1.04#!', '3.04#!'"):
         TableModel("y").learn(rows).settle()
 
 
@@ -205,7 +205,7 @@ def test_a_target_with_leading_zeros():
     (finding,) = said(model, "y")
     assert (finding.kind, finding.warning) == ("leading zeros", True)
     assert "'00000', '00001'" in finding.message
-    assert "--task classification" in finding.message
+    assert "task='classification'" in finding.message
     model = TableModel("y", hidden=20, task="classification").learn(rows).settle()
     assert model.target_kind == "text"
     assert said(model, "y") == []
@@ -232,7 +232,7 @@ def test_numbers_that_are_too_large_are_said():
 
 @pytest.mark.parametrize(
     ("units", "named"),
-    [(("{} g", "{} kg"), "'g', 'kg'"), (("{}", "{}%"), "'none', '%'"), (("${}M",), "'$M'")],
+    [(("{} g", "{} kg"), "'g', 'kg'"), (("{}", "{}%"), "'none', '%'"), (("${} each",), "'$each'")],
 )
 def test_several_units_are_said(units, named):
     model = fitted([units[i % len(units)].format(abs(int(x))) for i, x in enumerate(NUMBERS)])
@@ -244,7 +244,7 @@ def test_points_that_may_be_between_thousands_are_said():
     model = fitted(column)
     (finding,) = said(model)
     assert (finding.kind, finding.warning) == ("ambiguous numbers", True)
-    assert "--thousands ." in finding.message
+    assert "thousands='.'" in finding.message
     told = fitted(column, thousands=".")
     assert told.schema.columns[0].median == 900 + (N - 1) / 2
 
@@ -262,8 +262,8 @@ POINTS = {
 def test_three_digits_after_every_point_are_said(how):
     found = [f for f in said(fitted(POINTS[how])) if f.kind != "extremes"]
     assert (found[0].kind, found[0].warning) == ("ambiguous numbers", True)
-    assert "--thousands ." in found[0].message
-    assert "--decimal ." in found[0].message
+    assert "thousands='.'" in found[0].message
+    assert "decimal='.'" in found[0].message
     for told in (fitted(POINTS[how], decimal="."), fitted(POINTS[how], thousands=".")):
         assert not any(f.kind == "ambiguous numbers" for f in told.findings)
 
@@ -374,7 +374,8 @@ def test_cuts_files_and_merges_change_nothing(few_first, tmp_path):
     new = TableModel("y", hidden=40, epsilon=1.0, na=["none such"])
     want = new.twin().learn(rows).settle()
     assert {f.kind for f in want.findings} == {
-        *("written numbers", "pandas index", "dates", "gaps", "extremes", "code", "free text")
+        *("written numbers", "pandas index", "dates", "gaps", "extremes", "code", "free text"),
+        "unused option",
     }
     model, recorded, start = new.twin(), new.twin(), 0
     for stop in (1, 2, 40, 63, 64, 100, 250, N):

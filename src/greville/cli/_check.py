@@ -17,7 +17,16 @@ from ._options import (
     expand_options,
 )
 from ._progress import rows_bar
-from ._terminal import add_row, console, counted, say_findings, say_skipped, show_json, table
+from ._terminal import (
+    add_row,
+    as_option,
+    console,
+    counted,
+    say_findings,
+    say_skipped,
+    show_json,
+    table,
+)
 
 
 @reported
@@ -59,7 +68,7 @@ def check(
 
         found = look_at(shown(), target, **columns.settings(task))
     if as_json:
-        show_json(found.as_dict())
+        show_json(found.as_dict(as_option))
         return
     _show(found, ", ".join(data))
     say_skipped(troubles)

@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import typer
 
 from ._output import discard_output, is_closed_pipe
-from ._terminal import printable_lines, say
+from ._terminal import as_option, printable_lines, say
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,15 +99,7 @@ def with_options(error: Exception) -> str:
     if error.argument is not None:
         option = error.argument.replace("_", "-")
         message = f"--{option}{message.removeprefix(error.argument)}"
-    return message + error.advice(_as_option)
-
-
-def _as_option(argument: str, value: Any) -> str:
-    if argument == "troubles":
-        return "--on-error skip"
-    if argument == "header":
-        return "--header" if value else "--no-header"
-    return f"--{argument}" if value is None else f"--{argument} {value}"
+    return message + error.advice(as_option)
 
 
 def fail(message: str, code: int) -> None:

@@ -13,7 +13,7 @@ _METAVARS = {
     "PATH": ("checkpoint", "follow", "like", "model", "output", "plot", "resume", "token_file"),
     "FOLDER": ("data", "out"),
     "COLUMN": ("column", "target", "time"),
-    "COLUMNS": ("by", "categorical", "features", "ignore", "inputs"),
+    "COLUMNS": ("by", "categorical", "features", "fold", "ignore", "inputs", "number", "text"),
     "NAME": ("device", "encoding", "id", "name", "solver", "table"),
     "VALUE": ("na",),
     "MARK": ("decimal", "delimiter", "thousands"),
@@ -24,6 +24,7 @@ _METAVARS = {
     "SHARE": ("interval", "test"),
     "NUMBER": ("alpha", "epsilon"),
     "N": (
+        "categories",
         "every",
         "hidden",
         "horizon",

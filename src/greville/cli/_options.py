@@ -171,6 +171,30 @@ class ColumnOptions:
             help="How dates are written, such as %d/%m/%Y; or seconds or milliseconds since 1970.",
         ),
     ] = None
+    number: Annotated[
+        list[str] | None,
+        typer.Option("--number", help="Columns that are numbers, whatever they look like."),
+    ] = None
+    text: Annotated[
+        list[str] | None,
+        typer.Option("--text", help="Columns that are text, whatever they look like."),
+    ] = None
+    fold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fold",
+            help="Text columns, or the target, in which small letters and blanks make no "
+            "difference.",
+        ),
+    ] = None
+    categories: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many values of a text column are told apart. By default 50, and as many "
+            "as come in three of the first rows.",
+        ),
+    ] = None
 
     def settings(self, task: str) -> dict[str, Any]:
         """The same as parameters of a `TableModel`."""
@@ -183,6 +207,10 @@ class ColumnOptions:
             "thousands": self.thousands,
             "na": list(self.na or ()),
             "date_format": self.date_format,
+            "number": names(self.number),
+            "text": names(self.text),
+            "fold": names(self.fold),
+            "categories": self.categories,
         }
 
 

@@ -16,7 +16,7 @@ from ._errors import UserError
 from ._progress import rows_bar
 from ._series import Array, Series
 from ._several import Candidates, Several, find_several
-from ._terminal import counted
+from ._terminal import as_option, counted
 
 # --by none: the rows are those of one series, whatever they look like.
 ONE_SERIES = "none"
@@ -104,10 +104,10 @@ def _not_wanted(batch: Any, wanted: Wanted) -> list[str]:
 
 def _kind(batch: Any, name: str) -> str | None:
     """What a column is: time, text, or number if all are whole; None if anything else."""
-    from ..tables import how_written
+    from ..tables import decision_of
 
     try:
-        kind = how_written(batch, name).kind
+        kind = decision_of(batch, name).kind
     except ValueError:
         return None
     if kind == "number":
@@ -126,7 +126,7 @@ def _read(
 
     Numbers are read as those of the first rows are written.
     """
-    from ..tables import far_values, how_written, numbers, read
+    from ..tables import decision_of, far_values, numbers, read
 
     written: dict[str, Any] = {}
     parts: list[Array] = []
@@ -144,7 +144,7 @@ def _read(
             block = np.empty((len(batch), len(wanted.numbers)))
             for i, name in enumerate(wanted.numbers):
                 if name not in written:
-                    written[name] = how_written(batch, name)
+                    written[name] = decision_of(batch, name)
                 block[:, i], wrong = numbers(batch, name, written[name])
                 troubles.meet_rows(batch, wrong)
             parts.append(block)
@@ -154,7 +154,7 @@ def _read(
             advance(batch, rows)
     said = [*troubles.findings, *(f for each in written.values() for f in each.findings)]
     values = np.concatenate(parts)
-    notes = [finding.message for finding in said]
+    notes = [finding.sentence(as_option) for finding in said]
     for name, column in zip(wanted.numbers, values.T, strict=True):
         far = far_values(column)
         if len(far):
@@ -187,9 +187,9 @@ def _as_one_batch(tables: list[Any], rows: int) -> Any:
 
 def _times(batch: Any, name: str) -> tuple[Times, bool] | None:
     """The times in a column, and whether they are dates; None if they are not all times."""
-    from ..tables import how_written
+    from ..tables import decision_of
 
-    values, written = batch.values(name), how_written(batch, name)
+    values, written = batch.values(name), decision_of(batch, name)
     if written.kind == "time":
         numbers, per_one, are_dates = values.days_as(written.dates)[0], _DAY, True
     elif written.kind == "number":

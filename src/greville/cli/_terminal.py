@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -78,9 +79,22 @@ def say_examples(message: str, troubles: Any) -> None:
 
 
 def say_findings(findings: Iterable[Any]) -> None:
-    """Say what was found about a table, a line each."""
-    for finding in findings:
-        say(("Warning: " if finding.warning else "") + finding.message)
+    """Say what was found about a table: a line each, or one for several columns."""
+    from ..tables import grouped
+
+    for finding in grouped(findings):
+        say(("Warning: " if finding.warning else "") + finding.sentence(as_option))
+
+
+def as_option(argument: str, value: Any) -> str:
+    """An argument of the library as an option, with its values."""
+    if argument == "troubles":
+        return "--on-error skip"
+    if argument == "header":
+        return "--header" if value else "--no-header"
+    option = f"--{argument.replace('_', '-')}"
+    values = [] if value is None else value if isinstance(value, (list, tuple)) else [value]
+    return " ".join(f"{option} {shlex.quote(str(each))}" for each in values) or option
 
 
 def show_json(tree: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._terminal import counted, part_of, say, say_findings, say_skipped, show_json
+from ._terminal import as_option, counted, part_of, say, say_findings, say_skipped, show_json
 
 
 def report(
@@ -33,7 +33,7 @@ def report(
         "seconds": round(seconds, 3),
         "rows_per_second": round(rows / seconds) if seconds > 0 else None,
         "score": scores,
-        "findings": [finding.as_dict() for finding in run.findings()],
+        "findings": [finding.as_dict(as_option) for finding in run.findings()],
     }
     if as_json:
         show_json(summary)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .evaluation import empty_score as empty_score
     from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
+    from .findings import grouped as grouped
     from .metrics import ClassificationScore as ClassificationScore
     from .metrics import RegressionScore as RegressionScore
     from .model import TableModel as TableModel
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from .readers.splitting import Part as Part
     from .readers.splitting import split as split
     from .readers.splitting import total_rows as total_rows
+    from .schema import decision_of as decision_of
     from .schema import far_values as far_values
-    from .schema import how_written as how_written
     from .schema import numbers as numbers
     from .stream import Stream as Stream
     from .unlearned import UnlearnedValues as UnlearnedValues
@@ -72,7 +73,7 @@ _EXPORTS = {
         *("score_rows",),
     ),
     "estimators": ("TableClassifier", "TableRegressor"),
-    "findings": ("Finding",),
+    "findings": ("Finding", "grouped"),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
@@ -83,7 +84,7 @@ _EXPORTS = {
     "readers.source": ("Content", "ReadRequest", "Reading"),
     "readers.splitting": ("Part", "split", "total_rows"),
     "overview": ("Overview", "look_at"),
-    "schema": ("far_values", "how_written", "numbers"),
+    "schema": ("decision_of", "far_values", "numbers"),
     "stream": ("Stream",),
     "unlearned": ("UnlearnedValues",),
     "writers": ("written",),

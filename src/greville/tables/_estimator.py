@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,10 +18,12 @@ from ..representation import Described, named_list
 from ..validation import Seed, check_something_counts, check_weights, naming
 from ._answers import Answers
 from ._dicts import checked_row
+from ._values import Values
 from .about import table_summary
 from .answering import infinite_value
 from .batch import TableError, batches_of, listed
-from .findings import Finding
+from .decisions import Evidence, spellings
+from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array
 from .model import TableModel
 from .target import REGRESSION
@@ -53,6 +56,10 @@ class TableEstimator(Described, BaseEstimator):
         thousands: str | None = None,
         na: Sequence[str] = (),
         date_format: str | None = None,
+        number: Sequence[str] = (),
+        text: Sequence[str] = (),
+        fold: Sequence[str] = (),
+        categories: int | None = None,
         device: str | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -69,6 +76,10 @@ class TableEstimator(Described, BaseEstimator):
         self.thousands = thousands
         self.na = na
         self.date_format = date_format
+        self.number = number
+        self.text = text
+        self.fold = fold
+        self.categories = categories
         self.device = device
         self.verbose = verbose
 
@@ -129,7 +140,7 @@ class TableEstimator(Described, BaseEstimator):
             model.weigh(table, weight)
         self._publish(model, columns, labels)
         if reset:
-            _warn(self.findings_)
+            _warn([*_doubts_of_labels(labels.get("labels_", ())), *self.findings_])
         return self
 
     def _tell_estimator(self, model: TableModel) -> None:
@@ -187,7 +198,7 @@ class TableEstimator(Described, BaseEstimator):
         target = "y"
         while target in names:
             target += "_"
-        settings |= {name: settings[name] or () for name in ("ignore", "categorical", "na")}
+        settings |= {name: settings[name] or () for name in _LISTS}
         return TableModel(target, task=self._task, seed=seed, **settings)
 
     def _targets(
@@ -297,8 +308,19 @@ class TableEstimator(Described, BaseEstimator):
         return tags
 
 
+# Settings that are lists.
+_LISTS = ("ignore", "categorical", "na", "number", "text", "fold")
+
+
 def _checked_row(row: Any) -> Mapping[str, Any]:
     return checked_row(row, learn="partial_fit")
+
+
+def _doubts_of_labels(labels: Sequence[Any]) -> list[Finding]:
+    """Labels that differ in case and blanks only."""
+    texts = [label for label in labels if isinstance(label, str)]
+    found = spellings(Evidence("y", Values(column_of(texts)))) if texts else []
+    return [replace(each, advice="; if they are the same, write them alike.") for each in found]
 
 
 def _columns(names: list[str]) -> dict[str, Any]:
@@ -313,6 +335,6 @@ def _unnamed(n: int) -> list[str]:
 
 def _warn(findings: Iterable[Finding]) -> None:
     """Say what may be wrong."""
-    for finding in findings:
+    for finding in grouped(findings):
         if finding.warning:
             warnings.warn(finding.message, UserWarning, stacklevel=3)

@@ -48,7 +48,7 @@ def to_fields(state: State) -> dict[str, Any]:
         "numerals": None if learner is None else learner.target.numerals.as_dict(),
         "columns": None if learner is None else learner.schema.as_list(),
         "learned": None if learner is None else learner.categories.as_dict(),
-        "findings": [] if learner is None else [f.as_dict() for f in learner.schema.findings],
+        "findings": [] if learner is None else [f.to_fields() for f in learner.schema.findings],
         "estimator": None if learner is None else learner.estimator,
         "first": state.warmup,
         "stale": state.stale,
@@ -74,10 +74,11 @@ def from_fields(settings: dict[str, Any], fields: dict[str, Any]) -> State:
     fits = (fields["kept"] == "number") == (task == REGRESSION)
     require(fits, "the task and the kind of the targets do not go together")
     numerals = Numerals.from_dict(fields["numerals"])
-    target = Target(settings["target"], task, fields["kept"], numerals)
+    folds = settings["target"] in settings["fold"]
+    target = Target(settings["target"], task, fields["kept"], numerals, folds)
     n_first = length if warmup is None else warmup.n
     require(isinstance(fields["findings"], list), "the findings are not a list")
-    schema = Schema.from_list(columns, [Finding.from_dict(entry) for entry in fields["findings"]])
+    schema = Schema.from_list(columns, [Finding.from_fields(entry) for entry in fields["findings"]])
     learner = Learner(settings, schema, target, n_first)
     if "learned" in fields:
         learner.categories = Categories.from_dict(learner.schema, fields["learned"])

@@ -60,7 +60,7 @@ class FirstRows:
         return self._joined()[0]
 
     @property
-    def _origins(self) -> _Origins:
+    def origins(self) -> _Origins:
         return self._joined()[2]
 
     def with_row(self, row: Row, wanted: Callable[[str], bool]) -> FirstRows:
@@ -121,22 +121,27 @@ class FirstRows:
         for name, column in columns.items():
             if len(column) == self.n:
                 columns[name] = pa.concat_arrays([column, pa.nulls(n, column.type)])
-        return FirstRows(columns, self.n + n, [*self._origins, (batch.place, batch.numbers)])
+        return FirstRows(columns, self.n + n, [*self.origins, (batch.place, batch.numbers)])
 
     def without(self, rows: Sequence[int]) -> FirstRows:
         keep = np.ones(self.n, bool)
         keep[list(rows)] = False
         columns = {name: c.filter(pa.array(keep)) for name, c in self.columns.items()}
         origins, start = [], 0
-        for source, numbers in self._origins:
+        for source, numbers in self.origins:
             part = keep[start : start + len(numbers)]
             origins.append((source, numbers[part]))
             start += len(numbers)
         return FirstRows(columns, int(keep.sum()), origins)
 
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The numbers of the rows in their sources."""
+        return np.concatenate([np.empty(0, np.int64), *(each for _, each in self.origins)])
+
     def where(self, row: int) -> str:
         """The name of a row in a message."""
-        for place, numbers in self._origins:
+        for place, numbers in self.origins:
             if row < len(numbers):
                 return f"{place} {numbers[row]:,}"
             row -= len(numbers)

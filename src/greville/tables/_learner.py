@@ -17,12 +17,11 @@ from ._categories import Categories
 from ._first import FirstRows
 from ._settings import make_estimator
 from ._single import SingleRows
+from ._values import IN_LABELS
 from .batch import Batch, TableError, Troubles
-from .kinds import Number
-from .numerals import usual_decimal
+from .decisions import Evidence, Hints, unused_options, usual_of
 from .schema import Schema
-from .target import CLASSIFICATION, REGRESSION, Target, check_target, recognised_target
-from .writing import Asked
+from .target import CLASSIFICATION, REGRESSION, Target, check_target, decide_target
 
 # Classes of a target. Time and memory grow with their number.
 MOST_CLASSES = 10_000
@@ -81,25 +80,33 @@ class Learner(SingleRows):
         batch, name = first.batch().with_gaps(settings["na"]), settings["target"]
         check_target(batch, name)
         columns = {other: batch.values(other) for other in first.columns if other != name}
-        asked = Asked.of(settings)
-        schema = Schema.fit(columns, settings["categorical"], settings["features"] or (), asked)
+        hints = Hints.of(settings)
+        schema = Schema.fit(columns, hints, first.places)
         if not schema.inputs:
             what = "; ".join(f"{c.name!r} is {c.description()}" for c in schema.columns)
             raise TableError(f"there is no column to learn from: {what or 'there is no other'}.")
-        values = batch.values(name)
-        usual = usual_decimal(c.numerals for c in schema.columns if isinstance(c, Number))
-        written = recognised_target(name, values, asked, usual)
-        target = Target.fit(name, values, settings["task"], written)
-        schema = Schema(schema.columns, [*target.findings(written), *schema.findings])
+        values, decisions = batch.values(name), schema.decisions
+        column = Evidence(name, values, hints, usual_of(columns, decisions), IN_LABELS)
+        decision = decide_target(column)
+        target = Target.fit(name, values, settings["task"], decision, folds=name in hints.fold)
+        unused = unused_options({**columns, name: values}, [*decisions.values(), decision], hints)
+        findings = [*unused, *target.findings(column, decision), *schema.findings]
+        schema = Schema(schema.columns, findings)
         return cls(settings, schema, target, first.n), batch
 
     def prepare(self, rows: EncodedRows) -> None:
         """Measure the units of inputs and targets, if there are rows that can be learned."""
-        use = rows.usable
-        if use.any():
-            self._check_classes(rows.y[use])
-            n_rows = max(1, round(self.n_expected * float(use.mean())))
-            self._started().prepare(rows.X[use], rows.y[use], n_rows=n_rows)
+        use, n_late = rows.usable, self.schema.n_late
+        if not use.any():
+            self.categories = Categories(self.schema.without_late())
+            return
+        self._check_classes(rows.y[use])
+        n_rows = max(1, round(self.n_expected * float(use.mean())))
+        n_layer = len(self.schema.inputs) - n_late
+        estimator = self._started(n_layer)
+        estimator.prepare(rows.X[use][:, :n_layer], rows.y[use], n_rows=n_rows)
+        if n_late:
+            estimator.set_direct_inputs(n_late, [])
 
     @property
     def schema(self) -> Schema:
@@ -362,10 +369,10 @@ class Learner(SingleRows):
         if self.estimator is not None and len(old) < schema.n_late:
             self.estimator.set_direct_inputs(schema.n_late, old)
 
-    def _started(self) -> Any:
-        """The estimator."""
+    def _started(self, n_inputs: int | None = None) -> Any:
+        """The estimator, which is made for so many inputs of its layer where there is none."""
         if self.estimator is None:
-            task, n_inputs = self.target.task, len(self.schema.inputs)
+            task, n_inputs = self.target.task, n_inputs or len(self.schema.inputs)
             self.estimator = make_estimator(self.settings, task, n_inputs, self.n_expected)
         return self.estimator
 

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 NUMBER, FLAG, TEXT, TIME, VECTOR = (
     pa.float64(),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._values import Floats
+from ._plain import Floats
 from .batch import Batch, TableError, listed, record_batch
 from .column import Column
 from .readers.json import array_of

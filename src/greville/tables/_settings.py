@@ -12,6 +12,9 @@ from ..validation import check_number
 from .batch import TableError
 from .target import CLASSIFICATION, REGRESSION
 
+# Settings that name columns.
+NAMING_COLUMNS = ("features", "ignore", "categorical", "number", "text", "fold")
+
 # The most units of hidden="inputs", and of "auto" with a solver that does not choose epsilon.
 _MOST_UNITS = 1000
 
@@ -27,9 +30,14 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
                 check_number(key, settings[key], low=low, high=high, whole=True)
             except ValueError as error:
                 raise TableError(str(error), argument=key) from error
-    for key in ("features", "ignore", "categorical"):
+    for key in NAMING_COLUMNS:
         for name in settings[key] or ():
             _check_text(key, name)
+    if settings["categories"] is not None:
+        try:
+            check_number("categories", settings["categories"], low=1, high=10_001, whole=True)
+        except ValueError as error:
+            raise TableError(str(error), argument="categories") from error
     _check_writing(settings)
     make_solver(settings)
     try:

@@ -14,7 +14,7 @@ from ._first import FirstRows
 from ._learner import EncodedRows, Learner
 from ._rows import Row
 from ._sample import sampled
-from ._settings import is_used
+from ._settings import NAMING_COLUMNS, is_used
 from .batch import Batch, TableError, Troubles, listed
 from .target import check_target
 
@@ -231,7 +231,7 @@ class State:
         check_target(batch, self.settings["target"])
         names = batch.table.schema.names
         known, features = set(names), self.settings["features"]
-        for key in ("features", "ignore", "categorical"):
+        for key in NAMING_COLUMNS:
             for name in self.settings[key] or ():
                 if name not in known and (features is None or name in features):
                     raise TableError(

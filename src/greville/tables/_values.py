@@ -1,4 +1,4 @@
-"""Columns of any type as numbers, times or text, and which of their values cannot be.
+"""Columns of any type as numbers, times, flags, text or vectors, and values that are none.
 
 Every column first becomes one of five plain types, and is then parsed as the kind that the schema
 says it is.
@@ -9,34 +9,55 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from . import dates
-from ._plain import EXACT, FLAG, LARGEST, NUMBER, TEXT, TIME, VECTOR, plain
-from .numerals import PLAIN, Numerals, normal
+from ._plain import EXACT, FLAG, LARGEST, NUMBER, TEXT, TIME, VECTOR, Floats, Mask, plain
+from .numerals import PLAIN, Numerals, as_mask, normal
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+# A column of text with at most this share of slips among so many values is what the others are; of
+# a few values, one may be.
+_SHARE_OF_SLIPS, _VALUES_WITH_SLIPS, _VALUES_WITH_ONE = 0.05, 20, 8
 
-# A column of text with at most this share of slips among so many values is what the others are.
-_SHARE_OF_SLIPS, _VALUES_WITH_SLIPS = 0.05, 20
+# Words for true and false, which go together.
+FLAGS = (
+    ("true", "false"),
+    ("yes", "no"),
+    ("ja", "nein"),
+    ("oui", "non"),
+    ("sí", "no"),
+    ("si", "no"),
+    ("ja", "nee"),
+    ("sim", "não"),
+    ("да", "нет"),
+    ("wahr", "falsch"),
+    ("vrai", "faux"),
+    ("y", "n"),
+    ("t", "f"),
+)
+_FLAGS = {word: value for pair in FLAGS for word, value in zip(pair, (1.0, 0.0), strict=True)}
 
-_FLAGS = {"true": 1.0, "false": 0.0}
-_MICROSECONDS_A_DAY = 86_400e6
-
-# What stands for a missing value among numbers, dates, true and false; and what some people write
-# for one, which is reported where it is found.
-_MISSING = ["NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?"]
+# What stands for a missing value in all columns; and besides that among numbers, dates and flags,
+# where "NA" is not Namibia. What programs do not write is reported where it is found.
+_GAPS = ["", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>", "?"]
+_GAPS_OF_NUMBERS = ["NA", "none"]
 _WORDS = ["missing", "unknown", "n.a.", "undefined", "not available", "nil", "empty", "blank"]
 _SIGNS = ["-", "--", "---", ".", "..", "...", "–", "—", "*", "#VALUE!", "#DIV/0!", "#REF!", "#NA"]
 GAPS = [*_SIGNS, *(form(word) for word in _WORDS for form in (str, str.upper, str.capitalize))]
+IN_TEXT = pa.array(_GAPS)
+IN_LABELS = pa.array([gap for gap in _GAPS if gap != "None"])
+_IN_NUMBERS = pa.array([*_GAPS, *_GAPS_OF_NUMBERS, *GAPS])
+
+# Several numbers in one value, by what stands between them.
+_ONE = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+SEPARATORS = {
+    mark: rf"^[(\[]? ?-?{_ONE}(?: ?[{mark}] ?-?{_ONE})+ ?[)\]]?$" for mark in "/,;x×|"
+} | {"-": rf"^{_ONE} ?- ?{_ONE}$"}
 
 
 def joined(first: Any, more: Any) -> Any:
@@ -60,7 +81,8 @@ class Values:
     """
 
     def __init__(self, column: Any, na: Sequence[str] = ()) -> None:
-        self.plain = _without(plain(column), na) if na else plain(column)
+        self._whole = plain(column)
+        self.plain = _without(self._whole, na) if na else self._whole
         self._parsed: dict[Any, tuple[Floats, Mask]] = {}
 
     def __len__(self) -> int:
@@ -68,32 +90,25 @@ class Values:
 
     @cached_property
     def kind(self) -> str:
-        """What the column is: number, flag, time, vector, text, or empty."""
-        type_ = self.plain.type
-        if type_ == NUMBER:
-            return "empty" if np.isnan(self.numbers[0]).all() else "number"
-        if type_ != TEXT:
-            kind = {FLAG: "flag", TIME: "time"}.get(type_, "vector")
-            return "empty" if self.plain.null_count == len(self) else kind
-        n = len(self) - self.trimmed.null_count
-        if not n:
+        """What the type of the column is: number, flag, time, vector, text, or empty."""
+        gaps = self.trimmed if self.plain.type == TEXT else self.plain
+        numbers = self.plain.type == NUMBER
+        if gaps.null_count == len(self) or (numbers and np.isnan(self.numbers[0]).all()):
             return "empty"
-        for kind in ("number", "flag", "time"):
-            if self.parsed(kind)[1].sum() <= self.slips:
-                return kind
-        return "text"
+        kinds = {NUMBER: "number", FLAG: "flag", TIME: "time", TEXT: "text"}
+        return kinds.get(self.plain.type, "vector")
 
     @property
     def slips(self) -> float:
         """How many of the values of a column of text may be wrong."""
         n = len(self) - self.trimmed.null_count
-        return _SHARE_OF_SLIPS * n if n >= _VALUES_WITH_SLIPS else 0.0
+        if n >= _VALUES_WITH_SLIPS:
+            return _SHARE_OF_SLIPS * n
+        return 1.0 if n >= _VALUES_WITH_ONE else 0.0
 
-    def parsed(self, kind: str) -> tuple[Floats, Mask]:
-        """The values as numbers, flags or times."""
-        if kind == "number":
-            return self.numbers
-        return self.flags if kind == "flag" else self.days
+    def had(self, gap: str) -> bool:
+        """Whether one of the values stands for a missing one as a text says."""
+        return _without(self._whole, [gap]).null_count > self._whole.null_count
 
     def numbers_as(self, numerals: Numerals) -> tuple[Floats, Mask]:
         """Numbers as they are written in this column."""
@@ -141,25 +156,19 @@ class Values:
             values = _with_nan(column)
             return values, ~(np.isnan(values) | (values == 0) | (values == 1))
         if column.type == TEXT:
-            known = pc.utf8_lower(self.trimmed)
-            values = np.array(
-                [math.nan if v is None else _FLAGS.get(v, math.inf) for v in known.to_pylist()]
-            )
-            wrong = np.isinf(values)
-            return np.where(wrong, math.nan, values), wrong
+            known = pc.index_in(pc.utf8_lower(self.trimmed), value_set=pa.array(list(_FLAGS)))
+            values = _with_nan(pc.take(pa.array(list(_FLAGS.values())), known))
+            return values, np.isnan(values) & as_mask(self.trimmed.is_valid())
         return self._all_wrong()
 
     @cached_property
     def days(self) -> tuple[Floats, Mask]:
         """Days since 1970, in UTC."""
         if self.plain.type == TEXT:
-            column, wrong = self._parsed_times()
-        elif self.plain.type == TIME:
-            column, wrong = self.plain, self._none_wrong()
-        else:
-            return self._all_wrong()
-        microseconds = _with_nan(pc.cast(pc.cast(column, pa.int64()), NUMBER, safe=False))
-        return microseconds / _MICROSECONDS_A_DAY, wrong
+            return dates.parsed_iso(self.trimmed)
+        if self.plain.type == TIME:
+            return dates.days_of(self.plain), self._none_wrong()
+        return self._all_wrong()
 
     @cached_property
     def text(self) -> Any:
@@ -174,8 +183,10 @@ class Values:
             return pc.if_else(short, whole, pc.cast(column, TEXT))
         if column.type == VECTOR:
             return pa.array([None if v is None else str(v) for v in column.to_pylist()], TEXT)
-        text = column if column.type == TEXT else pc.cast(column, TEXT)
-        return pc.if_else(pc.equal(text, ""), None, text)
+        if column.type != TEXT:
+            return pc.cast(column, TEXT)
+        gaps = pc.is_in(pc.utf8_trim_whitespace(column), value_set=IN_TEXT)
+        return pc.if_else(gaps, None, column) if pc.any(gaps).as_py() else column
 
     @cached_property
     def names_of_numbers(self) -> Any:
@@ -188,23 +199,32 @@ class Values:
 
     def vectors(self, width: int) -> tuple[Floats, Mask]:
         """Rows of so many numbers; missing ones are wrong."""
-        values = np.zeros((len(self), width))
-        if self.plain.type != VECTOR:
-            return values, np.ones(len(self), bool)
-        lengths = pc.fill_null(pc.list_value_length(self.plain), -1)
+        lists, values = self.lists, np.zeros((len(self), width))
+        lengths = pc.fill_null(pc.list_value_length(lists), -1)
         wrong = lengths.to_numpy(zero_copy_only=False) != width
         if not wrong.all():
-            flat = _with_nan(pc.list_flatten(self.plain.filter(pa.array(~wrong))))
+            flat = _with_nan(pc.list_flatten(lists.filter(pa.array(~wrong))))
             values[~wrong] = flat.reshape(-1, width)
         wrong = wrong | ~np.isfinite(values).all(axis=1)
         return np.where(wrong[:, None], 0.0, values), wrong
 
     @cached_property
+    def lists(self) -> Any:
+        """Lists of numbers, also those of text such as 120/80; null for what is none."""
+        if self.plain.type != TEXT:
+            return self.plain if self.plain.type == VECTOR else pa.nulls(len(self), VECTOR)
+        text, known = normal(self.trimmed), np.zeros(len(self), bool)
+        for pattern in SEPARATORS.values():
+            known |= as_mask(pc.match_substring_regex(text, pattern))
+        text = pc.replace_substring_regex(text, r"[(\[)\] ]", "")
+        text = pc.replace_substring_regex(text, r"([0-9])[-/,;x×|]", r"\1;")
+        return pc.cast(pc.split_pattern(pc.if_else(pa.array(known), text, None), ";"), VECTOR)
+
+    @cached_property
     def trimmed(self) -> Any:
         """Text without spaces around it, and null where it stands for a missing value."""
         trimmed = pc.utf8_trim_whitespace(self.plain)
-        gaps = pa.array(["", *_MISSING, *GAPS])
-        return pc.if_else(pc.is_in(trimmed, value_set=gaps), None, trimmed)
+        return pc.if_else(pc.is_in(trimmed, value_set=_IN_NUMBERS), None, trimmed)
 
     def _none_wrong(self) -> Mask:
         return np.zeros(len(self), bool)
@@ -221,19 +241,12 @@ class Values:
                 return _with_nan(pc.cast(column, NUMBER)), self._none_wrong()
             except pa.ArrowInvalid:
                 continue
-        values = [_number(value) for value in normal(self.trimmed).to_pylist()]
-        wrong = np.array([value is None for value in values], bool)
-        return np.array([math.nan if value is None else value for value in values]), wrong
-
-    def _parsed_times(self) -> tuple[Any, Mask]:
-        for wanted in (TIME, pa.timestamp("us", "UTC")):
-            try:
-                return pc.cast(pc.cast(self.trimmed, wanted), TIME), self._none_wrong()
-            except pa.ArrowInvalid:
-                continue
-        values = [_time(value) for value in self.trimmed.to_pylist()]
-        wrong = np.array([value is False for value in values], bool)
-        return pa.array([value or None for value in values], TIME), wrong
+        kinds = pc.dictionary_encode(pc.fill_null(normal(self.trimmed), ""))
+        numbers = [_number(value) for value in kinds.dictionary.to_pylist()]
+        wrong = np.array([number is None for number in numbers], bool)
+        values = np.array([math.nan if number is None else number for number in numbers])
+        places = kinds.indices.to_numpy()
+        return values[places], wrong[places]
 
 
 def _without(column: Any, na: Sequence[str]) -> Any:
@@ -277,14 +290,3 @@ def _number(text: str | None) -> float | None:
         return float(text) if "_" not in text else None
     except ValueError:
         return None
-
-
-def _time(text: str | None) -> datetime | bool | None:
-    """False for what is no time."""
-    if not text:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-        return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return False

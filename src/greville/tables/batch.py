@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ._values import Values
-from .findings import Finding
+from .findings import Finding, as_argument
 
 # Columns of a table. More would fit into no model file, and take hours.
 MOST_COLUMNS = 50_000
@@ -24,10 +24,6 @@ _MOST_REASONS = 5
 
 # Characters of a value in a message.
 _LONGEST_SHOWN = 60
-
-
-def _as_argument(name: str, value: Any) -> str:
-    return name if value is None else f"{name}={value!r}"
 
 
 class TableError(ValueError):
@@ -63,7 +59,7 @@ class TableError(ValueError):
         made = partial(TableError, argument=self.argument, **self._recommended)
         return made, (self.message, self._advice)
 
-    def advice(self, name: Callable[[str, Any], str] = _as_argument) -> str:
+    def advice(self, name: Callable[[str, Any], str] = as_argument) -> str:
         """What to do; `name` says how an argument and its value are written."""
         named = {key: name(key.rstrip("_"), value) for key, value in self._recommended.items()}
         return self._advice.format(**named)

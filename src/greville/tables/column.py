@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Self
 
-from ._values import Floats, Mask, Values
+from ._plain import Floats, Mask
+from ._values import Values
+from .decisions import Decision, Hints
+from .findings import Finding
 from .numerals import Numerals
-from .writing import Written
 
 _FIELD_TYPES = {
     "float": float,
@@ -32,8 +34,12 @@ class Column(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
         """What it is, from the first rows and how they are written."""
+
+    def findings(self, values: Values) -> list[Finding]:
+        """What its owner should know, besides what was decided."""
+        return []
 
     @property
     def wanted(self) -> str:

@@ -51,6 +51,10 @@ _PARAMETERS = {
     "thousands": nothing | text,
     "na": _NAMES,
     "date_format": nothing | text,
+    "number": _NAMES,
+    "text": _NAMES,
+    "fold": _NAMES,
+    "categories": nothing | count,
 }
 
 
@@ -107,9 +111,9 @@ class TableRegressor(RegressorMixin, TableEstimator):
         Columns not to use, and columns of numbers that are names.
     device : str, optional
         Where to learn: "cuda" or another device of torch, or "auto"; see docs/devices.md.
-    decimal, thousands, na, date_format
-        How numbers, gaps and dates are written, where that is not found by itself; see
-        `greville.tables.TableModel`.
+    decimal, thousands, na, date_format, number, text, fold, categories
+        How numbers, gaps and dates are written, and what columns are, where that is not found by
+        itself; see `greville.tables.TableModel`.
     verbose : bool or int, default=False
         Whether learning and predicting many rows say on stderr how far they are, every two seconds;
         see `greville.ELMRegressor`. Counts for the next call, and is not stored in files.
@@ -230,9 +234,9 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         Columns not to use, and columns of numbers that are names.
     device : str, optional
         Where to learn: "cuda" or another device of torch, or "auto"; see docs/devices.md.
-    decimal, thousands, na, date_format
-        How numbers, gaps and dates are written, where that is not found by itself; see
-        `greville.tables.TableModel`.
+    decimal, thousands, na, date_format, number, text, fold, categories
+        How numbers, gaps and dates are written, and what columns are, where that is not found by
+        itself; see `greville.tables.TableModel`.
     verbose : bool or int, default=False
         Whether learning and predicting many rows say on stderr how far they are, every two seconds;
         see `greville.ELMRegressor`. Counts for the next call, and is not stored in files.

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Self
+
+# Findings of one kind that are said one by one; of more, the first, and the names of the others.
+_MOST_ALIKE = 3
+
+# Columns, and values, that are named in a message; and how much of a value is shown.
+_MOST_NAMED, _MOST_SHOWN, _LONGEST_SHOWN = 5, 5, 30
+
+
+def as_argument(name: str, value: Any) -> str:
+    """An argument of Python, with its value unless that is None."""
+    value = list(value) if isinstance(value, tuple) else value
+    return name if value is None else f"{name}={value!r}"
 
 
 @dataclass(frozen=True)
@@ -15,45 +27,118 @@ class Finding:
     ----------
     kind : str
         A short name of what was found, the same for all tables, such as ``"pandas index"``.
-    message : str
-        One sentence: what was found and what is done with it, or what to do.
+    text : str
+        What was found and what is done with it.
     column : str, optional
         The column it is about.
     warning : bool
         Whether something may be wrong with the table, not only with how it is written.
+    advice : str
+        What to do, which follows the text: a template in which ``{na}`` is the argument `na`.
+    arguments : tuple of (str, value)
+        The values of the arguments in `advice`; None where only the name is meant.
 
     Examples
     --------
     >>> from greville.tables import Finding
-    >>> Finding("constant", "x is always 1.", column="x").message
-    'x is always 1.'
+    >>> found = Finding("far", "'x' is 9 at times", "x", True, "; pass {na}.", (("na", ("9",)),))
+    >>> found.message
+    "'x' is 9 at times; pass na=['9']."
     """
 
     kind: str
-    message: str
+    text: str
     column: str | None = None
     warning: bool = False
+    advice: str = ""
+    arguments: tuple[tuple[str, Any], ...] = ()
 
-    def as_dict(self) -> dict[str, object]:
+    @property
+    def message(self) -> str:
+        """What was found and what to do, with the arguments of Python."""
+        return self.sentence()
+
+    def sentence(self, name: Callable[[str, Any], str] = as_argument) -> str:
+        """What was found and what to do; `name` says how an argument and its value are written."""
+        named = {key: name(key.rstrip("_"), value) for key, value in self.arguments}
+        return self.text + self.advice.format(**named)
+
+    def as_dict(self, name: Callable[[str, Any], str] = as_argument) -> dict[str, object]:
         """For JSON."""
         return {
             "kind": self.kind,
             "column": self.column,
-            "message": self.message,
+            "message": self.sentence(name),
             "warning": self.warning,
         }
 
+    def to_fields(self) -> list[Any]:
+        """What a file holds of it."""
+        arguments = [
+            [key, list(value) if isinstance(value, tuple) else value]
+            for key, value in self.arguments
+        ]
+        return [self.kind, self.text, self.column, self.warning, self.advice, arguments]
+
     @classmethod
-    def from_dict(cls, entry: Any) -> Self:
-        """What `as_dict` gave; a ValueError for anything else."""
-        types: dict[str, Any] = {"kind": str, "message": str, "warning": bool}
-        types["column"] = (str, type(None))
-        fits = isinstance(entry, dict) and entry.keys() == types.keys()
-        if not fits or not all(isinstance(entry[key], type_) for key, type_ in types.items()):
+    def from_fields(cls, fields: Any) -> Self:
+        """What `to_fields` gave; a ValueError for anything else."""
+        types: tuple[Any, ...] = (str, str, (str, type(None)), bool, str, list)
+        fits = isinstance(fields, list) and len(fields) == len(types)
+        if not fits or not all(map(isinstance, fields, types)):
             raise ValueError("a finding: its parts are not those of one.")
-        return cls(**entry)
+        kind, text, column, warning, advice, arguments = fields
+        if not all(isinstance(each, list) and len(each) == 2 for each in arguments):
+            raise ValueError("a finding: its arguments are not those of one.")
+        values = tuple((str(key), _hashable(value)) for key, value in arguments)
+        found = cls(kind, text, column, warning, advice, values)
+        try:
+            found.sentence()
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError("a finding: its advice names what it does not have.") from error
+        return found
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each finding once, in their order."""
     return tuple(dict.fromkeys(findings))
+
+
+def grouped(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, those of one kind about many columns as one."""
+    groups: dict[tuple[str, bool], list[Finding]] = {}
+    for finding in distinct(findings):
+        groups.setdefault((finding.kind, finding.warning), []).append(finding)
+    said: list[Finding] = []
+    for first, *more in groups.values():
+        names = [finding.column for finding in more if finding.column is not None]
+        if len(more) < _MOST_ALIKE or len(names) < len(more):
+            said += [first, *more]
+            continue
+        others = f" The same goes for {listed_names(names)}."
+        text = first.text + others * (not first.advice)
+        more_advice = others.replace("{", "{{").replace("}", "}}")
+        advice = first.advice and first.advice + more_advice
+        said.append(replace(first, text=text, advice=advice))
+    return said
+
+
+def listed_names(names: list[str]) -> str:
+    """The first of some columns, for a message."""
+    shown = ", ".join(map(repr, names[:_MOST_NAMED]))
+    return shown + (f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else "")
+
+
+def listed_values(texts: list[str]) -> str:
+    """The first of some values, for a message."""
+    shown = ", ".join(map(shown_value, texts[:_MOST_SHOWN]))
+    return shown + (f" and {len(texts) - _MOST_SHOWN:,} more" if len(texts) > _MOST_SHOWN else "")
+
+
+def shown_value(text: str) -> str:
+    """A value, for a message."""
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")

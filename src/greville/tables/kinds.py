@@ -18,15 +18,17 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import compressed, find_limits
-from ._plain import EXACT, LARGEST, TEXT
-from ._values import Floats, Mask, Values
+from ._plain import EXACT, LARGEST, TEXT, Floats, Mask
+from ._values import Values
 from .column import Column
+from .decisions import Decision, Hints, folded
+from .findings import Finding
 from .numerals import Numerals
 from .words import Words
-from .writing import Written
 
-# Values of a text column with an input of their own; the others share one.
-MOST_CATEGORIES = 50
+# Values of a text column that go through the hidden layer; others are units themselves, each in so
+# many of the first rows, and so many in a table. The rest share one.
+_MOST_INPUTS, _LEAST_ROWS, MOST_UNITS = 50, 3, 500
 
 # Labels of late values: "= red" for one, and these for a missing one and for all that are too many.
 _GAP, _OTHER = "is missing", "is another"
@@ -53,12 +55,22 @@ class Number(Column):
     limits: list[float]
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
-        numbers, wrong = values.numbers_as(written.numerals)
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        numbers, wrong = values.numbers_as(decision.numerals)
         gaps = np.isnan(numbers)
         missing = bool((gaps & ~wrong).any())
         known = numbers[~gaps]
-        return cls(name, float(np.median(known)), missing, written.numerals, find_limits(known))
+        return cls(name, float(np.median(known)), missing, decision.numerals, find_limits(known))
+
+    def findings(self, values: Values) -> list[Finding]:
+        if not self.limits:
+            return []
+        low, high = self.limits
+        message = (
+            f"{self.name!r} has a few numbers very far from the others; those below {low:.6g} or "
+            f"above {high:.6g} are clipped, and marked by an input."
+        )
+        return [Finding("extremes", message, self.name, warning=True)]
 
     @property
     def wanted(self) -> str:
@@ -120,13 +132,13 @@ class Number(Column):
 
 @dataclass(frozen=True)
 class Flag(Column):
-    """1 for true, 0 for false; a half where it is missing, and an input that says so."""
+    """1 for true and yes, 0 for false and no; a half where it is missing, and an input for that."""
 
-    kind, wants = "flag", "true or false"
+    kind, wants = "flag", "true or false, or yes or no"
     missing: bool
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
         flags, wrong = values.flags
         return cls(name, bool((np.isnan(flags) & ~wrong).any()))
 
@@ -145,11 +157,13 @@ class Flag(Column):
 class Text(Column):
     """A one for each known value, and for the others together; zeros where it is missing.
 
-    `numbers` says that the values are numbers, in whatever way they are written. A value that was
-    in none of the first rows comes `late`: it is taken for the most `common` one, and has an input
-    of its own, behind those of all columns, that is a hidden unit itself. So it is one more number
-    to learn, how far such rows are from the common ones, and changes nothing in rows without it. A
-    missing value comes late too, if there were no `gaps` in the first rows.
+    `numbers` says that the values are numbers, in whatever way they are written, and `folds` that
+    small letters and blanks make no difference. Rare values, and one that was in none of the first
+    rows, come `late`: they are taken for the most `common` one, and have an input of their own,
+    behind those of all columns, that is a hidden unit itself. So it is one more number to learn,
+    how far such rows are from the common ones, and changes nothing in rows without it. A missing
+    value comes late too, if there were no `gaps` in the first rows. There are at `most` so many
+    values; the others share an input.
     """
 
     kind, wants = "text", "text"
@@ -159,16 +173,51 @@ class Text(Column):
     common: int = 0
     gaps: bool = True
     late: list[str] = field(default_factory=list)
+    folds: bool = False
+    most: int = _MOST_INPUTS
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
-        numbers = written.kind == "number"
-        names = _names(values, numbers)
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        empty = cls(name, [], False, decision.numbers, folds=name in hints.fold)
+        names = empty._names(values)
         counts = Counter(names.drop_null().to_pylist())
-        common = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_CATEGORIES]
-        known, others = sorted(common), len(counts) > MOST_CATEGORIES
-        gaps = names.null_count > 0
-        return cls(name, known, others, numbers, known.index(common[0]), gaps)
+        common = sorted(counts, key=lambda value: (-counts[value], value))
+        most = hints.categories or _MOST_INPUTS + MOST_UNITS
+        known = common[: min(most, _MOST_INPUTS)]
+        least = 1 if hints.categories else _LEAST_ROWS
+        rare = [value for value in common[len(known) : most] if counts[value] >= least]
+        return replace(
+            empty,
+            values=sorted(known),
+            others=len(counts) > len(known) + len(rare),
+            common=sorted(known).index(common[0]),
+            gaps=names.null_count > 0,
+            late=sorted(f"= {value}" for value in rare),
+            most=hints.categories or max(_MOST_INPUTS, len(known) + len(rare)),
+        )
+
+    def findings(self, values: Values) -> list[Finding]:
+        if not self.others:
+            return []
+        names = self._names(values)
+        n, known = len(names.drop_null().unique()), len(self.values) + len(self.late)
+        rows = len(names) - names.null_count - self._n_known(names)
+        message = (
+            f"{self.name!r} has {n:,} different values, and {known:,} of them are told apart; the "
+            f"others, in {rows:,} of {len(names):,} rows, count as one"
+        )
+        many = (("categories", n),)
+        return [
+            Finding("many values", message, self.name, False, "; for all pass {categories}.", many)
+        ]
+
+    def _n_known(self, names: Any) -> int:
+        known = [*self.values, *(label.removeprefix("= ") for label in self.late)]
+        return int(pc.sum(pc.is_in(names, value_set=pa.array(known, TEXT))).as_py() or 0)
+
+    def _names(self, values: Values) -> Any:
+        names = values.names_of_numbers if self.numbers else values.text
+        return folded(names) if self.folds else names
 
     @property
     def inputs(self) -> list[str]:
@@ -177,7 +226,7 @@ class Text(Column):
 
     def fill(self, values: Values, out: Floats) -> Mask:
         out[:] = 0
-        names = _names(values, self.numbers)
+        names = self._names(values)
         places = pc.index_in(names, value_set=pa.array(self.values, TEXT))
         places = pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
         known = places >= 0
@@ -196,7 +245,7 @@ class Text(Column):
 
     def fill_late(self, values: Values, out: Floats, late: Floats) -> None:
         """Write a one for the late value of each row that has one, which is common beside that."""
-        names = _names(values, self.numbers)
+        names = self._names(values)
         labels = pc.if_else(names.is_valid(), pc.binary_join_element_wise("=", names, " "), _GAP)
         places = pc.fill_null(pc.index_in(labels, value_set=pa.array(self.late, TEXT)), -1)
         places = places.to_numpy(zero_copy_only=False).copy()
@@ -211,13 +260,13 @@ class Text(Column):
 
     def new_labels(self, values: Values, rows: Mask) -> list[str]:
         """Labels for the values of some rows, all of which have no input: each once, in order."""
-        names = _names(values, self.numbers).filter(pa.array(rows)).unique().to_pylist()
+        names = self._names(values).filter(pa.array(rows)).unique().to_pylist()
         gaps = [] if self.gaps else [_GAP]
         return [label for n in names for label in ([f"= {n}"] if n is not None else gaps)]
 
     def grown(self, labels: Sequence[str]) -> Text:
         """With late values too; those that are too many share one label."""
-        late, room = set(self.late), MOST_CATEGORIES - len(self.values)
+        late, room = set(self.late), self.most - len(self.values)
         for label in labels:
             few = label == _GAP or len(late - {_GAP, _OTHER}) < room
             late.add(label if few else _OTHER)
@@ -249,11 +298,11 @@ class Time(Column):
     format: str
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
-        days = values.days_as(written.dates)[0]
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        days = values.days_as(decision.dates)[0]
         days = days[~np.isnan(days)]
         origin, clock = float(np.floor(np.median(days))), bool((days % 1 != 0).any())
-        return cls(name, origin, clock, written.dates)
+        return cls(name, origin, clock, decision.dates)
 
     @property
     def wanted(self) -> str:
@@ -304,11 +353,10 @@ class Vector(Column):
     width: int
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
-        width = pc.mode(pc.list_value_length(values.plain))[0]["mode"].as_py()
-        if not 1 <= width <= WIDEST_VECTOR:
-            return Ignored(name, f"lists of {width:,} numbers")
-        return cls(name, int(width))
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        if not 1 <= decision.width <= WIDEST_VECTOR:
+            return Ignored(name, f"lists of {decision.width:,} numbers")
+        return cls(name, decision.width)
 
     @property
     def inputs(self) -> list[str]:
@@ -340,7 +388,7 @@ class Ignored(Column):
     why: str
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
         return cls(name, "nothing that can be used in the first rows")
 
     @property
@@ -371,7 +419,3 @@ def _fill_with_gaps(
     if missing:
         out[:, 1] = gaps
     return wrong
-
-
-def _names(values: Values, numbers: bool) -> Any:
-    return values.names_of_numbers if numbers else values.text

@@ -70,6 +70,14 @@ class TableModel(DictRows):
     date_format : str, optional
         A format of `strptime`, "seconds" or "milliseconds" (since 1970): for all columns of which
         it reads the values.
+    number, text : list of str
+        Columns that are numbers, or text, whatever their values look like.
+    fold : list of str
+        Columns of text, or the target, whose values are the same if they differ only in small
+        letters and blanks.
+    categories : int, optional
+        How many values of a text column are told apart, at most; by default 50, and as many as come
+        in three of the first rows.
     device : str, optional
         Where to learn: "cuda" or another device of torch, or "auto"; see docs/devices.md.
 
@@ -101,6 +109,10 @@ class TableModel(DictRows):
         thousands: str | None = None,
         na: Sequence[str] = (),
         date_format: str | None = None,
+        number: Sequence[str] = (),
+        text: Sequence[str] = (),
+        fold: Sequence[str] = (),
+        categories: int | None = None,
         device: str | None = None,
     ) -> None:
         self.settings: dict[str, Any] = checked(
@@ -120,6 +132,10 @@ class TableModel(DictRows):
                 "thousands": thousands,
                 "na": list(na),
                 "date_format": date_format,
+                "number": list(number),
+                "text": list(text),
+                "fold": list(fold),
+                "categories": categories,
                 "device": device,
             }
         )

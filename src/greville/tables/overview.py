@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,10 +17,10 @@ from ._state import FIRST_ROWS
 from ._values import Values
 from .batch import Batch
 from .column import Column
-from .findings import Finding, distinct
+from .decisions import Hints
+from .findings import Finding, as_argument, distinct
 from .model import TableModel
 from .schema import Schema
-from .writing import Asked
 
 # Values of a column that are shown, and how much of each.
 _EXAMPLES, _LONGEST_EXAMPLE = 3, 24
@@ -79,12 +79,12 @@ class Overview:
     columns: tuple[ColumnOverview, ...]
     findings: tuple[Finding, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, name: Callable[[str, Any], str] = as_argument) -> dict[str, Any]:
         """For JSON."""
         return {
             **asdict(self),
             "columns": [asdict(column) for column in self.columns],
-            "findings": [finding.as_dict() for finding in self.findings],
+            "findings": [finding.as_dict(name) for finding in self.findings],
         }
 
 
@@ -143,15 +143,16 @@ def _described(
 ) -> tuple[str | None, Schema]:
     """What is learned, and the columns that are used for it."""
     used = FirstRows(
-        {k: v for k, v in rows.columns.items() if is_used(settings, k) or k == target}, rows.n
+        {k: v for k, v in rows.columns.items() if is_used(settings, k) or k == target},
+        rows.n,
+        rows.origins,
     )
     if target is not None:
         learner, _ = Learner.fit_schema(settings, used)
         return learner.target.description(), learner.schema
     batch = used.batch().with_gaps(settings["na"])
     columns = {name: batch.values(name) for name in used.columns}
-    asked = Asked.of(settings)
-    return None, Schema.fit(columns, settings["categorical"], settings["features"] or (), asked)
+    return None, Schema.fit(columns, Hints.of(settings), used.places)
 
 
 def _column(name: str, values: Values, column: Column | None, target: str | None) -> ColumnOverview:

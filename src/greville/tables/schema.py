@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ._outliers import find_limits
-from ._plain import UnknownType
-from ._values import Floats, Values
+from ._plain import Floats, UnknownType
+from ._values import Values
 from .batch import Batch, TableError, listed
 from .column import Column
+from .decisions import Decision, Evidence, Hints, decide, decide_all, doubts, left_out
 from .findings import Finding
-from .fitting import fit_columns
-from .kinds import KINDS, Text
+from .kinds import KINDS, MOST_UNITS, Ignored, Text
 from .numerals import PLAIN
-from .recognition import recognise
-from .writing import Asked, Written
 
 # Columns that `repr` shows.
 _MOST_COLUMNS = 30
@@ -36,6 +35,7 @@ class Schema:
 
     def __init__(self, columns: Sequence[Column], findings: Sequence[Finding] = ()) -> None:
         self.columns = list(columns)
+        self.decisions: dict[str, Decision] = {}  # where it was fitted
         self.findings = tuple(findings)
         self.used = [column for column in self.columns if column.inputs]
         self.names = [column.name for column in self.used]
@@ -46,14 +46,61 @@ class Schema:
 
     @classmethod
     def fit(
+        cls, columns: Mapping[str, Values], hints: Hints | None = None, places: Any = None
+    ) -> Schema:
+        """What the first rows of columns show, and findings about them.
+
+        Parameters
+        ----------
+        columns : mapping of str to Values
+        hints : Hints, optional
+            What the user says about columns.
+        places : ndarray of int, optional
+            The numbers of the rows in their table.
+        """
+        hints = hints or Hints()
+        decisions = decide_all(columns, hints)
+        schema = cls._fit(columns, decisions, hints, places)
+        if schema.n_late > MOST_UNITS and hints.categories is None:
+            most = MOST_UNITS // len(schema.late) + 50
+            schema = cls._fit(columns, decisions, replace(hints, categories=most), places)
+        return schema
+
+    @classmethod
+    def _fit(
         cls,
         columns: Mapping[str, Values],
-        categorical: Sequence[str] = (),
-        features: Sequence[str] = (),
-        asked: Asked | None = None,
+        decisions: dict[str, Decision],
+        hints: Hints,
+        places: Any,
     ) -> Schema:
-        """From the first rows of the columns; see `fit_columns`."""
-        return cls(*fit_columns(columns, categorical, features, asked))
+        asked = {*hints.features, *hints.number, *hints.text, *hints.categorical}
+        fitted: list[Column] = []
+        findings: list[Finding] = []
+        kept: dict[str, Column] = {}  # what columns that are left out would have been
+        for name, values in columns.items():
+            decision, evidence = decisions[name], Evidence(name, values, hints)
+            out = None if decision.kind == "words" else left_out(evidence, decision)
+            column, said = _fitted(name, values, decision, hints)
+            if out is not None and (name not in asked or decision.kind == "empty"):
+                kind, why = out
+                kept[name] = column
+                column, said = Ignored(name, why), [finding for finding in said if finding.warning]
+                if kind == "unique text":
+                    said += [f for f in doubts(evidence, decision) if f.kind == "digits"]
+                what = repr(name) if name else "the column without a name"
+                said.append(Finding(kind, f"{what} is left out: {why}.", name))
+            elif column.inputs:
+                said += doubts(evidence, decision, places)
+            fitted.append(column)
+            findings += said
+        if not any(column.inputs for column in fitted):  # something must be learned from
+            kept = {name: c for name, c in kept.items() if c.inputs and not isinstance(c, Text)}
+            fitted = [kept.get(column.name, column) for column in fitted]
+            findings = [finding for finding in findings if finding.column not in kept]
+        schema = cls(fitted, findings)
+        schema.decisions = decisions
+        return schema
 
     def __repr__(self) -> str:
         """What the columns are; the first ones, where there are many."""
@@ -74,6 +121,11 @@ class Schema:
             settings = dict(entry)
             found.append(KINDS[settings.pop("kind")].from_dict(settings))
         return cls(found, findings)
+
+    def without_late(self) -> Schema:
+        """The schema without inputs for late values."""
+        columns = [replace(c, late=[]) if isinstance(c, Text) else c for c in self.columns]
+        return Schema(columns, self.findings)
 
     def check_columns(self, batch: Batch) -> None:
         """Raise a TableError for columns that a table does not have.
@@ -117,11 +169,11 @@ class Schema:
 
 
 def numbers(
-    batch: Batch, name: str, written: Written | None = None
+    batch: Batch, name: str, decision: Decision | None = None
 ) -> tuple[Floats, dict[int, str]]:
     """A column as numbers, nan where one is missing, and what is wrong with rows.
 
-    `written` says how they are written, as `how_written` found it.
+    `decision` says how they are written, as `decision_of` found it.
 
     Examples
     --------
@@ -134,7 +186,7 @@ def numbers(
     >>> len(values), wrong
     (16384, {})
     """
-    numerals = PLAIN if written is None else written.numerals
+    numerals = PLAIN if decision is None else decision.numerals
     values, wrong = _values(batch, name).numbers_as(numerals)
     return values, _reasons(batch, name, "a number", wrong)
 
@@ -154,20 +206,30 @@ def far_values(numbers: Floats) -> Floats:
     return known[(known < limits[0]) | (known > limits[1])] if limits else known[:0]
 
 
-def how_written(batch: Batch, name: str) -> Written:
+def decision_of(batch: Batch, name: str) -> Decision:
     """What a column is, and how its numbers or dates are written.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from greville import datasets
-    >>> from greville.tables import Reading, Troubles, find_sources, how_written, read
+    >>> from greville.tables import Reading, Troubles, decision_of, find_sources, read
     >>> path = Path(datasets.__file__).with_name("ecg.npz")  # a table that comes with greville
     >>> batch = next(read(find_sources([str(path)]), Reading(), Troubles()))
-    >>> how_written(batch, "ecg").kind
+    >>> decision_of(batch, "ecg").kind
     'number'
     """
-    return recognise(name, _values(batch, name))
+    return decide(Evidence(name, _values(batch, name)))
+
+
+def _fitted(
+    name: str, values: Values, decision: Decision, hints: Hints
+) -> tuple[Column, list[Finding]]:
+    """The column that a decision makes, and findings about it."""
+    kind = {"code": "text", "empty": "ignored"}.get(decision.kind, decision.kind)
+    column = KINDS[kind].fit(name, values, decision, hints)
+    doubtful = any(finding.warning for finding in decision.findings)
+    return column, [*decision.findings, *([] if doubtful else column.findings(values))]
 
 
 def _values(batch: Batch, name: str) -> Values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._outliers import find_limits
-from ._plain import EXACT, LARGEST, UnknownType
-from ._values import Values
+from ._plain import EXACT, LARGEST, TEXT, UnknownType
+from ._values import FLAGS, IN_LABELS, Values
 from .batch import Batch, TableError, listed, record_batch
-from .findings import Finding
+from .decisions import LEADING_ZEROS, Decision, Evidence, decide, folded, spellings
+from .findings import Finding, listed_values, shown_value
 from .numerals import PLAIN, Numerals
 from .readers.json import array_of
-from .recognition import LEADING_ZEROS, recognise
-from .writing import Asked, Written, examples, listed_values, shown_value
 
 # Whole numbers are labels if there are no more different ones than this, and ten rows for each; or
 # two, and three rows for each.
@@ -34,6 +33,8 @@ _ROWS_OF_LABELS = 20
 # How many extreme numbers are shown in a message.
 _MOST_SHOWN = 3
 
+_GAPS = frozenset(IN_LABELS.to_pylist())
+
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
 
@@ -41,40 +42,45 @@ REGRESSION, CLASSIFICATION = "regression", "classification"
 class Target:
     """The column to predict, the task, and what its values are: number, text, integer or flag.
 
-    `numerals` says how its numbers are written.
+    `numerals` says how its numbers are written, `folds` that small letters and blanks make no
+    difference between labels.
     """
 
     name: str
     task: str
     kind: str
     numerals: Numerals = PLAIN
+    folds: bool = False
 
     @classmethod
-    def fit(cls, name: str, values: Values, task: str, written: Written) -> Target:
-        """From the first rows, and what `recognised_target` says of them.
+    def fit(
+        cls, name: str, values: Values, task: str, decision: Decision, folds: bool = False
+    ) -> Target:
+        """From the first rows, and what `decide_target` says of them.
 
         The task "numbers" is "auto" where no number is a label: a stream's first rows tell too
         little.
         """
-        if written.kind == "number":
-            numerals = written.numerals
+        if decision.kind == "number":
+            numerals = decision.numerals
             numbers, wrong = values.numbers_as(numerals)
             numbers = numbers[~wrong & ~np.isnan(numbers)]
             whole = bool((numbers == np.round(numbers)).all())
             labels = task == "auto" and whole and numerals.is_plain and _few(numbers)
             if not (task == CLASSIFICATION or labels):
                 return cls(name, REGRESSION, "number", numerals)
-            whole = whole and numerals.is_plain and not _says(written, "leading zeros")
-            return cls(name, CLASSIFICATION, "integer" if whole else "text", numerals)
+            whole = whole and numerals.is_plain and not decision.says("leading zeros")
+            whole = whole and not decision.wrong  # what is no number is a class too
+            return cls(name, CLASSIFICATION, "integer" if whole else "text", numerals, folds)
         if task != CLASSIFICATION:
-            _check_no_dates(values.text.drop_null(), written, task)
+            _check_no_dates(_labels(values).drop_null(), decision, task)
         if task == REGRESSION:
-            return cls(name, REGRESSION, "number", written.numerals)
-        if values.kind == "flag":
+            return cls(name, REGRESSION, "number", decision.numerals)
+        if decision.kind == "flag":
             return cls(name, CLASSIFICATION, "flag")
         if task == "auto":
-            _check_labels(values, written)
-        return cls(name, CLASSIFICATION, "text")
+            _check_labels(values, decision)
+        return cls(name, CLASSIFICATION, "text", folds=folds)
 
     def description(self) -> str:
         """What would be learned, in words."""
@@ -83,14 +89,15 @@ class Target:
         kind = {"integer": "whole numbers", "flag": "true and false"}.get(self.kind, "text")
         return f"labels, {kind}, to be told apart (classification)"
 
-    def findings(self, written: Written) -> list[Finding]:
+    def findings(self, column: Evidence, decision: Decision) -> list[Finding]:
         """Of all findings about the column, those that matter for a target."""
-        kinds: tuple[str, ...] = ("odd values", "large numbers", "code")
+        kinds: tuple[str, ...] = ("odd values", "large numbers", "code", "gaps")
         if self.kind != "text":
-            kinds = ("written numbers", "ambiguous numbers", "gaps")
+            kinds = ("written numbers", "ambiguous numbers", "gaps", "limits")
         if self.kind == "number":
             kinds = (*kinds, "leading zeros", "extremes")
-        return [finding for finding in written.findings if finding.kind in kinds]
+        alike = spellings(column) if self.kind == "text" else []
+        return [*(finding for finding in decision.findings if finding.kind in kinds), *alike]
 
     def read(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """The targets of some rows, which of them are there, and what is wrong with others."""
@@ -125,12 +132,13 @@ class Target:
             return usual and value not in self.numerals.gaps
         if self.kind == "flag":
             return type(value) is bool
-        return type(value) is str and value.isascii() and 0 < len(value) <= _LONGEST_LABEL
+        usual = type(value) is str and value.isascii() and 0 < len(value) <= _LONGEST_LABEL
+        return usual and not self.folds and value.strip() not in _GAPS
 
     def _parsed(self, values: Values) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
         """Targets, which of them are missing, and which are of the wrong kind."""
         if self.kind == "text":
-            text = values.text
+            text = folded(_labels(values)) if self.folds else _labels(values)
             missing = text.is_null().to_numpy(zero_copy_only=False)
             long = pc.fill_null(pc.greater(pc.utf8_length(text), _LONGEST_LABEL), False)
             labels = pc.fill_null(pc.if_else(long, "", text), "").to_pylist()
@@ -160,45 +168,57 @@ def check_target(batch: Batch, name: str) -> None:
         )
 
 
+def _labels(values: Values) -> Any:
+    """Text with gaps where a label is missing; "None" may be a class."""
+    if values.plain.type != TEXT:
+        return values.text
+    gaps = pc.is_in(pc.utf8_trim_whitespace(values.plain), value_set=IN_LABELS)
+    return pc.if_else(gaps, None, values.plain)
+
+
 def _few(numbers: NDArray[Any]) -> bool:
     """Whether whole numbers are so few that they are labels."""
     n, distinct = len(numbers), len(np.unique(numbers))
     return distinct <= min(_MOST_LABELS, n // 10) or (distinct == 2 and n >= 6)
 
 
-def recognised_target(name: str, values: Values, asked: Asked, usual: str | None = None) -> Written:
-    """What a target is: no date, and digits with leading zeros only if they are few.
-
-    `usual` is the decimal mark of the other columns.
-    """
-    written = recognise(name, values, asked, usual)
-    if written.kind == "time" and values.kind == "number":
-        return Written("number")
-    if written.kind == "code":
+def decide_target(column: Evidence) -> Decision:
+    """What a target is: no date, and digits with leading zeros only if they are few."""
+    name, values, decision = column.name, column.values, decide(column)
+    if decision.kind == "time" and values.kind == "number":
+        return Decision("number")
+    if decision.kind == "flag" and column.is_text:
+        words = set(pc.utf8_lower(column.distinct).to_pylist())
+        return decision if words <= set(FLAGS[0]) else replace(decision, kind="text")
+    if decision.kind == "words" or (decision.kind == "vector" and column.is_text):
+        return replace(decision, kind="text", findings=())
+    if decision.kind == "code":
         numbers = values.numbers[0]
         if _few(numbers[~np.isnan(numbers)]):
-            return written
-        written = Written("number").saying(
+            return decision
+        decision = Decision("number").saying(
             "leading zeros",
-            f"{name!r} has leading zeros, such as {examples(values, LEADING_ZEROS)}, and is "
-            "learned as a number; if its values are labels, pass --task classification.",
+            f"{name!r} has leading zeros, such as {column.some(LEADING_ZEROS)}, and is learned as "
+            "a number; if its values are labels",
             name,
+            ", pass {task}.",
             warning=True,
+            task=CLASSIFICATION,
         )
-    return _with_extremes(name, values, written) if written.kind == "number" else written
+    return _with_extremes(name, values, decision) if decision.kind == "number" else decision
 
 
-def _with_extremes(name: str, values: Values, written: Written) -> Written:
+def _with_extremes(name: str, values: Values, decision: Decision) -> Decision:
     """Numbers of a target that are very far from the others; they are learned as they are."""
-    numbers = values.numbers_as(written.numerals)[0]
+    numbers = values.numbers_as(decision.numerals)[0]
     numbers = numbers[~np.isnan(numbers)]
     limits = find_limits(numbers)
     if not limits:
-        return written
+        return decision
     far = numbers[(numbers < limits[0]) | (numbers > limits[1])]
     shown = ", ".join(f"{number:.15g}" for number in np.unique(far)[:_MOST_SHOWN])
     many = f"{len(far):,} numbers" if len(far) > 1 else "1 number"
-    return written.saying(
+    return decision.saying(
         "extremes",
         f"{name!r} has {many} very far from the others, such as {shown}, which weigh heavily; "
         "remove such rows if they are mistakes.",
@@ -207,13 +227,9 @@ def _with_extremes(name: str, values: Values, written: Written) -> Written:
     )
 
 
-def _says(written: Written, kind: str) -> bool:
-    return any(finding.kind == kind for finding in written.findings)
-
-
-def _check_no_dates(labels: Any, written: Written, task: str) -> None:
+def _check_no_dates(labels: Any, decision: Decision, task: str) -> None:
     """Raise a TableError for dates and times, unless they are few enough to be labels."""
-    if not (written.kind == "time" or _says(written, "ambiguous dates")):
+    if not (decision.kind == "time" or decision.says("ambiguous dates")):
         return
     if task == REGRESSION or _are_different(labels):
         raise TableError(
@@ -229,15 +245,15 @@ def _are_different(labels: Any) -> bool:
     return len(labels) >= _ROWS_OF_LABELS and len(labels.unique()) > len(labels) / 2
 
 
-def _check_labels(values: Values, written: Written) -> None:
-    labels = values.text.drop_null()
+def _check_labels(values: Values, decision: Decision) -> None:
+    labels = _labels(values).drop_null()
     n, distinct = len(labels), len(labels.unique())
-    for finding in written.findings:
+    for finding in decision.findings:
         if finding.kind in ("odd values", "large numbers") and distinct > _MOST_LABELS:
             raise TableError(
-                f"the target {finding.message.removesuffix('.')}",
-                ". If they are labels, pass {task}.",
-                task=CLASSIFICATION,
+                f"the target {finding.text.removesuffix('.')}",
+                finding.advice.removesuffix(".") + ". If they are labels, pass {task}.",
+                **{**dict(finding.arguments), "task": CLASSIFICATION},
             )
     if _are_different(labels):
         odd = values.text.filter(pa.array(values.numbers[1])).drop_null()

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from ._values import Floats, Mask, Values
+from ._plain import Floats, Mask
+from ._values import Values
 from .column import Column
-from .writing import Written
+from .decisions import Decision, Hints
+from .findings import Finding
 
 # Inputs that share all words.
 _WIDTH = 128
 _WIDEST = 4096
 
-# Words in half of the texts, at least, and the share of words that come in more than one row.
-_LEAST_WORDS, _SHARE_OF_COMMON = 4, 0.5
-
 _WORD = re.compile(r"\w+")
-_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -35,8 +32,12 @@ class Words(Column):
     width: int
 
     @classmethod
-    def fit(cls, name: str, values: Values, written: Written) -> Column:
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
         return cls(name, _WIDTH)
+
+    def findings(self, values: Values) -> list[Finding]:
+        message = f"{self.name!r} is free text: its words are hashed to {self.width} inputs."
+        return [Finding("free text", message, self.name)]
 
     @property
     def inputs(self) -> list[str]:
@@ -62,19 +63,6 @@ class Words(Column):
     def check(self) -> None:
         if not 1 <= self.width <= _WIDEST:
             raise ValueError(f"width={self.width}: it must be from 1 to {_WIDEST}.")
-
-
-def is_free_text(values: Values) -> bool:
-    """Whether values are sentences rather than names or numbers."""
-    texts = [
-        {word for word in _words(text) if _LETTER.search(word)}
-        for text in values.text.drop_null().to_pylist()
-    ]
-    if not texts or np.median([len(words) for words in texts]) < _LEAST_WORDS:
-        return False
-    rows = Counter(word for words in texts for word in words)
-    common = sum(n for n in rows.values() if n > 1)
-    return common >= _SHARE_OF_COMMON * sum(rows.values())
 
 
 def _words(text: str) -> list[str]:
