@@ -31,6 +31,7 @@ OTHERS = {
     "accuracy": "accuracy.run",
     "peers": "peers.run",
     "criteria": "accuracy.criteria",
+    "importance": "importance.run",
     "images": "images.run",
     "image-settings": "images.settings",
     "augmentation": "images.augmentation",

@@ -147,6 +147,20 @@ def sums_of(model: Any) -> tuple[Sums, float]:
     return state.sums, float(state.epsilon)
 
 
+def root_of(model: Any) -> Sums:
+    """The root at the ε in use, which answers: θ, the weights, the loss, how sure it is.
+
+    Raises
+    ------
+    ValueError
+        If the model does not keep sums over all rows.
+    """
+    sums_of(model)
+    solver = model if isinstance(model, Solver) else model.solver_
+    root: Sums = solver.fitted_.flushed().state.root
+    return root
+
+
 def activations_of(model: Any, X: Array) -> Array:
     """The activations of the hidden units for rows of inputs, as the solver learns them."""
     if isinstance(model, Solver):

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +21,7 @@ from ..devices import (
     origin_of,
     received,
 )
+from ..insight import Effect, Importance, effect_of, grid_of, importance_of
 from ..progress import told
 from ..representation import Described
 from ..solvers import Solver
@@ -348,6 +350,70 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
             )
 
     # What was learned
+
+    def importance(self, X: Any = None) -> Importance:
+        """How much each input matters, exactly from what was learned, and at rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows at which derivatives are taken. Without them only layers whose units see a few
+            inputs tell, such as `TableLayer`, which is usual for tables.
+
+        Returns
+        -------
+        importance : Importance
+            By input, with arrays `change` (from rows), `evidence` and `error` (without).
+        """
+        check_is_fitted(self)
+        rows = None if X is None else self._dense_rows(X)
+        return importance_of(self, rows)
+
+    def effect(self, column: Any, X: Any, *, values: Any = None) -> Effect:
+        """The mean prediction over some rows, with one or two columns set to each of some values.
+
+        Parameters
+        ----------
+        column : int or str, or a pair of these
+            A column by its place or name; two for their interaction.
+        X : array-like of shape (n_samples, n_features)
+            Rows to take the mean over.
+        values : array-like, or a pair of these, optional
+            Default: up to 24 between the first and the last hundredth of the rows, 12 for two.
+
+        Returns
+        -------
+        effect : Effect
+        """
+        check_is_fitted(self)
+        rows, pair = self._dense_rows(X), isinstance(column, (tuple, list))
+        places = [self._place_of(each) for each in (column if pair else [column])]
+        names = [str(name) for name in getattr(self, "feature_names_in_", range(rows.shape[1]))]
+        n = 12 if pair else 24
+        grids = [grid_of(rows[:, place], n) for place in places]
+        if values is not None:
+            grids = [np.asarray(each, float) for each in (values if pair else [values])]
+        inputs = [grid[:, None] for grid in grids]
+        columns = [[place] for place in places]
+        return effect_of(self, rows, [names[place] for place in places], columns, grids, inputs)
+
+    def _dense_rows(self, X: Any) -> Array:
+        rows = self._checked_rows(X, reset=False)
+        rows = rows.toarray() if sparse.issparse(rows) else on_host(rows)
+        return np.asarray(rows, np.float64)
+
+    def _place_of(self, column: Any) -> int:
+        """The place of a column that is passed by place or by name."""
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        if isinstance(column, str) and column in names:
+            return names.index(column)
+        usual = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+        if usual and 0 <= column < self.n_features_in_:
+            return int(column)
+        raise ValueError(
+            f"column={column!r}: pass a number from 0 to {self.n_features_in_ - 1}"
+            + (f", or one of {', '.join(map(repr, names[:8]))}." if names else ".")
+        )
 
     def summary(self) -> dict[str, str]:
         """What was learned, in words: the table that notebooks show. Empty before `fit`.

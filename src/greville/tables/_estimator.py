@@ -14,6 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..devices import received_on_host
+from ..insight import Effect, Importance
 from ..representation import Described, named_list
 from ..validation import Seed, check_something_counts, check_weights, naming
 from ._answers import Answers
@@ -99,6 +100,29 @@ class TableEstimator(Described, BaseEstimator):
             self.model_ = self.model_.twin().to(device)
         self.device = str(device)
         return self
+
+    def importance(self, X: Any = None) -> Importance:
+        """How much each column matters, exactly from what was learned, and at rows.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, or array, optional
+            Rows at which derivatives are taken; a sample of 2000, if there are more.
+        """
+        check_is_fitted(self)
+        return self.model_.importance(None if X is None else self._table(X, reset=False)[0])
+
+    def effect(self, column: Any, X: Any) -> Effect:
+        """The mean prediction over some rows, with a column set to each of some values.
+
+        Parameters
+        ----------
+        column : str, or two in a list
+            Two for their interaction.
+        X : data frame, Arrow table, dict of columns, or array
+        """
+        check_is_fitted(self)
+        return self.model_.effect(column, self._table(X, reset=False)[0])
 
     # Learning
 

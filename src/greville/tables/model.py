@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fields import compact, stored
+from ..insight import Effect, Importance
 from ._answers import NOTHING_LEARNED, Answers
 from ._dicts import DictRows
 from ._fields import FIELDS, OPTIONAL, check_state, from_fields, to_fields
@@ -19,6 +20,7 @@ from ._settings import checked, make_solver
 from ._state import State
 from .batch import Batch, TableError, Troubles, batches_of, listed
 from .findings import Finding
+from .insights import table_effect, table_importance
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION
 
@@ -325,6 +327,31 @@ class TableModel(DictRows):
             learner.calibrate(batch)
         self._state = replace(self._state, learner=learner)
         return self
+
+    def importance(self, table: Any = None) -> Importance:
+        """How much each column matters, exactly from what was learned, and at rows.
+
+        Parameters
+        ----------
+        table : a table, a batch, or batches in a list or an iterator, optional
+            Rows at which derivatives are taken; a sample of 2000, if there are more.
+        """
+        model = self.settle()
+        return table_importance(model, None if table is None else batches_of(table))
+
+    def effect(self, column: str | Sequence[str], table: Any) -> Effect:
+        """The mean prediction over some rows, with a column set to each of some values.
+
+        Parameters
+        ----------
+        column : str, or two in a list
+            Two for their interaction.
+        table : a table, a batch, or batches in a list or an iterator
+        """
+        columns = [column] if isinstance(column, str) else list(column)
+        if not 1 <= len(columns) <= 2:
+            raise TableError(f"column={column!r}: name one or two.")
+        return table_effect(self.settle(), columns, batches_of(table))
 
     def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """The targets of a batch, which are there, and what is wrong with the others."""

@@ -1,0 +1,6 @@
+"""What a model has learned: which inputs matter, how, and why a prediction is what it is."""
+
+from .effect import Effect, effect_of, grid_of
+from .importance import Importance, importance_of
+
+__all__ = ["Effect", "Importance", "effect_of", "grid_of", "importance_of"]

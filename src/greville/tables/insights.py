@@ -1,0 +1,116 @@
+"""Which columns of a table matter to a model, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..insight import Effect, Importance, effect_of, grid_of, importance_of
+from ._sample import sampled
+from ._values import Values
+from .batch import Batch, TableError, listed
+from .column import Column
+from .kinds import Flag, Text
+from .schema import Schema
+
+# Rows of a sample that are looked at, and categories of a column.
+MOST_ROWS, _MOST_VALUES, _MOST_OF_TWO = 2000, 24, 10
+
+
+def inputs_of_columns(schema: Schema) -> dict[str, list[int]]:
+    """The places of the inputs of each used column, late ones among them."""
+    places, start, late = {}, 0, len(schema.inputs) - schema.n_late
+    for column in schema.used:
+        stop = start + len(column.inputs)
+        places[column.name] = list(range(start, stop))
+        start = stop
+        if isinstance(column, Text):
+            places[column.name] += range(late, late + len(column.late))
+            late += len(column.late)
+    return places
+
+
+def table_importance(model: Any, batches: Iterable[Batch] | None) -> Importance:
+    """The importance of each column to a `TableModel`, at some rows where there are any."""
+    groups = inputs_of_columns(model.schema)
+    X = None if batches is None else encoded(model, batches)
+    return importance_of(_estimator(model), X, list(groups.values()), list(groups))
+
+
+def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -> Effect:
+    """The effect of one or two columns on the predictions of a `TableModel`."""
+    schema = model.schema
+    used = {column.name: column for column in schema.used}
+    for name in columns:
+        if name not in used:
+            raise TableError(f"column={name!r}: the model uses {listed(list(used))}.")
+    kept = sampled(batches, MOST_ROWS)[0]
+    most = _MOST_VALUES if len(columns) == 1 else _MOST_OF_TWO
+    grids = [_grid(used[name], kept, most) for name in columns]
+    inputs = [_inputs(used[name], values) for name, (_, values) in zip(columns, grids, strict=True)]
+    places = inputs_of_columns(schema)
+    wide = [_with_late(block, places[name]) for name, block in zip(columns, inputs, strict=True)]
+    return effect_of(
+        _estimator(model),
+        encoded(model, kept),
+        columns,
+        [places[name] for name in columns],
+        [shown for shown, _ in grids],
+        wide,
+    )
+
+
+def encoded(model: Any, batches: Iterable[Batch]) -> NDArray[np.float64]:
+    """The inputs of rows that can be used: of a sample, if there are many."""
+    parts = []
+    for batch in sampled(batches, MOST_ROWS)[0]:
+        X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
+        parts.append(np.delete(X, list(wrong), axis=0))
+    if not sum(map(len, parts)):
+        raise TableError("there are no rows to look at; pass some that the model can predict.")
+    return np.concatenate(parts)
+
+
+def _estimator(model: Any) -> Any:
+    if model.estimator is None:
+        raise TableError("the model has learned nothing yet; train it first.")
+    return model.estimator
+
+
+def _grid(column: Column, batches: list[Batch], most: int) -> tuple[Any, Values]:
+    """Values of a column, as people read them and as it reads them."""
+    if isinstance(column, Text):
+        names = column.values[:most]
+        return np.array(names, object), Values(pa.array(names, pa.large_string()))
+    if isinstance(column, Flag):
+        return np.array(["false", "true"], object), Values(pa.array([False, True]))
+    ordered = [column.ordered(batch.values(column.name)) for batch in batches]
+    numbers = [found[0] for found in ordered if found is not None]
+    if len(numbers) < len(ordered) or not numbers:
+        raise TableError(
+            f"column={column.name!r}: it is {column.description()}, and has no order; an effect "
+            "needs a column of numbers, dates, or a few values."
+        )
+    if not np.isfinite(np.concatenate(numbers)).any():
+        raise TableError(f"column={column.name!r}: these rows have no value of it; pass others.")
+    grid = grid_of(np.concatenate(numbers), most)
+    if ordered[0] is None or not ordered[0][1]:
+        return grid, Values(pa.array(grid))
+    times = np.round(grid * 86_400).astype("datetime64[s]")
+    return times, Values(pa.array(times))
+
+
+def _inputs(column: Column, values: Values) -> NDArray[np.float64]:
+    out = np.empty((len(values), len(column.inputs)))
+    column.fill(values, out)
+    return out
+
+
+def _with_late(block: NDArray[np.float64], places: list[int]) -> NDArray[np.float64]:
+    """With zeros for the inputs of late values."""
+    late = np.zeros((len(block), len(places) - block.shape[1]))
+    return np.hstack([block, late])
