@@ -34,7 +34,7 @@ from greville import (
     compiled,
     representation,
 )
-from greville.solvers import RootSolver
+from greville.solvers import Solver
 
 HEADING = "What was learned"
 SOLVERS = [
@@ -206,7 +206,7 @@ def test_nothing_expensive_is_read(data, monkeypatch):
         raise AssertionError
 
     for name in ("theta_", "psi_", "loss_"):
-        monkeypatch.setattr(RootSolver, name, property(refused))
+        monkeypatch.setattr(Solver, name, property(refused))
     for name in ("solver_", "epsilon_"):
         monkeypatch.setattr(ELMRegressor, name, property(refused))
     X, y = data

@@ -93,6 +93,13 @@ def ridge_by_svd(b: Backend, H: Array, Y: Array, epsilon: float, digits: float =
     return b.matmul(Vt.T * b.asarray(filters.astype(values.dtype)), b.matmul(U.T, Y))
 
 
+def leading_rows(b: Backend, R: Array) -> int:
+    """How many rows of R are more than rounding: at first, as many as were learned."""
+    squares = b.row_squares(R)
+    used = np.flatnonzero(squares > (eps(b.dtype_of(R)) ** 2) * squares.max())
+    return int(used[-1]) + 1 if used.size else 1
+
+
 def root_and_targets(b: Backend, A: Array, B: Array) -> tuple[Array, Array]:
     """R and Z with R'R = A'A and R'Z = A'B, for a square A."""
     n = A.shape[1]

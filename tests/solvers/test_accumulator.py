@@ -137,7 +137,7 @@ def test_sums_are_values():
     assert more.n_samples_seen_ == 6000
     first, second = (model.fitted_.merge(fitted) for fitted in (before, kept))
     for name in ("R", "Z"):
-        one, other = (getattr(fitted.state.sums, name) for fitted in (first, second))
+        one, other = (getattr(fitted.sums, name) for fitted in (first, second))
         np.testing.assert_array_equal(one, other)
 
 

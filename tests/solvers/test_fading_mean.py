@@ -162,5 +162,5 @@ def test_memories_by_the_size_of_the_layer(rng):
     assert memories_for(1000) == (1.0, 1.003)
     H = rng.normal(size=(60, 700))
     model = DynamicOpium("auto").fit(H, H[:, 0])
-    assert len(model.fitted_.state.states) == 2
+    assert len(model.fitted_.members) == 2
     assert 1 <= model.alpha_ <= 1.003

@@ -575,7 +575,7 @@ def test_parameters_count_from_the_next_row_on(rng, solver, change, ask):
         exact.set_params(**change).prequential(H[1240:], Y[1240:])
     assert relative_error(model.coef_, exact.coef_) < 1e-9
     name, value = next(iter(change.items()))
-    assert getattr(model.fitted_.algorithm, name) == value
+    assert getattr(model.fitted_, name) == value
     bad = clone(solver).fit(H, Y).set_params(**{name: -1.0})
     bad.predict_one(H[0])
     with pytest.raises(ValueError, match=name):

@@ -153,7 +153,7 @@ def test_an_interrupt_changes_nothing(rng, solver, monkeypatch, plain):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("greville.solvers.fitted.Fitted._collected", interrupted)
+        patch.setattr("greville.solvers._state.State.learn", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.learn_one(H[50], Y[50])
     assert model.n_samples_seen_ == seen

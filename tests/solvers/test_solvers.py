@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
-from greville.solvers import _ridge
+from greville.solvers import _choosing
 
 from .. import oracles
 from ..children import LIMIT
@@ -293,7 +293,7 @@ def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
 @pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
-    monkeypatch.setattr(_ridge, "learn_by_gram", lambda *args: None)
+    monkeypatch.setattr(_choosing, "learn_by_gram", lambda *args: None)
     H, Y = problem(rng, 900, 30)
     for cuts in ([], [200], [450]):
         assert relative_error(learned(case.solver, H, Y, cuts).coef_.T, case.weights(H, Y)) < 1e-10
@@ -304,7 +304,7 @@ def test_pending_rows_are_few(rng):
     model = Opium()
     for k in range(1000):
         model.partial_fit(H[k : k + 1], Y[k : k + 1])
-        assert model.fitted_.pending.n < model.fitted_.shape.backend.tuning.pending_rows
+        assert model.fitted_.n_pending < model.fitted_.shape.backend.tuning.pending_rows
 
 
 @pytest.mark.everywhere

@@ -38,7 +38,7 @@ def learned(model: Any, sums: Any, device: Any = "cpu") -> Any:
         if not _n_rows(sums):
             raise ValueError(NO_ROWS)
         shape = sums.fitted_.shape
-        check_something_counts(np.array([sums.fitted_.flushed().state.count]))
+        check_something_counts(np.array([sums.fitted_.flushed().count]))
         size = shape.n_hidden, shape.n_outputs, shape.dtype
         model.start(*size, flat=sums.is_flat, b=shape.backend)
     if _n_rows(sums):

@@ -65,7 +65,7 @@ class SingleRows(Publishing):
             return self._learn_as_table(x, y, None)
         with self._lock:
             fitted, goes_live = self._fitted, self._live is not None
-            if not goes_live and not fitted.solver.pending.n:
+            if not goes_live and not fitted.solver.pending:
                 goes_live = self._goes_live(fitted)
         if goes_live:
             return self.learn_one(x, y)
@@ -113,7 +113,7 @@ class SingleRows(Publishing):
             raise AssertionError
         if fitted.solver.shape.kernels is None:
             return self.predict(check_one(x, "x", fitted.hidden.n_inputs, FLOATS)[None])[0]
-        asks = fitted is not self._not_live and not fitted.solver.pending.n and worth_loading()
+        asks = fitted is not self._not_live and not fitted.solver.pending and worth_loading()
         if asks:
             with self._unless_learning() as free:
                 goes_live = free and self._goes_live(fitted)

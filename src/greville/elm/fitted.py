@@ -13,7 +13,7 @@ from ..backend import Array, Backend, threads_for_rows
 from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..progress import Tell, later
-from ..solvers import Fitted, LateCheck, Rows, Solver, block_length, takes_memory_to_read
+from ..solvers import LateCheck, Rows, Solver, State, block_length, takes_memory_to_read
 from .calibration import Calibration, rows_of_fit, windows_within
 from .chunk import Chunk
 from .hidden import HiddenMap
@@ -89,7 +89,7 @@ class FittedELM(NamedTuple):
         Units of the inputs, and the hidden layer.
     targets : Targets
         Units of the targets, or the classes.
-    solver : Fitted
+    solver : State
         What the solver has learned.
     template : solver
         With the parameters it was started with; itself not fitted.
@@ -110,7 +110,7 @@ class FittedELM(NamedTuple):
 
     hidden: HiddenMap
     targets: Any
-    solver: Fitted
+    solver: State
     template: Any
     warmup: Warmup[Chunk] | None = None
     calibration: Calibration | None = None
@@ -449,4 +449,4 @@ class FittedELM(NamedTuple):
 
     def flushed(self) -> FittedELM:
         """The same with the pending rows learned."""
-        return self._replace(solver=self.solver.flushed()) if self.solver.pending.n else self
+        return self._replace(solver=self.solver.flushed()) if self.solver.pending else self

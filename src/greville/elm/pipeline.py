@@ -308,7 +308,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
 
     def _keep_flushed(self, fitted: FittedELM) -> None:
         """Publish a value that was flushed while it was read, unless there is a newer one."""
-        if fitted.solver.pending.n and fitted.solver.is_flushed and self._live is None:
+        if fitted.solver.pending and fitted.solver.is_flushed and self._live is None:
             self.exchange(fitted, fitted.flushed())
 
     def _compact(self) -> None:

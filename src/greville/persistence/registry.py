@@ -19,7 +19,8 @@ _CLASSES = {
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),
-        *("Sums", "Mean", "Ridge", "Path", "Fading", "Memories", "Window"),
+        *("Sums", "Mean", "Path", "RidgeState", "FadingState", "MemoriesState", "WindowState"),
+        *("LightState", "BatchState", "FrozenState"),
     ),
     "greville.elm": (
         *("ELMRegressor", "ELMClassifier", "LinearRegressor", "LinearClassifier"),

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from .. import linalg
 from ..backend import Array, Backend, eps
 from ..fields import array, finite, stored
 from ._checks import check_path
@@ -152,7 +153,7 @@ def takes_singular_values(b: Backend, n_hidden: int, choice: Choice) -> bool:
 def choose_epsilon(sums: Statistics, smallest: float, choice: Choice) -> tuple[Path, Array | None]:
     """The ε >= smallest with the largest evidence and the curve behind it; maybe its root."""
     curve: _Curve
-    n_rows = 0 if sums.R is None else leading_rows(sums.b, sums.R)
+    n_rows = 0 if sums.R is None else linalg.leading_rows(sums.b, sums.R)
     if n_rows and takes_singular_values(sums.b, n_rows, choice):
         curve = _BySingularValues(sums, n_rows)
     else:
@@ -163,13 +164,6 @@ def choose_epsilon(sums: Statistics, smallest: float, choice: Choice) -> tuple[P
     kept = sorted(k for k in tried if np.isfinite(tried[k]))
     path = Path(np.array([value(k) for k in kept]), np.array([tried[k] for k in kept]), value(best))
     return path, curve.root_at(best)
-
-
-def leading_rows(b: Backend, R: Array) -> int:
-    """How many rows of R are more than rounding: at first, as many as were learned."""
-    squares = b.row_squares(R)
-    used = np.flatnonzero(squares > (eps(b.dtype_of(R)) ** 2) * squares.max())
-    return int(used[-1]) + 1 if used.size else 1
 
 
 def value(k: int) -> float:

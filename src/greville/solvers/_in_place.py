@@ -7,12 +7,10 @@ makes a value of them again, for everything else. Both ways give the same model,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +23,6 @@ from ._derived import replace
 from ._mean import ZERO, Mean
 from ._rows import Rows
 from .sums import Sums
-
-if TYPE_CHECKING:
-    from .fitted import Fitted
 
 # More rows than there will be.
 NEVER = 1 << 60
@@ -48,7 +43,7 @@ _UNITS_TO_RECORD, _FEWEST_TO_RECORD, _ROWS_OF_A_CALL = 128, 4096, 1024
 
 
 class Learned(NamedTuple):
-    """What kernels have made of a `Member` with n rows.
+    """What kernels have made of a state with n rows.
 
     Attributes
     ----------
@@ -56,7 +51,7 @@ class Learned(NamedTuple):
     root : the root after them, or None
     W : the weights after them, of OPIUM light
     H, Y : the rows as the root has learned them, if they are kept
-    energy, excited : of `Fading`
+    energy, excited : of a `FadingState`
     """
 
     n: int
@@ -68,59 +63,6 @@ class Learned(NamedTuple):
     excited: float
 
 
-@dataclass(frozen=True, eq=False)
-class Member:
-    """A state in the form that kernels learn into, and the way back from it to a state.
-
-    Attributes
-    ----------
-    algorithm : the `Algorithm`, which learns rows that are too long for the kernels
-    join : function that makes a state of `Learned`
-    root : the root from which rows are predicted
-    keeps_rows : whether rows are kept as they are learned, for sums that follow later
-    keep : what is left of a row's weight after the next
-    energy, excited : of `Fading`
-    W, gain : of OPIUM light, which has no root
-    """
-
-    algorithm: Any
-    join: Callable[[Learned], Any]
-    root: Sums | None = None
-    keeps_rows: bool = False
-    keep: float = 1.0
-    energy: float = 0.0
-    excited: float = 0.0
-    W: Array | None = None
-    gain: float = 1.0
-
-    def fits(self) -> bool:
-        """Whether kernels can learn into the state: its root has no basis and no zero pivot."""
-        if self.root is None:
-            return True
-        if self.root.basis is not None:
-            return False
-        with np.errstate(all="ignore"):
-            return bool(np.isfinite(1 / np.diagonal(self.root.R).astype(np.float64)).all())
-
-
-@dataclass(frozen=True, eq=False)
-class Filling:
-    """What the arrays of the kernels are filled with: one state, or several that are mixed.
-
-    Attributes
-    ----------
-    members : tuple of Member
-    limit : rows after which ε is to be chosen, or a floor added
-    mixture : the mixture of several members
-    join : function that makes one state of those of the members and the mixture
-    """
-
-    members: tuple[Member, ...]
-    limit: int = 1 << 30
-    mixture: Mixture | None = None
-    join: Callable[[list[Any], Mixture | None], Any] = lambda states, mixture: states[0]
-
-
 class InPlace:
     """What one model has learned, in arrays that compiled kernels change row by row.
 
@@ -130,10 +72,10 @@ class InPlace:
 
     Parameters
     ----------
-    fitted : Fitted
+    fitted : State
         A value without pending rows.
-    filling : Filling
-        From `Algorithm.filling`.
+    members : tuple of State
+        From `State.for_kernels`: one state, or several that are mixed.
     kernels : Kernels
     single : bool
         Whether predictions and targets are numbers, not arrays.
@@ -145,16 +87,18 @@ class InPlace:
     rows_between_changes = 128
 
     def __init__(
-        self, fitted: Fitted, filling: Filling, kernels: Kernels, *, single: bool, limit: int
+        self, fitted: Any, members: Any, kernels: Kernels, *, single: bool, limit: int
     ) -> None:
         self.start_value = self._last = fitted
         self.kernels = kernels
         self.number = fitted.dtype.type
         self.single = single
-        self._filling = filling
+        self._members = members
+        self._due = fitted.rows_until_event()
+        self._mixture: Mixture | None = getattr(fitted, "mixture", None)
         self._is_closed = False
         self._lock = new_lock()
-        layout, shape, first = kernels.layout, fitted.shape, filling.members[0]
+        layout, shape, first = kernels.layout, fitted.shape, members[0]
         room = _ROOM_OF_SMALL if shape.n_hidden <= _SMALL else _ROOM
         self._room = 0 if first.root is None else room
         self._at = layout.places(shape.n_hidden, shape.n_outputs, self._room)
@@ -170,28 +114,28 @@ class InPlace:
         return bound
 
     @classmethod
-    def start(cls, fitted: Fitted, *, single: bool, limit: int = NEVER) -> InPlace | None:
+    def start(cls, fitted: Any, *, single: bool, limit: int = NEVER) -> InPlace | None:
         """The arrays of a value; None where kernels cannot learn its rows."""
         shape = fitted.shape
-        if shape.kernels is None or fitted.pending.n:
+        if shape.kernels is None or fitted.pending:
             return None
-        filling = fitted.algorithm.filling(shape, fitted.state, fitted.n_seen)
-        if filling is None or filling.limit < _FEWEST_ROWS:
+        members = fitted.for_kernels()
+        if members is None or fitted.rows_until_event() < _FEWEST_ROWS:
             return None
-        if not all(member.fits() for member in filling.members):
+        if not all(map(_fits, members)):
             return None
         try:
-            kernels = load(shape.dtype, mixed=filling.mixture is not None)
+            kernels = load(shape.dtype, mixed=hasattr(fitted, "mixture"))
             if kernels is None:
                 return None
-            return cls(fitted, filling, kernels, single=single, limit=limit)
+            return cls(fitted, members, kernels, single=single, limit=limit)
         except Unavailable:
             return None
 
     # From a value to arrays
 
     def _fill(self, limit: int) -> None:
-        layout, members, mixture = self.kernels.layout, self._filling.members, self._filling.mixture
+        layout, members, mixture = self.kernels.layout, self._members, self._mixture
         n_outputs, stride = self.start_value.n_outputs, self._stride
         end, places = len(members) * stride, None
         if mixture is not None:
@@ -208,7 +152,7 @@ class InPlace:
             mixed[places.squares :][: mixture.squares.size] = mixture.squares.ravel()
         self.allow(limit)
 
-    def _fill_member(self, array: Array, member: Member) -> None:
+    def _fill_member(self, array: Array, member: Any) -> None:
         layout, at, shape = self.kernels.layout, self._at, self.start_value.shape
         M, L = shape.n_hidden, shape.n_outputs
         array[layout.N_HIDDEN], array[layout.N_OUTPUTS], array[layout.ROOM] = M, L, self._room
@@ -216,8 +160,8 @@ class InPlace:
         array[layout.KEEP], array[layout.PER_GAIN] = member.keep, 1 / member.gain
         array[layout.ENERGY], array[layout.EXCITED] = member.energy, member.excited
         array[layout.KEEPS_ROWS] = member.keeps_rows
-        array[layout.DUE_AFTER] = self._filling.limit
-        root, W = member.root, member.W
+        array[layout.DUE_AFTER] = self._due
+        root, W = member.root, getattr(member, "W", None)
         if W is not None:
             array[at.W : at.W + M * L] = W.T.ravel()
             array[layout.WEIGHTS_KNOWN] = 1.0
@@ -241,12 +185,12 @@ class InPlace:
     @property
     def is_mixed(self) -> bool:
         """Whether several states are mixed."""
-        return self._filling.mixture is not None
+        return self._mixture is not None
 
     @property
     def _n_rows(self) -> int:
         """How many rows were learned since the arrays were filled."""
-        layout, n_members = self.kernels.layout, len(self._filling.members)
+        layout, n_members = self.kernels.layout, len(self._members)
         place = n_members * self._stride + layout.MIX_ROWS if self.is_mixed else layout.N_ROWS
         return int(self.array[place])
 
@@ -258,43 +202,40 @@ class InPlace:
     @property
     def is_due(self) -> bool:
         """Whether `fitted` will choose ε, or add a floor, after the last row."""
-        return self._n_rows >= self._filling.limit
+        return self._n_rows >= self._due
 
     def allow(self, n: int) -> None:
         """Let at most n more rows be learned."""
         layout = self.kernels.layout
-        limits = self.array[layout.LIMIT :: self._stride][: len(self._filling.members)]
-        limits[:] = min(self._filling.limit, self._n_rows + n)
+        limits = self.array[layout.LIMIT :: self._stride][: len(self._members)]
+        limits[:] = min(self._due, self._n_rows + n)
         if self._is_closed:  # also by a signal handler just now
             limits[:] = 0
 
-    def close(self) -> Fitted:
+    def close(self) -> Any:
         """Refuse all further rows, and make a value of those that were learned."""
         self._is_closed = True
         self.allow(0)
         return self.fitted()
 
-    def fitted(self) -> Fitted:
+    def fitted(self) -> Any:
         """What was learned, as an immutable value."""
         with self._lock:
             if self._last.n_seen == self.n_seen:
                 return self._last
             with suppress(Unavailable):  # rows that wait are learned below
                 self.kernels.apply(self.array)
-            array, start, filling = self._copy(), self.start_value, self._filling
-            stride, n_rows, states = self._stride, 0, []
-            for i, member in enumerate(filling.members):
-                own = array[i * stride : (i + 1) * stride]
-                learned, H, Y = self._learned(own, member)
-                state, n_rows = member.join(learned), learned.n + len(H)
-                if len(H):  # one is too long for the kernels
-                    rows, seen = Rows.of(H, Y), start.n_seen + learned.n
-                    state = member.algorithm.learn(start.shape, state, rows, seen)
-                states.append(state)
-            state, n_seen = filling.join(states, self._mixture(array)), start.n_seen + n_rows
-            if n_rows >= filling.limit:
-                state = start.algorithm.with_due(start.shape, state, n_seen)
-            self._last = start.after(state, n_seen)
+            array, start, stride, states = self._copy(), self.start_value, self._stride, []
+            for i, member in enumerate(self._members):
+                learned, H, Y = self._learned(array[i * stride : (i + 1) * stride], member)
+                state = member.with_learned(learned).counted(start.n_seen + learned.n)
+                # One of the rows that still wait is too long for the kernels.
+                states.append(state.learn_now(Rows.of(H, Y)) if len(H) else state)
+            n_seen = states[0].n_seen
+            state = start.rejoined(states, self._mixed_by(array)).counted(n_seen)
+            if n_seen - start.n_seen >= self._due:
+                state = state.after_event()
+            self._last = state
             return self._last
 
     def _copy(self) -> Array:
@@ -306,17 +247,17 @@ class InPlace:
             copy[:] = self.array
         return copy
 
-    def _mixture(self, array: Array) -> Mixture | None:
-        layout, mixture = self.kernels.layout, self._filling.mixture
+    def _mixed_by(self, array: Array) -> Mixture | None:
+        layout, mixture = self.kernels.layout, self._mixture
         if mixture is None:
             return None
-        n_members = len(self._filling.members)
+        n_members = len(self._members)
         places = layout.mixture_places(n_members, self.start_value.n_outputs)
         mixed = array[n_members * self._stride :]
         squares = mixed[places.squares :][: mixture.squares.size].reshape(mixture.squares.shape)
         return replace(mixture, squares=squares.copy(), count=float(mixed[layout.MIX_COUNT]))
 
-    def _learned(self, array: Array, member: Member) -> tuple[Learned, Array, Array]:
+    def _learned(self, array: Array, member: Any) -> tuple[Learned, Array, Array]:
         """What a member has learned, and its waiting rows with their targets."""
         layout, at, shape = self.kernels.layout, self._at, self.start_value.shape
         M, L, dtype = shape.n_hidden, shape.n_outputs, shape.dtype
@@ -336,7 +277,7 @@ class InPlace:
         learned = Learned(n, root, W, rows[:, :M], rows[:, M:], energy, excited)
         return learned, numbers(at.H, waiting, M), numbers(at.Y, waiting, L)
 
-    def _root(self, array: Array, member: Member, n: int) -> Sums:
+    def _root(self, array: Array, member: Any, n: int) -> Sums:
         layout, at, shape = self.kernels.layout, self._at, self.start_value.shape
         M, L, before, decay = shape.n_hidden, shape.n_outputs, member.root, member.keep**n
         assert before is not None
@@ -388,30 +329,40 @@ class InPlace:
         return predicted[: n * n_outputs].reshape(n, n_outputs).astype(self.number)
 
 
-_LEARNED = (0, 1)  # what kernels return for a row that is learned; 1 at the limit of a `Filling`
+_LEARNED = (0, 1)  # what kernels return for a row that is learned; 1 where something else is due
 
 
-def record_in_place(fitted: Fitted, rows: Rows) -> tuple[Fitted, Array] | None:
-    """The value after many rows, and their predictions; None where products are faster."""
-    wide = fitted.shape.n_hidden > _UNITS_TO_RECORD
+def record_in_place(state: Any, rows: Rows) -> tuple[Any, Array] | None:
+    """The state after many rows, and their predictions; None where products are faster."""
+    wide = state.shape.n_hidden > _UNITS_TO_RECORD
     if wide or rows.weight is not None or rows.n < _FEWEST_TO_RECORD or not usable():
         return None
     blocks: list[Array] = []
     start = 0
     while start < rows.n:
         part = rows.part(start, min(rows.n, start + _ROWS_OF_A_CALL))
-        live = InPlace.start(fitted.flushed(), single=False)
+        live = InPlace.start(state.flushed(), single=False)
         if not start and (live is None or live.is_mixed):
             return None
         if live is not None:
             blocks.append(live.record(*part.make(0, part.n)))
-            fitted, start = live.fitted(), start + len(blocks[-1])
+            state, start = live.fitted(), start + len(blocks[-1])
         if live is None or not len(blocks[-1]):  # ε or a floor is due, or a row is too long
-            n = max(1, fitted.algorithm.record_rows(fitted.shape, fitted.n_seen))
-            fitted, predicted = fitted.record_by_products(part.part(0, min(n, part.n)))
+            n = max(1, state.record_rows())
+            state, predicted = state.record_by_products(part.part(0, min(n, part.n)))
             blocks.append(predicted)
             start += len(predicted)
-    return fitted, np.concatenate(blocks)
+    return state, np.concatenate(blocks)
+
+
+def _fits(member: Any) -> bool:
+    """Whether kernels can learn into the state: its root has no basis and no zero pivot."""
+    if member.root is None:
+        return True
+    if member.root.basis is not None:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(1 / np.diagonal(member.root.R).astype(np.float64)).all())
 
 
 def _aligned(n: int) -> Array:

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from ..backend import Array, Backend
-from ..fields import Fields, array, each, finite, known, stored
+from ..fields import Fields, array, each, finite, known, require, stored
 from ..mixture import Mixture, mix
-from ._checks import check_memories
 from ._derived import replace
-from ._forgetting import (
-    MEMORIES,
-    Fading,
-    ForgettingAlgorithm,
-    cannot_change_alpha,
-    check_same_kind,
-    memories_for,
-)
-from ._in_place import Filling
+from ._forgetting import FadingState, cannot_change_alpha, memories_for
 from ._rows import Rows
-from .protocol import Algorithm, Shape
-from .sums import Sums
+from ._state import Shape, State
 
 # Rows that all memories record one after the other, before their predictions are mixed.
 _ROWS_AT_ONCE = 2048
-
-# Those of models in older files.
-_MEMORIES_BEFORE = (1.0, 1.0003, 1.001, 1.003, 1.01, 1.03)
 
 # Errors count less by this factor with every row: about twelve of them matter.
 _MEMORY_ERROR_DECAY = 0.92
@@ -43,48 +30,31 @@ _LONGER_IS_LIKELIER = 100.0
 _NEGLIGIBLE = 1e-6
 
 
-def _to_fields(memories: Memories) -> Fields:
+def _to_fields(state: MemoriesState) -> Fields:
     """The prior and the decay of the mixture are constants."""
-    mixture = memories.mixture
-    return {"states": memories.states, "squares": mixture.squares, "count": mixture.count}
+    mixture = state.mixture
+    found = {"squares": mixture.squares, "count": mixture.count}
+    return found | {"members": state.members, "n_seen": state.n_seen}
 
 
-def _from_fields(cls: type[Memories], stored: Fields) -> Memories:
-    start = _new_mixture(stored["squares"].shape[1], len(stored["states"]))
-    mixture = replace(start, squares=stored["squares"], count=stored["count"])
-    return cls(stored["states"], mixture)
+def _from_fields(cls: type[MemoriesState], stored: Fields) -> MemoriesState:
+    squares, members = stored["squares"], stored["members"]
+    start = _new_mixture(squares.shape[1], len(members))
+    mixture = replace(start, squares=squares, count=stored["count"])
+    return cls(members=members, mixture=mixture, n_seen=stored["n_seen"])
 
 
-@stored(
-    parameters={"states": each(known(Fading), tuple), "squares": array(2), "count": finite},
-    check=check_memories,
-    to_fields=_to_fields,
-    from_fields=_from_fields,
-)
-@dataclass(frozen=True, eq=False)
-class Memories:
-    """A state for each memory, and the weights of their predictions by recent errors."""
-
-    states: tuple[Fading, ...]
-    mixture: Mixture
-
-    def compact(self) -> Memories:
-        """The same without what can be computed from it."""
-        return Memories(tuple(state.compact() for state in self.states), self.mixture)
-
-    def on(self, b: Backend) -> Memories:
-        """The same on another backend."""
-        return Memories(tuple(state.on(b) for state in self.states), self.mixture)
-
-    @property
-    def alphas(self) -> tuple[float, ...]:
-        """The alpha of each."""
-        n = len(self.states)
-        return MEMORIES[:n] if n <= len(MEMORIES) else _MEMORIES_BEFORE
-
-    def best(self) -> int:
-        """The memory with the largest weight."""
-        return int(self.mixture.weights().argmax())
+def _check_memories(state: MemoriesState) -> None:
+    require(state.members, "the mixture has no states")
+    sizes = {(m.n_hidden, m.n_outputs, m.dtype) for m in state.members}
+    require(len(sizes) == 1, "the states of the mixture do not agree")
+    alphas = tuple(member.alpha for member in state.members)
+    fits = alphas == memories_for(state.shape.n_hidden) and all(m.is_member for m in state.members)
+    require(fits, "the mixture has other memories")
+    squares = state.mixture.squares
+    fits = squares.shape == (len(alphas), state.n_outputs) and squares.dtype == np.float64
+    fits = fits and bool((squares >= 0).all()) and state.mixture.count >= 0
+    require(fits, "the errors of the mixture do not fit it")
 
 
 def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
@@ -92,93 +62,108 @@ def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
     return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
 
 
-@dataclass(frozen=True)
-class MemoriesAlgorithm(Algorithm):
-    """The memories of `MEMORIES`, mixed by their recent errors."""
+@stored(
+    parameters={
+        "members": each(known(FadingState), tuple),
+        "squares": array(2),
+        "count": finite,
+        "n_seen": finite,
+    },
+    check=_check_memories,
+    to_fields=_to_fields,
+    from_fields=_from_fields,
+)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MemoriesState(State):
+    """A state for each memory, and the weights of their predictions by recent errors."""
 
-    epsilon: float | None
-    floor: float | str | None
-    intercept: bool = False
+    members: tuple[FadingState, ...]
+    mixture: Mixture
 
-    def _members(self, alphas: tuple[float, ...]) -> list[ForgettingAlgorithm]:
-        settings = self.epsilon, self.floor, self.intercept
-        return [ForgettingAlgorithm(alpha, *settings, is_member=True) for alpha in alphas]
+    @classmethod
+    def start(cls, shape: Shape, *, alpha: Any, **settings: Any) -> Self:
+        """The state before any row; alpha is "auto"."""
+        members = tuple(
+            FadingState.start(shape, alpha=each, is_member=True, **settings)
+            for each in memories_for(shape.n_hidden)
+        )
+        return cls(members=members, mixture=_new_mixture(shape.n_outputs, len(members)))
 
-    def _members_of(self, state: Memories) -> list[ForgettingAlgorithm]:
-        return self._members(state.alphas)
+    shape = property(lambda self: self.members[0].shape)
+    root = property(lambda self: self.members[self.best].root)
 
-    def start(self, shape: Shape) -> Memories:
-        alphas = memories_for(shape.n_hidden)
-        states = tuple(member.start(shape) for member in self._members(alphas))
-        return Memories(states, _new_mixture(shape.n_outputs, len(alphas)))
+    @property
+    def best(self) -> int:
+        """The memory with the largest weight."""
+        return int(self.mixture.weights().argmax())
 
-    def learn(self, shape: Shape, state: Memories, rows: Rows, seen: int) -> Memories:
-        return self.record(shape, state, rows, seen)[0]
+    def _each(self, change: Any) -> Self:
+        """The state with all members changed."""
+        base = self.flushed()
+        return replace(base, members=tuple(map(change, base.members)))
 
-    def innovate(
-        self, shape: Shape, state: Memories, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Memories, Array]:
-        b, rows = shape.backend, Rows.of(H, Y, weight)
-        runs = [
-            member.record(shape, member_state, rows, seen)
-            for member, member_state in zip(self._members_of(state), state.states, strict=True)
-        ]
+    def compact(self) -> Self:
+        return self._each(lambda member: member.compact())
+
+    def on(self, b: Backend) -> Self:
+        """The same on another backend, with no row pending."""
+        return self._each(lambda member: member.on(b))
+
+    def continued(self, settings: Any) -> Self:
+        if not isinstance(settings["alpha"], str):
+            raise ValueError(cannot_change_alpha(settings["alpha"]))
+        members = [m.continued({**settings, "alpha": m.alpha}) for m in self.members]
+        changed = any(new is not old for new, old in zip(members, self.members, strict=True))
+        if not changed:
+            return self
+        return self._each(lambda member: member.continued({**settings, "alpha": member.alpha}))
+
+    def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
+        b, rows = self.shape.backend, Rows.of(H, Y, weight)
+        runs = [member.record(rows) for member in self.members]
         errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
-        mixture, weights = state.mixture.update_many(errors, weight)
-        states = tuple(member_state for member_state, _ in runs)
-        return Memories(states, mixture), b.asarray(mix(weights[:-1], errors))
+        mixture, weights = self.mixture.update_many(errors, weight)
+        new = replace(self, members=tuple(member for member, _ in runs), mixture=mixture)
+        return new, b.asarray(mix(weights[:-1], errors))
 
-    def record_rows(self, shape: Shape, seen: int) -> int:
+    def record_rows(self) -> int:
         return _ROWS_AT_ONCE  # which the members cut as they need it
 
-    def filling(self, shape: Shape, state: Memories, seen: int) -> Filling | None:
-        pairs = zip(self._members_of(state), state.states, strict=True)
-        found = [member.filling(shape, own, seen) for member, own in pairs]
-        fillings = [filling for filling in found if filling is not None]
-        if len(fillings) < len(found):
-            return None
+    def rows_until_event(self) -> int:
+        return min(member.rows_until_event() for member in self.members)
 
-        def join(states: list[Any], mixture: Mixture | None) -> Memories:
-            assert mixture is not None
-            return Memories(tuple(states), mixture)
+    def for_kernels(self) -> tuple[Any, ...] | None:
+        found = [member.for_kernels() for member in self.members]
+        return None if None in found else tuple(member for (member,) in found)  # type: ignore[misc]
 
-        members = tuple(member for filling in fillings for member in filling.members)
-        return Filling(members, min(filling.limit for filling in fillings), state.mixture, join)
+    def rejoined(self, members: list[Any], mixture: Any) -> Self:
+        return replace(self, members=tuple(members), mixture=mixture)
 
-    def with_due(self, shape: Shape, state: Memories, seen: int) -> Memories:
-        pairs = zip(self._members_of(state), state.states, strict=True)
-        states = tuple(member.with_due(shape, own, seen) for member, own in pairs)
-        return replace(state, states=states)
+    def after_event(self) -> Self:
+        members = (member.counted(self.n_seen).after_event() for member in self.members)
+        return replace(self, members=tuple(members))
 
-    def with_outputs(self, shape: Shape, state: Memories, n_outputs: int, old: Array) -> Memories:
-        states = [
-            member.with_outputs(shape, member_state, n_outputs, old)
-            for member, member_state in zip(self._members_of(state), state.states, strict=True)
-        ]
-        return Memories(tuple(states), state.mixture.with_outputs(n_outputs, old))
+    def with_outputs(self, n_outputs: int, old: Array) -> Self:
+        """With more outputs, zero so far, the present ones at the indices `old`."""
+        new = self._each(lambda member: member.with_outputs(n_outputs, old))
+        return replace(new, mixture=new.mixture.with_outputs(n_outputs, old))
 
-    def with_units(self, shape: Shape, state: Memories, n_hidden: int, old: Array) -> Memories:
-        members = zip(self._members_of(state), state.states, strict=True)
-        states = [member.with_units(shape, each, n_hidden, old) for member, each in members]
-        return Memories(tuple(states), state.mixture)
+    def with_units(self, n_hidden: int, old: Array) -> Self:
+        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        return self._each(lambda member: member.with_units(n_hidden, old))
 
-    def weights(self, state: Memories) -> Array:
-        parts = zip(state.mixture.weights(), state.states, strict=True)
-        return sum(member.ridge.root.solution * float(p) for p, member in parts)
+    @property
+    def _solution(self) -> Array:
+        parts = zip(self.mixture.weights(), self.members, strict=True)
+        return sum(member.root.solution * float(p) for p, member in parts)
 
-    def root(self, state: Memories) -> Sums:
-        return state.states[state.best()].ridge.root
-
-    def spread(self, state: Memories, H: Array) -> Array:
-        parts = zip(state.mixture.weights(), state.states, strict=True)
+    def spread(self, H: Array) -> Array:
+        base = self.flushed()
+        H = base.shape.backend.asarray(H)
+        parts = zip(base.mixture.weights(), base.members, strict=True)
         variance = sum(
-            p * member.ridge.root.deviations(H).astype(np.float64) ** 2
+            p * member.root.deviations(H).astype(np.float64) ** 2
             for p, member in parts
             if p > _NEGLIGIBLE
         )
-        return np.sqrt(variance).astype(self.root(state).dtype)
-
-    def check_continues(self, started: Algorithm) -> None:
-        if not isinstance(started, MemoriesAlgorithm):
-            raise ValueError(cannot_change_alpha("auto"))
-        check_same_kind(self, started)
+        return np.sqrt(variance).astype(base.dtype)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import linalg
 from ..backend import Array, Backend, eps
 from ._derived import replace
-from ._evidence import leading_rows
 from ._gram import learn_by_gram
-from ._mean import Chunk, Mean
+from ._mean import Mean
 from ._qr import is_few, learn_rows
-from ._ridge import Ridge, raised
-from ._rows import Counts, Rows, block_length
 from .sums import Sums
 
 # Rows removed together: as many as there are weights, since each time costs a factorisation, but
@@ -42,68 +41,20 @@ _CANNOT_UNLEARN = (
 )
 
 
-def unlearn(known: Ridge, rows: Rows) -> Ridge:
-    """The state without some rows.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be removed.
-    """
-    return _tallied(_without(known, rows, around_mean=True), Counts.of(rows.weights))
-
-
-def _tallied(known: Ridge, gone: Counts) -> Ridge:
-    """With fewer rows that count."""
-    return known.changed(lambda sums: sums.tallied(gone, sign=-1))
-
-
-def _without(known: Ridge, rows: Rows, *, around_mean: bool) -> Ridge:
-    """The state without some rows, which are around the mean already or are to be."""
+def _without(known: Any, H: Array, Y: Array) -> Any:
+    """The state without rows that are weighted, and around the mean, already."""
     b, least = known.backend, eps(known.dtype) ** _LEAST_LEFT
-    for part in rows.slices(int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))):
-        H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
-        weight, mean = None if rows.weight is None else rows.weight[part], known.mean
-        if mean is not None and around_mean:
-            H, Y, mean = mean.remove(b, H, Y, weight)
-        elif weight is not None:
-            root = b.asarray(np.sqrt(weight)[:, None], known.dtype)
-            H, Y = root * H, root * Y
+    length = int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))
+    for start in range(0, H.shape[0], length):
+        rows = slice(start, start + length)
         if known.chooses:
-            known = _remove_from_chosen(known, H, Y, least).around(mean)
-        else:
-            left = remove(known.sums, H, Y, least)
-            if left is None:
-                raise ValueError(_CANNOT_UNLEARN)
-            known = known.with_sums(left.around(mean))
-    return known
-
-
-def check_same_rows(known: Ridge, rows: Rows) -> None:
-    """Raise a ValueError unless the sums of squares of these rows are those of all learned."""
-    b, mean, n_outputs = known.backend, known.mean, known.sums.Z.shape[1]
-    start = None if mean is None else Mean.of_nothing(b, known.n_hidden, n_outputs)
-    chunk = Chunk(b, rows, block_length(b, known.n_hidden, known.dtype), start)
-    found = np.zeros(1 + n_outputs)
-    for H, Y in chunk():
-        found += np.append(b.column_squares(H).sum(), b.column_squares(Y))
-    learned = np.append(*known.sums.squares())
-    alike = _ALIKE[known.dtype.char]
-    slack = alike * np.maximum(found, learned)
-    slack[0] += known.slack
-    if mean is not None:
-        after = chunk.after or mean
-        (row, target), (new_row, new_target) = (
-            (b.to_numpy(m.row), b.to_numpy(m.target)) for m in (mean, after)
-        )
-        sizes = mean.count * np.append(row @ row, target**2)
-        slack += alike * sizes
-        moved = new_row - row, new_target - target
-        steps = mean.count * np.append(moved[0] @ moved[0], moved[1] ** 2)
-        if (steps > alike**2 * (sizes + np.maximum(found, learned)) + alike * slack).any():
+            known = _remove_from_chosen(known, H[rows, :], Y[rows, :], least)
+            continue
+        left = remove(known.sums, H[rows, :], Y[rows, :], least)
+        if left is None:
             raise ValueError(_CANNOT_UNLEARN)
-    if (np.abs(found - learned) > slack).any():
-        raise ValueError(_CANNOT_UNLEARN)
+        known = known.with_sums(left)
+    return known
 
 
 def remove(state: Sums, H: Array, Y: Array, least: float | None = None) -> Sums | None:
@@ -153,7 +104,7 @@ def _replaced(
     return replace(state, R=R, Z=Z, loss=np.maximum(loss, 0.0))
 
 
-def _remove_from_chosen(chosen: Ridge, H: Array, Y: Array, least: float) -> Ridge:
+def _remove_from_chosen(chosen: Any, H: Array, Y: Array, least: float) -> Any:
     """As `remove`; where too little is left of a direction, by a difference of sums."""
     b, sums = chosen.backend, chosen.sums
     if not sums.rank or not bool(b.xp.any(sums.R != 0)):  # no row so far but zeros
@@ -163,12 +114,12 @@ def _remove_from_chosen(chosen: Ridge, H: Array, Y: Array, least: float) -> Ridg
         return chosen.with_sums(replace(sums, loss=np.maximum(left, 0.0)))
     removed = remove(sums, H, Y, least)
     if removed is not None:
-        return raised(chosen.with_sums(removed), _rounding_of_sums(b, H))
+        return chosen.with_sums(removed).raised(_rounding_of_sums(b, H))
     T = _coordinates(sums, H)
     found = None if T is None else _subtract(chosen, T, Y, 4 * _rounding_of_sums(b, sums.R))
     if found is None:
         raise ValueError(_CANNOT_UNLEARN)
-    return raised(chosen.with_sums(found[0]), found[1])
+    return chosen.with_sums(found[0]).raised(found[1])
 
 
 def _coordinates(sums: Sums, H: Array) -> Array | None:
@@ -182,7 +133,7 @@ def _coordinates(sums: Sums, H: Array) -> Array | None:
     return None if (outside > tol**2 * b.row_squares(H)).any() else T
 
 
-def _subtract(chosen: Ridge, H: Array, Y: Array, rounding: float) -> tuple[Sums, float] | None:
+def _subtract(chosen: Any, H: Array, Y: Array, rounding: float) -> tuple[Sums, float] | None:
     """The sums less those of some rows, in float64, with a ridge as large as its rounding.
 
     Returns them and the ridge; None if what is left is no sum of squares to rounding.
@@ -204,9 +155,9 @@ def _subtract(chosen: Ridge, H: Array, Y: Array, rounding: float) -> tuple[Sums,
     return None
 
 
-def merge(known: Ridge, other: Ridge) -> Ridge | None:
-    """The ridge that has learned the rows of both, from one prior or without; None if it cannot."""
-    b, merged, theirs = known.backend, join(known, other), other.sums
+def merge(known: Any, other: Any, *, by_gram: bool = False) -> Any:
+    """The state that has learned the rows of both, from one prior or without; None if it cannot."""
+    b, merged, theirs = known.backend, join(known, other, by_gram=by_gram), other.sums
     state = merged.sums
     if known.chooses or state.prior == 0 or theirs.prior == 0 or not theirs.rank:
         return merged
@@ -221,7 +172,7 @@ def merge(known: Ridge, other: Ridge) -> Ridge | None:
     return None if left is None else merged.with_sums(left)
 
 
-def join(known: Ridge, other: Ridge, *, by_gram: bool = False) -> Ridge:
+def join(known: Any, other: Any, *, by_gram: bool = False) -> Any:
     """The ridge that has learned the rows of another, and its prior; ε stays as it is.
 
     With `by_gram`, roots of wide layers are joined by a Gram matrix if that loses no digits.
@@ -268,12 +219,12 @@ def without_zeros(sums: Sums) -> Sums:
     """Sums without the rows of R that are zero, since no row has reached them."""
     if sums.basis is not None or sums.prior > 0:
         return sums
-    n = leading_rows(sums.backend, sums.R) if sums.count else 0
+    n = linalg.leading_rows(sums.backend, sums.R) if sums.count else 0
     left = sums.backend.column_squares(sums.Z[n:, :])
     return replace(sums, R=sums.R[:n, :], Z=sums.Z[:n, :], loss=sums.loss + left)
 
 
-def leave(known: Ridge, sums: Ridge, *, everything: bool) -> Ridge | None:
+def leave(known: Any, sums: Any, *, everything: bool) -> Any:
     """A state without the rows of sums that have no prior; None where that is `everything`.
 
     Raises
@@ -295,28 +246,29 @@ def leave(known: Ridge, sums: Ridge, *, everything: bool) -> Ridge | None:
     left = np.diag(np.sqrt(theirs.loss)).astype(known.dtype)
     blocks.append((b.zeros((len(left), known.n_hidden), known.dtype), b.asarray(left)))
     H, Y = (b.xp.concat(list(part)) for part in zip(*blocks, strict=True))
-    without = _without(known, Rows.of(H, Y), around_mean=False)
-    return _tallied(without.around(mean), theirs.tally)
+    return _without(known, H, Y).changed(
+        lambda sums: sums.around(mean).tallied(theirs.tally, sign=-1)
+    )
 
 
-def _check_same_sums(known: Ridge, other: Sums) -> None:
+def _check_same_sums(known: Any, other: Sums) -> None:
     """Raise a ValueError unless these sums have the squares of all rows that were learned."""
-    total, of_targets = known.sums.squares()
-    theirs = float(known.backend.column_squares(other.R).sum())
-    squares = other.loss + known.backend.column_squares(other.Z)
-    alike = _ALIKE[known.dtype.char]
-    slack = alike * max(total, theirs) + known.slack
-    same = abs(total - theirs) <= slack
-    scale = np.maximum(of_targets, squares)
+    b, alike = known.backend, _ALIKE[known.dtype.char]
+    learned, found = (np.append(*sums.squares()) for sums in (known.sums, other))
+    largest = np.maximum(found, learned)
+    slack = alike * largest
+    slack[0] += known.slack
+    steps = np.zeros_like(slack)
     if known.mean is not None and other.mean is not None:
-        b = known.backend
-        (row, target), (their_row, their_target) = (
+        (row, target), (new_row, new_target) = (
             (b.to_numpy(m.row), b.to_numpy(m.target)) for m in (known.mean, other.mean)
         )
-        scale = scale + known.mean.count * target**2
-        same &= bool(np.abs(row - their_row).max() <= alike * (np.abs(row).max() + 1e-300))
-        same &= bool((np.abs(target - their_target) <= alike * np.sqrt(scale)).all())
-    if not same or (np.abs(of_targets - squares) > alike * scale).any():
+        sizes = known.mean.count * np.append(row @ row, target**2)
+        slack += alike * sizes
+        row, target = new_row - row, new_target - target
+        steps = known.mean.count * np.append(row @ row, target**2)
+        steps -= alike**2 * (sizes + largest) + alike * slack
+    if (steps > 0).any() or (np.abs(found - learned) > slack).any():
         raise ValueError(_CANNOT_UNLEARN)
 
 
@@ -325,26 +277,22 @@ def _check_same_sums(known: Ridge, other: Sums) -> None:
 
 def added(mine: Sums, theirs: Sums) -> Sums:
     """The sums over the rows of both."""
+    from ._ridge import RidgeState
+
     _check_alike(mine, theirs)
-    return join(_singular(mine), _singular(theirs)).sums
+    return join(RidgeState.of(mine), RidgeState.of(theirs)).sums
 
 
 def subtracted(mine: Sums, theirs: Sums) -> Sums:
     """The sums over the rows that are not among the others."""
+    from ._ridge import RidgeState
+
     _check_alike(mine, theirs)
     everything = abs(mine.count - theirs.count) <= _LARGEST_DEFICIT["d"] * mine.count
-    left = leave(_singular(mine), _singular(theirs), everything=everything)
+    left = leave(RidgeState.of(mine), RidgeState.of(theirs), everything=everything)
     if left is not None:
         return left.sums
-    b, n_outputs = mine.backend, mine.Z.shape[1]
-    intercept = mine.mean is not None
-    start = Ridge.start(b, mine.n_hidden, n_outputs, mine.dtype, None, intercept=intercept)
-    return replace(start.sums, flat=mine.flat)
-
-
-def _singular(sums: Sums) -> Ridge:
-    """Sums as a model that could choose ε."""
-    return Ridge(sums, max(sums.prior, 1.0), True)
+    return replace(RidgeState.of(mine).emptied().sums, flat=mine.flat)
 
 
 def _check_alike(mine: Sums, theirs: Sums) -> None:

@@ -38,7 +38,7 @@ class Rows:
     weight : ndarray of shape (n,), optional
         The sample weights.
     check : LateCheck, optional
-        For rows that are not checked yet.
+        For rows that are not checked yet: they are looked at when they are made.
 
     Examples
     --------
@@ -87,18 +87,7 @@ class Rows:
     def make(self, start: int, stop: int) -> tuple[Array, Array]:
         """The H and Y of these rows; a ValueError if they cannot be learned."""
         H, Y = self._make(start, stop)
-        if self.check is not None:
-            H, Y = self.check.placed(H), self.check.placed(Y)
-            self.check.finish(self.check.start(H, Y))
-        return H, Y
-
-    def unchecked(self) -> tuple[Array, Array, Any]:
-        """The H and Y of all rows, and a check that was started, where they need one."""
-        H, Y = self._make(0, self.n)
-        if self.check is None:
-            return H, Y, None
-        H, Y = self.check.placed(H), self.check.placed(Y)
-        return H, Y, self.check.start(H, Y)
+        return (H, Y) if self.check is None else self.check(H, Y)
 
     def part(self, start: int, stop: int) -> Rows:
         """Some of the rows."""
@@ -213,10 +202,7 @@ def _joined_fingerprints(mine: Array, theirs: Array | None) -> Array | None:
 
 
 class LateCheck:
-    """A check of numbers on a device, whose result is read when it is needed.
-
-    To read it makes the program wait for the device. Rows that wait to be learned are checked while
-    they wait.
+    """A check of numbers on a device, block by block: to read its result makes the program wait.
 
     Parameters
     ----------
@@ -236,17 +222,13 @@ class LateCheck:
         self._names = names
         self._weight = weight
 
-    def placed(self, A: Any) -> Array:
-        """An array on the device, in the dtype of the model."""
-        return self._b.asarray(A, self._dtype)
-
-    def start(self, H: Array, Y: Array) -> Array:
-        """The sizes of the largest numbers, on the device."""
-        xp = self._b.xp  # two passes over an array: its absolute values would be a copy
-        ends = [end for A in (H, Y) for end in (-xp.min(A), xp.max(A))]
-        return xp.max(xp.reshape(xp.stack(ends), (2, 2)), axis=1)
-
-    def finish(self, sizes: Array) -> None:
-        """Raise a ValueError if the largest numbers are too large, or NaN."""
-        for name, size in zip(self._names, self._b.to_numpy(sizes).tolist(), strict=True):
+    def __call__(self, H: Any, Y: Any) -> tuple[Array, Array]:
+        """Both on the device, in the dtype of the model; a ValueError for NaN or large numbers."""
+        b, xp = self._b, self._b.xp
+        H, Y = (b.asarray(A, self._dtype) for A in (H, Y))
+        # Two passes over an array: its absolute values would be a copy.
+        ends = xp.stack([end for A in (H, Y) for end in (-xp.min(A), xp.max(A))])
+        sizes = b.to_numpy(xp.max(xp.reshape(ends, (2, 2)), axis=1)).tolist()
+        for name, size in zip(self._names, sizes, strict=True):
             check_size(name, size, self._dtype, self._weight)
+        return H, Y

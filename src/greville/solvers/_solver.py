@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
 from math import nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
@@ -35,27 +38,73 @@ from ..representation import Described
 from ..validation import (
     FLOATS,
     check_magnitude,
+    check_number,
     check_one,
     check_one_target,
     check_rows,
     check_something_counts,
+    check_switch,
     check_targets,
     check_tensor_rows,
     check_tensor_targets,
     check_weights,
     largest_square,
 )
+from ._evidence import Path
 from ._in_place import InPlace
 from ._publishing import Publishing
-from ._rows import LateCheck
-from .fitted import Fitted
-from .protocol import Algorithm, Capabilities, Rows, Shape
+from ._rows import LateCheck, Rows
+from ._state import Shape, State
+from .sums import Sums
 
 # Rows of an array that are learned at once, wherever it is.
 _MANY_ROWS = 4096
 
 # Pending rows of float32 from which on they are learned for good when the model is read.
 _FEW_IN_FLOAT32 = 32
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a kind of solver can do beside `fit` and `predict`.
+
+    Attributes
+    ----------
+    online : learn rows as they come (`partial_fit`, `learn_one`, `prequential`)
+    adds : learn what another model has learned (`merge`)
+    removes : take rows away (`unlearn`)
+    tells_spread : standard deviations of predictions (`return_std`)
+    chooses_epsilon : ``epsilon="auto"`` (`epsilon_`, `path`)
+    leaves_out : leave-one-out predictions (`loo_predict`)
+
+    Examples
+    --------
+    >>> from greville import Opium, OpiumLight
+    >>> Opium.capabilities.removes, OpiumLight.capabilities.removes
+    (True, False)
+    """
+
+    online: bool = True
+    adds: bool = False
+    removes: bool = False
+    tells_spread: bool = False
+    chooses_epsilon: bool = False
+    leaves_out: bool = False
+
+
+def _can(capability: str) -> Callable[[Any], bool]:
+    return lambda solver: bool(getattr(solver.capabilities, capability))
+
+
+def checked_epsilon(epsilon: Any, intercept: Any) -> dict[str, Any]:
+    """The settings of a solver that may choose ε: None stands for "auto"."""
+    check_switch("intercept", intercept)
+    if isinstance(epsilon, str):
+        if epsilon != "auto":
+            raise ValueError(f"epsilon={epsilon!r}: pass 'auto' or a number >= 0.")
+        return {"epsilon": None, "intercept": bool(intercept)}
+    check_number("epsilon", epsilon, low=0, include_low=not intercept)
+    return {"epsilon": float(epsilon), "intercept": bool(intercept)}
 
 
 class Solver(
@@ -70,8 +119,8 @@ class Solver(
 ):
     """A linear model of hidden activations.
 
-    A subclass has parameters, and `algorithm` says how they are used. `Publishing` says how what
-    was learned is replaced.
+    A subclass has parameters, `settings` checks them, and its `state_class` is a `State` that
+    learns with them. `Publishing` says how what was learned is replaced.
 
     Examples
     --------
@@ -81,21 +130,28 @@ class Solver(
     True
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(online=False)
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    state_class: Any  # a subclass of State
 
     # Parameters of all solvers, and of some
     device: Any = None
     precision: Any = None
 
     n_features_in_: int
-    _fitted: Fitted | None
+    _fitted: Any
     _live: InPlace | None
     _dtype: np.dtype[Any]
     _flat = False
 
     @abstractmethod
-    def algorithm(self) -> Algorithm:
-        """How it learns, for the parameters as they are; a ValueError if one is out of range."""
+    def settings(self) -> dict[str, Any]:
+        """What `state_class.start` takes, for the parameters as they are.
+
+        Raises
+        ------
+        ValueError
+            If one is out of range.
+        """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn these rows.
@@ -116,23 +172,131 @@ class Solver(
             new.restore(fitted.learn_all(rows), flat=flat)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """X @ W.
+    @available_if(_can("online"))
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn more rows. The chunk size does not change the result, apart from rounding.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._learn(X, y, sample_weight, lambda state, rows: (state.learn(rows), None))
+        return self
+
+    @available_if(_can("online"))
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
+
+        Mixed with any other method at any point, the answers are those of either alone.
+
+        Parameters
+        ----------
+        x : array of shape (n_hidden,)
+        y : number, or array of shape (n_outputs,)
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import Opium
+        >>> model = Opium(epsilon=1e-6)
+        >>> for x in np.random.default_rng(0).normal(size=(100, 3)):
+        ...     if model.learn_one(x, x @ [1.0, 2.0, 3.0]).n_samples_seen_ > 50:
+        ...         error = model.predict_one(x) - x @ [1.0, 2.0, 3.0]
+        >>> bool(abs(error) < 1e-6)
+        True
+        """
+        live = self._live
+        if live is not None:
+            try:
+                status = live.learn(x, y)
+            except live.kernels.refusals:  # as above, or not a number
+                status = None
+            if status == 0:
+                return self
+            return self._learn_checked_row(live, x, y, learned=status == 1)
+        if self._fitted is None or is_tensor(x) or is_tensor(y):
+            return self._learn_as_chunk(x, y)
+        with self._lock:
+            fitted = self._fitted
+            goes_live = self._live is not None
+            if not goes_live and not fitted.pending and self._has_parameters_of(fitted):
+                goes_live = self._goes_live(fitted)
+        return self.learn_one(x, y) if goes_live else self._learn_as_chunk(x, y)
+
+    def _learn_as_chunk(self, x: Any, y: Any) -> Self:
+        """Learn one row by `partial_fit`."""
+        if self._fitted is not None and not is_tensor(x) and not is_tensor(y):
+            x, y = self._checked_pair(x, y)
+        elif not is_on_device(x):
+            n = None if self._fitted is None else self.n_features_in_
+            x = check_one(received(x, "x"), "x", n, FLOATS)
+        target = y[None] if is_tensor(y) else np.asarray(y)[None]
+        return self.partial_fit(x[None], target)
+
+    def _checked_pair(self, x: Any, y: Any) -> tuple[Array, Any]:
+        """One row and its target, converted where that is possible."""
+        assert self._fitted is not None
+        n_outputs = self._fitted.n_outputs
+        return self._checked_one(x), check_one_target(y, "y", n_outputs, self._flat, self._dtype)
+
+    def _learn_checked_row(self, live: InPlace, x: Any, y: Any, *, learned: bool) -> Self:
+        """Check and learn a row that kernels refused, and choose ε or add a floor where due."""
+        if not learned:
+            if is_tensor(x) or is_tensor(y):
+                return self._learn_as_chunk(x, y)
+            x, y = self._checked_pair(x, y)
+            if not live.learned(x, y):
+                row = Rows.of(x[None], np.asarray(y, self._dtype).reshape(1, -1))
+                self.change(lambda fitted: (self._continued(fitted).learn_now(row), None))
+                self._live_from = 0
+                return self
+        if live.is_due:
+            self.renew(live)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """X @ W and, if wanted, how far off it may be.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_hidden)
+        return_std : bool, default=False
+            Whether to return standard deviations too.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape
+            The standard deviation of a new target at each row, for Gaussian noise: that of the
+            noise, estimated from the residuals, and that of the weights, from θ. Infinite before
+            any row. Only if `return_std`.
         """
         check_is_fitted(self)
         origin, X = origin_of(X), self._checked_rows(X, reset=False)
-        fitted = self.fitted_
-        predicted = fitted.predict(X)
-        self._keep_flushed(fitted)
-        return origin.answer(self._shaped(predicted))
+        state = self.fitted_
+        predicted = self._shaped(state.predict(X))
+        if return_std:
+            self._check_spread()
+            predicted = predicted, self._shaped(state.spread(X))
+        self._keep_flushed(state)
+        return origin.answer(predicted)
+
+    def _check_spread(self) -> None:
+        if not self.capabilities.tells_spread:
+            raise ValueError(
+                f"return_std=True: {type(self).__name__} has no standard deviations; use Opium, "
+                "DynamicOpium, SlidingOpium or Greville."
+            )
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one row, in a few microseconds more than the arithmetic takes.
@@ -173,7 +337,7 @@ class Solver(
         fitted = self.fitted_ if live is None else live.close()
         if live is None and fitted.shape.kernels is None:
             return self.predict(x[None])[0]
-        asks = live is None and fitted is not self._not_live and not fitted.pending.n
+        asks = live is None and fitted is not self._not_live and not fitted.pending
         if asks and worth_loading() and self._has_parameters_of(fitted):
             with self._unless_learning() as free:
                 goes_live = free and self._goes_live(fitted)
@@ -190,6 +354,118 @@ class Solver(
         if is_on_device(x):
             return self.predict(x[None])[0]
         return origin_of(x).answer(np.asarray(self.predict_one(received(x, "x"))))
+
+    @available_if(_can("online"))
+    def prequential(
+        self, X: Any, y: Any, sample_weight: Any = None, return_std: bool = False
+    ) -> Any:
+        """Predict every row before it is learned, and learn them all.
+
+        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
+        speed of matrix products.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        predictions : ndarray of the shape of y
+            Row k was predicted from all rows learned earlier and the first k of these. Before
+            anything was learned, the prediction is zero.
+        std : ndarray of the shape of y
+            What `predict` would have returned for each; infinite for the first row. Only if
+            `return_std`.
+        """
+        if not return_std:
+            predicted = self._learn(X, y, sample_weight, lambda state, rows: state.record(rows))
+            return origin_of(X).answer(self._shaped(predicted))
+        self._check_spread()
+        found = self._learn(X, y, sample_weight, lambda state, rows: state.record_with_spread(rows))
+        return origin_of(X).answer(tuple(map(self._shaped, found)))
+
+    @available_if(_can("removes"))
+    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remove rows learned earlier: as if they had never been there, to rounding.
+
+        Rows cannot be told from their sums. Where they were never learned, this is noticed only if
+        what is left is not a sum of squares any more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they cannot be removed; the model is then as it was.
+        """
+        check_is_fitted(self)
+        self._learn(X, y, sample_weight, lambda state, rows: (state.unlearn(rows), None))
+        return self
+
+    @available_if(_can("adds"))
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : solvers of the same kind, with the same parameters
+
+        Returns
+        -------
+        self
+        """
+        for other in others:
+            self._check_alike(other)
+
+        def merged(fitted: Any) -> tuple[Any, None]:
+            for other in others:
+                fitted = fitted.merge(other.fitted_)
+            return fitted, None
+
+        self.change(merged)
+        return self
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        return copy(self).restore(self.fitted_.frozen(), flat=self._flat)
+
+    @available_if(_can("leaves_out"))
+    def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Predict each of these rows, which were learned, as if it alone had not been.
+
+        From the same sums, without learning anything again: y - e/(1 - h) for the error e of a row
+        and its part h in its own prediction. ε stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_hidden)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights they were learned with.
+
+        Returns
+        -------
+        predictions : ndarray of the shape of y
+        """
+        check_is_fitted(self)
+        rows = self._checked(X, y, sample_weight)
+        return origin_of(X).answer(self._shaped(self._flushed().leave_out(rows)))
+
+    # What was learned
 
     @property
     def coef_(self) -> Array:
@@ -222,6 +498,90 @@ class Solver(
 
         return summary_of_solver(self, fitted, live)
 
+    @property
+    def theta_(self) -> Array:
+        """The paper's θ, equation (11): the (pseudo)inverse of H'H.
+
+        With an intercept, of the rows around their mean.
+        """
+        return self._numpy(self._root.theta())
+
+    @property
+    def psi_(self) -> Array:
+        """The paper's ψ, equation (26)."""
+        psi = self._numpy(self._root.psi())
+        return psi[0] if self._flat else psi
+
+    @property
+    def loss_(self) -> Array | float:
+        """What the weights minimise, at its minimum: ``|Y - HW|² + |epsilon·W|²`` of each output.
+
+        With an intercept, of rows and targets around their means.
+        """
+        loss = self._root.loss
+        return float(loss[0]) if self._flat else loss.copy()
+
+    @property
+    def epsilon_(self) -> float:
+        """The ε in use; where rows fade, what is left of it."""
+        self._check_chooses("epsilon_")
+        return float(self._root.prior)
+
+    @property
+    def intercept_(self) -> Array | float:
+        """What is added to every prediction; zero without an intercept."""
+        self._check_chooses("intercept_")
+        check_is_fitted(self)
+        W = self._weights()
+        zero = np.zeros(W.shape[1], self._dtype)
+        added = W[0] if len(W) > self.n_features_in_ else zero
+        return float(added[0]) if self._flat else added.copy()
+
+    @available_if(_can("chooses_epsilon"))
+    def path(self) -> Path:
+        """The evidence for each ε that was tried when ε was last chosen.
+
+        Returns
+        -------
+        path : Path
+            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import Opium
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(50, 40))
+        >>> model = Opium("auto").fit(X, X[:, 0] + rng.normal(size=50))
+        >>> path = model.path()
+        >>> bool(path.chosen == path.epsilon[path.evidence.argmax()])
+        True
+        """
+        check_is_fitted(self)
+        path: Path | None = getattr(self._flushed(), "path", None)
+        if path is None:
+            raise ValueError(
+                "there is no path: epsilon was given, or the rows so far do not differ; pass "
+                "epsilon='auto' and learn more rows."
+            )
+        return path
+
+    @property
+    def _root(self) -> Sums:
+        state = self._flushed()
+        state.check_learns()
+        root: Sums | None = state.root
+        if root is None:
+            raise AttributeError(f"{type(self).__name__} keeps weights and no root of its rows.")
+        return root
+
+    def _numpy(self, A: Array) -> Array:
+        return self.fitted_.shape.backend.to_numpy(A)
+
+    def _check_chooses(self, name: str) -> None:
+        if not self.capabilities.chooses_epsilon:
+            raise AttributeError(f"{type(self).__name__} has no {name}.")
+
     # For other packages
 
     @property
@@ -250,15 +610,21 @@ class Solver(
             Where to learn.
         """
         b = backend.default() if b is None else b
-        shape = Shape(b, n_hidden, n_outputs, np.dtype(dtype))
-        return self.restore(Fitted.start(self.algorithm(), shape), flat=flat)
+        return self.restore(self._start(Shape(b, n_hidden, n_outputs, np.dtype(dtype))), flat=flat)
 
-    def restore(self, fitted: Fitted, *, flat: bool = False) -> Self:
+    def _start(self, shape: Shape) -> State:
+        """The state before any row."""
+        settings = self.settings()
+        with shape.memory():
+            state: State = self.state_class.start(shape, **settings)
+        return state
+
+    def restore(self, fitted: State, *, flat: bool = False) -> Self:
         """Go on from what a solver with these parameters has learned.
 
         Parameters
         ----------
-        fitted : Fitted
+        fitted : State
         flat : bool
             Whether the targets are 1-d.
         """
@@ -276,16 +642,16 @@ class Solver(
             )
         return self
 
-    def _keep_flushed(self, fitted: Fitted) -> None:
+    def _keep_flushed(self, fitted: State) -> None:
         """Publish a value that was flushed while it was read, unless there is a newer one.
 
         In float32 a few rows stay pending: learned one by one, they would lose digits.
         """
-        few = fitted.dtype == np.float32 and fitted.pending.n < _FEW_IN_FLOAT32
-        if fitted.pending.n and fitted.is_flushed and not few and self._live is None:
+        few = fitted.dtype == np.float32 and fitted.n_pending < _FEW_IN_FLOAT32
+        if fitted.pending and fitted.is_flushed and not few and self._live is None:
             self.exchange(fitted, fitted.flushed())
 
-    def _goes_live(self, fitted: Fitted) -> bool:
+    def _goes_live(self, fitted: State) -> bool:
         """Start to learn single rows in place, if kernels can go on from `fitted`."""
         if fitted.n_seen < self._live_from or not usable():
             return False
@@ -296,14 +662,18 @@ class Solver(
             self.leave_live()  # the parameter counts from the next row on
         super().__setattr__(name, value)
 
-    def _has_parameters_of(self, fitted: Fitted) -> bool:
+    def _continued(self, fitted: Any) -> Any:
+        """What was learned, with the parameters as they are for the rows to come."""
+        return fitted if fitted.is_frozen else fitted.continued(self.settings())
+
+    def _has_parameters_of(self, fitted: State) -> bool:
         """Whether no parameter was set to another value since."""
         try:
-            return self.algorithm() == fitted.algorithm
+            return self._continued(fitted) is fitted
         except ValueError:  # which the next row will raise
             return False
 
-    def _flushed(self) -> Fitted:
+    def _flushed(self) -> Any:
         """The learned value, with no row pending."""
         check_is_fitted(self)
         fitted = self.fitted_
@@ -330,6 +700,33 @@ class Solver(
         if self._fitted is not None:
             self._dtype = np.dtype(self._dtype.char)
 
+    def _check_alike(self, other: Any) -> None:
+        check_is_fitted(self)
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        for name, mine in self.get_params().items():
+            if name == "device":
+                continue
+            theirs = other.get_params()[name]
+            if mine != theirs:
+                raise ValueError(
+                    f"other: its {name} is {theirs}, that of this model {mine}; only models that "
+                    "were started alike can be merged."
+                )
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        can = self.capabilities.adds and isinstance(other, type(self))
+        return copy(self).merge(other) if can else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+
     # Checks
 
     def _checked_one(self, x: Any) -> Array:
@@ -351,7 +748,7 @@ class Solver(
         X: Any,
         y: Any,
         sample_weight: Any,
-        step: Callable[[Fitted, Rows], tuple[Fitted, Any]],
+        step: Callable[[Any, Rows], tuple[Any, Any]],
     ) -> Any:
         """Publish what `step` makes of rows, the first or more; return what else it returns."""
         with self._lock:
@@ -362,9 +759,9 @@ class Solver(
                     new.restore(fitted, flat=flat)
                 return answer
             rows = self._checked(X, y, sample_weight)
-            return self.change(lambda fitted: step(fitted.with_algorithm(self.algorithm()), rows))
+            return self.change(lambda fitted: step(self._continued(fitted), rows))
 
-    def _checked_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Fitted, bool]:
+    def _checked_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, bool]:
         """The first rows, the value from which they are learned, and whether targets are 1-d."""
         origin, X = origin_of(X), self._checked_rows(X, reset=True)
         b = backend_for(self.device, origin, X.shape[1], self.precision)
@@ -372,7 +769,7 @@ class Solver(
         rows, y = self._rows_of(X, y, sample_weight, origin, b, dtype)
         n_outputs = 1 if y.ndim == 1 else y.shape[1]
         shape = Shape(b, X.shape[1], n_outputs, np.dtype(dtype))
-        return rows, Fitted.start(self.algorithm(), shape), y.ndim == 1
+        return rows, self._start(shape), y.ndim == 1
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """More rows, with as many outputs as the first."""
@@ -426,129 +823,3 @@ class Solver(
         return y[:, 0] if self._flat else y
 
 
-class OnlineSolver(Solver):
-    """A solver that also learns from rows as they come.
-
-    Examples
-    --------
-    >>> from greville import Batch, Opium
-    >>> from greville.solvers import OnlineSolver
-    >>> isinstance(Opium(), OnlineSolver), isinstance(Batch(), OnlineSolver)
-    (True, False)
-    """
-
-    capabilities: ClassVar[Capabilities] = Capabilities()
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn more rows. The chunk size does not change the result, apart from rounding.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_hidden)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        self._learn(X, y, sample_weight, lambda fitted, rows: (fitted.learn(rows), None))
-        return self
-
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
-
-        Mixed with any other method at any point, the answers are those of either alone.
-
-        Parameters
-        ----------
-        x : array of shape (n_hidden,)
-        y : number, or array of shape (n_outputs,)
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from greville import Opium
-        >>> model = Opium(epsilon=1e-6)
-        >>> for x in np.random.default_rng(0).normal(size=(100, 3)):
-        ...     if model.learn_one(x, x @ [1.0, 2.0, 3.0]).n_samples_seen_ > 50:
-        ...         error = model.predict_one(x) - x @ [1.0, 2.0, 3.0]
-        >>> bool(abs(error) < 1e-6)
-        True
-        """
-        live = self._live
-        if live is not None:
-            try:
-                status = live.learn(x, y)
-            except live.kernels.refusals:  # as above, or not a number
-                status = None
-            if status == 0:
-                return self
-            return self._learn_checked_row(live, x, y, learned=status == 1)
-        if self._fitted is None or is_tensor(x) or is_tensor(y):
-            return self._learn_as_chunk(x, y)
-        with self._lock:
-            fitted = self._fitted
-            goes_live = self._live is not None
-            if not goes_live and not fitted.pending.n and self._has_parameters_of(fitted):
-                goes_live = self._goes_live(fitted)
-        return self.learn_one(x, y) if goes_live else self._learn_as_chunk(x, y)
-
-    def _learn_as_chunk(self, x: Any, y: Any) -> Self:
-        """Learn one row by `partial_fit`."""
-        if self._fitted is not None and not is_tensor(x) and not is_tensor(y):
-            x, y = self._checked_pair(x, y)
-        elif not is_on_device(x):
-            n = None if self._fitted is None else self.n_features_in_
-            x = check_one(received(x, "x"), "x", n, FLOATS)
-        target = y[None] if is_tensor(y) else np.asarray(y)[None]
-        return self.partial_fit(x[None], target)
-
-    def _checked_pair(self, x: Any, y: Any) -> tuple[Array, Any]:
-        """One row and its target, converted where that is possible."""
-        assert self._fitted is not None
-        n_outputs = self._fitted.n_outputs
-        return self._checked_one(x), check_one_target(y, "y", n_outputs, self._flat, self._dtype)
-
-    def _learn_checked_row(self, live: InPlace, x: Any, y: Any, *, learned: bool) -> Self:
-        """Check and learn a row that kernels refused, and choose ε or add a floor where due."""
-        if not learned:
-            if is_tensor(x) or is_tensor(y):
-                return self._learn_as_chunk(x, y)
-            x, y = self._checked_pair(x, y)
-            if not live.learned(x, y):
-                self.change(lambda fitted: (self._after_row(fitted, x, y), None))
-                self._live_from = 0
-                return self
-        if live.is_due:
-            self.renew(live)
-        return self
-
-    def _after_row(self, fitted: Fitted, x: Array, y: Any) -> Fitted:
-        """The value after one more row, which does not wait."""
-        return fitted.with_algorithm(self.algorithm()).learn_one_now(x, y)
-
-    def prequential(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Predict every row before it is learned, and learn them all.
-
-        What a loop of `predict` and `partial_fit` over single rows gives, to rounding, at the
-        speed of matrix products.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_hidden)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        predictions : ndarray of the shape of y
-            Row k was predicted from all rows learned earlier and the first k of these. Before
-            anything was learned, the prediction is zero.
-        """
-        predicted = self._learn(X, y, sample_weight, Fitted.record)
-        return origin_of(X).answer(self._shaped(predicted))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from ._exact import Accumulation
-from ._root_solver import AdditiveSolver
+from ._ridge import RowSums
+from ._solver import Capabilities, Solver
 
 
-class Accumulator(AdditiveSolver):
+class Accumulator(Solver):
     """Rows that are only added up: what a worker of a cluster makes of its own.
 
-    It learns and merges as other solvers do, and does not predict: `Fitted.merge` of a solver
-    learns all of its rows, and `Fitted.without` unlearns them.
+    It learns and merges as other solvers do, and does not predict: `merge` of a fitted value
+    learns all of its rows, and `without` unlearns them.
 
     Parameters
     ----------
@@ -36,6 +36,9 @@ class Accumulator(AdditiveSolver):
     array([0., 1., 2., 3.])
     """
 
+    capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
+    state_class: ClassVar[Any] = RowSums
+
     def __init__(
         self,
         epsilon: float | None = None,
@@ -52,8 +55,9 @@ class Accumulator(AdditiveSolver):
     @classmethod
     def for_solver(cls, solver: Any, device: str | None = None) -> Self:
         """An accumulator whose rows a solver can learn."""
-        kind = solver.algorithm().accumulation()
-        return cls(kind.epsilon, kind.tol, kind.intercept, device=device)
+        settings = solver.settings()
+        epsilon = 0.0 if settings["epsilon"] == 0 else None
+        return cls(epsilon, settings.get("tol"), settings.get("intercept", False), device=device)
 
-    def algorithm(self) -> Accumulation:
-        return Accumulation(self.epsilon, self.tol, self.intercept)
+    def settings(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "tol": self.tol, "intercept": self.intercept}

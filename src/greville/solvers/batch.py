@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 from .. import linalg
-from ..backend import Array
-from ..fields import number
+from ..fields import finite, number
 from ..validation import check_number
+from ._derived import replace
 from ._mean import Chunk
-from ._solver import Solver
+from ._rows import Rows
+from ._solver import Capabilities, Solver
+from ._state import WeightsState, stored_weights
 from ._stored import stored_solver
-from .protocol import Algorithm, Rows, Shape
 
 
-@dataclass(frozen=True)
-class BatchAlgorithm(Algorithm):
-    """Least squares by SVD, whose state is W."""
+@stored_weights
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchState(WeightsState):
+    """The weights that least squares by SVD has found."""
 
-    epsilon: float
+    epsilon: Annotated[float, finite]
 
-    def start(self, shape: Shape) -> Array:
-        return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
-
-    def learn(self, shape: Shape, state: Array, rows: Rows, seen: int) -> Array:
-        [(H, Y)] = Chunk(shape.backend, rows, rows.n, None)()
-        return linalg.ridge_by_svd(shape.backend, H, Y, self.epsilon)  # eq. (4)
-
-    def weights(self, state: Array) -> Array:
-        return state
+    def added(self, rows: Rows) -> Self:
+        [(H, Y)] = Chunk(self.b, rows, rows.n, None)()
+        return replace(self, W=linalg.ridge_by_svd(self.b, H, Y, self.epsilon))  # eq. (4)
 
 
-@stored_solver({"epsilon": number})
+@stored_solver({"epsilon": number}, BatchState)
 class Batch(Solver):
     """The pseudoinverse solution by SVD, eq. (4): ``W = pinv(H) @ Y``.
 
@@ -68,10 +65,13 @@ class Batch(Solver):
     array([3., 2.])
     """
 
+    capabilities: ClassVar[Capabilities] = Capabilities(online=False)
+    state_class: ClassVar[Any] = BatchState
+
     def __init__(self, epsilon: float = 0.0, *, device: str | None = None) -> None:
         self.epsilon = epsilon
         self.device = device
 
-    def algorithm(self) -> BatchAlgorithm:
+    def settings(self) -> dict[str, Any]:
         check_number("epsilon", self.epsilon, low=0)
-        return BatchAlgorithm(float(self.epsilon))
+        return {"epsilon": float(self.epsilon)}

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from sklearn.utils.validation import check_is_fitted
-
 from ..backend import Array
 from ..fields import choice, flag, nothing, number
-from ..validation import check_number, check_switch
-from ._evidence import Path
-from ._forgetting import Fading, ForgettingAlgorithm
-from ._memories import Memories, MemoriesAlgorithm
-from ._root_solver import ChoosingSolver
+from ..validation import check_number
+from ._forgetting import FadingState
+from ._memories import MemoriesState
+from ._solver import Capabilities, Solver, checked_epsilon
 from ._stored import stored_solver
-from .protocol import Algorithm, Capabilities
 
 
 @stored_solver(
@@ -24,10 +20,10 @@ from .protocol import Algorithm, Capabilities
         "floor": nothing | choice("auto") | number,
         "intercept": flag,
     },
-    Fading,
-    Memories,
+    FadingState,
+    MemoriesState,
 )
-class DynamicOpium(ChoosingSolver):
+class DynamicOpium(Solver):
     """Dynamic OPIUM, eqs. (29)-(33): exact recursive least squares that forgets.
 
     A row that came k rows ago has the weight (2 - alpha)^k: exponentially weighted recursive least
@@ -122,57 +118,48 @@ class DynamicOpium(ChoosingSolver):
         self.intercept = intercept
         self.device = device
 
-    def algorithm(self) -> Algorithm:
-        check_switch("intercept", self.intercept)
-        if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise ValueError(f"alpha={self.alpha!r}: pass 'auto' or a number >= 1 and < 2.")
-        else:
-            check_number("alpha", self.alpha, low=1, high=2)
-        if isinstance(self.epsilon, str):
-            if self.epsilon != "auto":
-                raise ValueError(f"epsilon={self.epsilon!r}: pass 'auto' or a number >= 0.")
-        else:
-            check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
-        floor: Any = self.floor
+    def settings(self) -> dict[str, Any]:
+        settings = checked_epsilon(self.epsilon, self.intercept)
+        alpha, floor = self.alpha, self.floor
+        if alpha != "auto":
+            message = f"alpha={alpha!r}: pass 'auto' or a number >= 1 and < 2."
+            if isinstance(alpha, str):
+                raise ValueError(message)
+            check_number("alpha", alpha, low=1, high=2)
+            alpha = float(alpha)
         if isinstance(floor, str):
             if floor != "auto":
                 raise ValueError(f"floor={floor!r}: pass 'auto', None or a number >= 0.")
         elif floor is not None:
             check_number("floor", floor, low=0)
             floor = float(floor)
-        epsilon = None if isinstance(self.epsilon, str) else float(self.epsilon)
-        if isinstance(self.alpha, str):
-            return MemoriesAlgorithm(epsilon, floor, bool(self.intercept))
-        return ForgettingAlgorithm(float(self.alpha), epsilon, floor, bool(self.intercept))
+        return {**settings, "alpha": alpha, "floor": floor}
+
+    @property
+    def state_class(self) -> Any:
+        return MemoriesState if isinstance(self.alpha, str) else FadingState
 
     @property
     def alpha_(self) -> float:
         """The alpha in use; for "auto" the mean of those that are tried, by their weights."""
-        check_is_fitted(self)
-        state = self._flushed().state
-        if isinstance(state, Memories):
-            return float(state.mixture.weights() @ state.alphas)
-        return self._best_alpha()
+        state = self._flushed()
+        if isinstance(state, MemoriesState):
+            return float(state.mixture.weights() @ [member.alpha for member in state.members])
+        return self._best_alpha
 
     @property
     def theta_(self) -> Array:
         """The paper's θ, equation (30)."""
-        return super().theta_ / self._dtype.type(self._best_alpha())
+        return super().theta_ / self._dtype.type(self._best_alpha)
 
     @property
     def psi_(self) -> Array:
         """The paper's ψ, equation (29)."""
-        return super().psi_ * self._dtype.type(self._best_alpha())
+        return super().psi_ * self._dtype.type(self._best_alpha)
 
+    @property
     def _best_alpha(self) -> float:
         """The alpha of the root from which θ and ψ are read."""
-        fitted = self._flushed()
-        if isinstance(fitted.state, Memories):
-            return fitted.state.alphas[fitted.state.best()]
-        assert isinstance(fitted.algorithm, ForgettingAlgorithm)
-        return fitted.algorithm.alpha
-
-    def _path(self) -> Path | None:
-        state = self._flushed().state
-        return state.ridge.path if isinstance(state, Fading) else None
+        state = self._flushed()
+        best = state.members[state.best] if isinstance(state, MemoriesState) else state
+        return float(best.alpha)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from ..backend import Array
 from ..fields import nothing, number
 from ..validation import check_number
-from ._exact import ExactAlgorithm
-from ._ridge import Ridge
-from ._root_solver import AdditiveSolver
+from ._ridge import RidgeState
+from ._solver import Capabilities, Solver
 from ._stored import stored_solver
 
 
-@stored_solver({"tol": nothing | number}, Ridge)
-class Greville(AdditiveSolver):
+@stored_solver({"tol": nothing | number}, RidgeState)
+class Greville(Solver):
     """Greville's method, eqs. (5)-(22): after every row exactly ``pinv(H) @ Y``.
 
     The minimum-norm least-squares solution of all rows so far: while there are fewer rows than
@@ -66,21 +67,24 @@ class Greville(AdditiveSolver):
     array([ 3., -1.])
     """
 
+    capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
+    state_class: ClassVar[Any] = RidgeState
+
     def __init__(self, tol: float | None = None, *, device: str | None = None) -> None:
         self.tol = tol
         self.device = device
 
-    def algorithm(self) -> ExactAlgorithm:
+    def settings(self) -> dict[str, Any]:
         if self.tol is not None:
             check_number("tol", self.tol, low=0, high=1)
-        return ExactAlgorithm(0.0, tol=self.tol)
+        return {"epsilon": 0.0, "tol": self.tol}
 
     @property
     def rank_(self) -> int:
         """Number of linearly independent rows so far."""
-        return self._root().rank
+        return self._root.rank
 
     @property
     def phi_(self) -> Array:
         """The paper's Φ = I - AA⁺, equation (19)."""
-        return self._numpy(self._root().phi())
+        return self._root.backend.to_numpy(self._root.phi())

@@ -3,56 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 from ..backend import Array
-from ..fields import number
+from ..fields import finite, number
 from ..validation import check_number
-from ._in_place import Filling, Member
+from ._derived import replace
 from ._mean import widened
-from ._solver import OnlineSolver
+from ._solver import Solver
+from ._state import WeightsState, stored_weights
 from ._stored import stored_solver
-from .protocol import Algorithm, Rows, Shape
 
 
-@dataclass(frozen=True)
-class LightAlgorithm(Algorithm):
-    """OPIUM light, whose state is W."""
+@stored_weights
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LightState(WeightsState):
+    """The weights, and the gain with which they learn."""
 
-    gain: float
+    gain: Annotated[float, finite]
 
-    def start(self, shape: Shape) -> Array:
-        return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
+    def continued(self, settings: Any) -> Self:
+        same = settings["gain"] == self.gain
+        return self if same else replace(self.flushed(), gain=settings["gain"])
 
-    def learn(self, shape: Shape, state: Array, rows: Rows, seen: int) -> Array:
-        return self.record(shape, state, rows, seen)[0]
-
-    def innovate(
-        self, shape: Shape, state: Array, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Array, Array]:
+    def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
         # Of e_k = y_k - a_k·W_0 - sum over j < k of (a_k·a_j) e_j / d_j, with d_j the denominator
         # of (27), all the e_k are the solution of one triangular system; then (28) for all rows.
-        b, n = shape.backend, H.shape[0]
-        S = b.add_gram(b.zeros((n, n), shape.dtype), H.T)
+        b, n = self.b, H.shape[0]
+        S = b.add_gram(b.zeros((n, n), self.dtype), H.T)
         squares = b.to_numpy(b.xp.linalg.diagonal(S))
-        per_d = b.asarray((weight / (1 / self.gain + weight * squares))[:, None], shape.dtype)
-        errors = b.solve(S * per_d, Y - b.matmul(H, state), transposed=True, unit=True)
-        return state + b.matmul(H.T, per_d * errors), errors
+        per_d = b.asarray((weight / (1 / self.gain + weight * squares))[:, None], self.dtype)
+        errors = b.solve(S * per_d, Y - b.matmul(H, self.W), transposed=True, unit=True)
+        return replace(self, W=self.W + b.matmul(H.T, per_d * errors)), errors
 
-    def filling(self, shape: Shape, state: Array, seen: int) -> Filling:
-        return Filling((Member(self, lambda learned: learned.W, W=state, gain=self.gain),))
+    def for_kernels(self) -> tuple[Any, ...]:
+        return (self,)
 
-    def with_outputs(self, shape: Shape, state: Array, n_outputs: int, old: Array) -> Array:
-        return widened(shape.backend, state, n_outputs, old)
+    def with_learned(self, learned: Any) -> Self:
+        return replace(self, W=learned.W)
 
-    def with_units(self, shape: Shape, state: Array, n_hidden: int, old: Array) -> Array:
-        return widened(shape.backend, state.T, n_hidden, old).T
+    def with_outputs(self, n_outputs: int, old: Array) -> Self:
+        """With more outputs, zero so far, the present ones at the indices `old`."""
+        base = self.flushed()
+        return replace(base, W=widened(base.b, base.W, n_outputs, old))
 
-    def weights(self, state: Array) -> Array:
-        return state
+    def with_units(self, n_hidden: int, old: Array) -> Self:
+        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        base = self.flushed()
+        return replace(base, W=widened(base.b, base.W.T, n_hidden, old).T)
 
 
-@stored_solver({"gain": number})
-class OpiumLight(OnlineSolver):
+@stored_solver({"gain": number}, LightState)
+class OpiumLight(Solver):
     """OPIUM light, eqs. (27)-(28): θ = gain·I. Not exact, and very fast.
 
     ``W += a'(y - aW) / (1/gain + a·a)`` for each row in turn, known elsewhere as normalised least
@@ -92,10 +94,12 @@ class OpiumLight(OnlineSolver):
     array([1., 0.])
     """
 
+    state_class: ClassVar[Any] = LightState
+
     def __init__(self, gain: float = 1.0, *, device: str | None = None) -> None:
         self.gain = gain
         self.device = device
 
-    def algorithm(self) -> LightAlgorithm:
+    def settings(self) -> dict[str, Any]:
         check_number("gain", self.gain, low=0, high=1e15, include_low=False)
-        return LightAlgorithm(float(self.gain))
+        return {"gain": float(self.gain)}

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from sklearn.utils.validation import check_is_fitted
-
-from ..backend import Array
-from ..devices import origin_of
 from ..fields import choice, flag, number
-from ..validation import check_number, check_squares, check_switch
-from ._evidence import Path
-from ._exact import ExactAlgorithm
-from ._ridge import Ridge
-from ._root_solver import AdditiveSolver, ChoosingSolver
+from ._ridge import RidgeState
+from ._solver import Capabilities, Solver, checked_epsilon
 from ._stored import stored_solver
-from .protocol import Capabilities, Shape
 
 
-class OpiumAlgorithm(ExactAlgorithm):
-    """`ExactAlgorithm` with an ε that was checked when it starts."""
-
-    def start(self, shape: Shape) -> Any:
-        if self.epsilon is not None:
-            check_squares("epsilon", self.epsilon, shape.dtype)
-        return super().start(shape)
-
-
-@stored_solver({"epsilon": choice("auto") | number, "intercept": flag}, Ridge)
-class Opium(ChoosingSolver, AdditiveSolver):
+@stored_solver({"epsilon": choice("auto") | number, "intercept": flag}, RidgeState)
+class Opium(Solver):
     """OPIUM, eqs. (11)-(16) and (23)-(26): after every row the exact ridge solution of all rows.
 
     ``W = (H'H + epsilon²·I)⁻¹ H'Y``, recursive least squares. The paper updates θ, the inverse,
@@ -98,6 +81,8 @@ class Opium(ChoosingSolver, AdditiveSolver):
         adds=True, removes=True, tells_spread=True, chooses_epsilon=True, leaves_out=True
     )
 
+    state_class: ClassVar[Any] = RidgeState
+
     def __init__(
         self,
         epsilon: float | Literal["auto"] = 1e-3,
@@ -111,38 +96,7 @@ class Opium(ChoosingSolver, AdditiveSolver):
         self.device = device
         self.precision = precision
 
-    def algorithm(self) -> OpiumAlgorithm:
+    def settings(self) -> dict[str, Any]:
         if self.precision not in (None, "tf32"):
             raise ValueError(f"precision={self.precision!r}: pass None or 'tf32'.")
-        check_switch("intercept", self.intercept)
-        if isinstance(self.epsilon, str):
-            if self.epsilon != "auto":
-                raise ValueError(f"epsilon={self.epsilon!r}: pass 'auto' or a number >= 0.")
-            return OpiumAlgorithm(None, intercept=bool(self.intercept))
-        check_number("epsilon", self.epsilon, low=0, include_low=not self.intercept)
-        return OpiumAlgorithm(float(self.epsilon), intercept=bool(self.intercept))
-
-    def _path(self) -> Path | None:
-        path: Path | None = self._flushed().state.path
-        return path
-
-    def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Predict each of these rows, which were learned, as if it alone had not been.
-
-        From the same sums, without learning anything again: y - e/(1 - h) for the error e of a row
-        and its part h in its own prediction. ε stays as it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_hidden)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-            The weights they were learned with.
-
-        Returns
-        -------
-        predictions : ndarray of the shape of y
-        """
-        check_is_fitted(self)
-        rows = self._checked(X, y, sample_weight)
-        return origin_of(X).answer(self._shaped(self._flushed().leave_out(rows)))
+        return checked_epsilon(self.epsilon, self.intercept)

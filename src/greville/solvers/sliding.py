@@ -3,136 +3,124 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from .. import backend, linalg
 from ..backend import Array, Backend, eps
-from ..fields import Fields, array, count, integer, known, number, require, stored
-from ..validation import check_number, check_squares
-from ._checks import check_window
-from ._derived import Value, replace
-from ._exact import chunk_of
+from ..fields import Fields, array, count, integer, number, require, stored
+from ..validation import check_number
+from ._derived import replace
 from ._mean import widened
 from ._remove import remove
-from ._ridge import Ridge, learn
-from ._root_solver import RootSolver
+from ._ridge import RidgeState, learn
 from ._rows import Counts, Rows
+from ._solver import Capabilities, Solver
+from ._state import Shape
 from ._stored import stored_solver
-from .protocol import Algorithm, Shape
-from .sums import Sums
 
 # Where removing rows leaves less than eps to this power in some direction, as it does in windows
 # shorter than the rows are wide, too many digits would go: the root is computed again instead.
 _LEAST_LEFT_IN_WINDOW = 0.3
 
 
-def _to_fields(window: Window) -> Fields:
+def _to_fields(state: WindowState) -> Fields:
     """The arrays in files are NumPy's, whatever the backend."""
-    b = window.ridge.backend
-    found = {f.name: getattr(window, f.name) for f in fields(window)}
-    return found | {"H": b.to_numpy(window.H), "Y": b.to_numpy(window.Y)}
+    found = {f.name: getattr(state, f.name) for f in fields(state) if f.name != "pending"}
+    H, Y = (state.backend.to_numpy(A) for A in (state.H, state.Y))
+    return found | {"H": H, "Y": Y}
 
 
-def _from_fields(cls: type[Window], stored: Fields) -> Window:
+def _from_fields(cls: type[WindowState], stored: Fields) -> WindowState:
     b = backend.default()
     return cls(**{**stored, "H": b.asarray(stored["H"]), "Y": b.asarray(stored["Y"])})
 
 
-@stored(check=check_window, to_fields=_to_fields, from_fields=_from_fields)
-@dataclass(frozen=True, eq=False)
-class Window(Value):
-    """Sums, the rows they are of, and how many were removed since they were computed."""
+def _check_window(state: WindowState) -> None:
+    b, n = state.backend, len(state.weight)
+    require(state.mean is None and not state.chooses, "the state of a window has a mean")
+    fits = state.H.shape == (n, state.n_hidden) and state.Y.shape == (n, state.n_outputs)
+    fits = fits and b.dtype_of(state.H) == b.dtype_of(state.Y) == state.dtype
+    require(fits, "the rows of the window have another shape or dtype than the state")
+    fits = state.weight.dtype == np.float64 and bool((state.weight >= 0).all())
+    require(fits, "the weights of the window are negative or not float64")
+    require(n <= state.window, "the window has more rows than the solver's parameter says")
 
-    ridge: Annotated[Ridge, known(Ridge)]
+
+@stored(
+    derived=("pending",), check=_check_window, to_fields=_to_fields, from_fields=_from_fields
+)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WindowState(RidgeState):
+    """Sums over a window, its rows, and how many were removed since the sums were computed."""
+
+    window: Annotated[int, count]
     H: Annotated[Array, array(2)]
     Y: Annotated[Array, array(2)]
     weight: Annotated[Array, array(1)]
     removed: Annotated[int, count] = 0
 
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return len(self.weight)
+    @classmethod
+    def start(cls, shape: Shape, **settings: Any) -> Self:
+        """The state before any row."""
+        b, dtype, n = shape.backend, shape.dtype, (shape.n_hidden, shape.n_outputs)
+        H, Y = (b.zeros((0, width), dtype) for width in n)
+        return super().start(shape, H=H, Y=Y, weight=np.empty(0), **settings)
 
-    def part(self, start: int, stop: int) -> Window:
-        """The same sums, and some of the rows."""
-        rows = slice(start, stop)
-        return replace(self, H=self.H[rows, :], Y=self.Y[rows, :], weight=self.weight[rows])
+    def continued(self, settings: Any) -> Self:
+        same = settings["window"] == self.window
+        return self if same else replace(self.flushed(), window=settings["window"])
 
-    @property
-    def rows(self) -> Rows:
-        """The rows with their weights."""
-        return Rows.of(self.H, self.Y, self.weight)
+    def added(self, rows: Rows) -> Self:
+        last = rows.part(max(0, rows.n - self.window), rows.n)
+        known, H, Y, weight = len(self.weight), *self._with(last)
+        n_gone = max(0, len(weight) - self.window)
+        gone = Rows.of(H[:n_gone, :], Y[:n_gone, :], weight[:n_gone])
+        new = Rows.of(H[known:, :], Y[known:, :], weight[known:])
+        removed = self.removed + n_gone
+        kept = replace(self, H=H[n_gone:, :], Y=Y[n_gone:, :], weight=weight[n_gone:])
+        if new.n == self.window or removed > self.window:
+            return kept._afresh()
+        after: Any = learn(replace(kept, removed=removed), self.chunk(new))
+        if n_gone:
+            after = None if after.sums.basis is not None else after._without_rows(gone)
+        return kept._afresh() if after is None else after
 
-    def scaled(self) -> tuple[Array, Array]:
-        """Rows and targets, multiplied by the root of their weights."""
-        b = self.ridge.backend
-        root = b.asarray(np.sqrt(self.weight)[:, None], self.ridge.dtype)
-        return root * self.H, root * self.Y
+    def added_by_fit(self, rows: Rows) -> Self:
+        return self.added(rows)
 
-    def with_rows(self, rows: Rows) -> Window:
-        """The same sums, and more rows, in arrays of their own."""
-        b = self.ridge.backend
+    def _with(self, rows: Rows) -> tuple[Array, Array, Array]:
+        """The rows of the window and more, in arrays of their own, and their weights."""
+        b = self.backend
         parts = [(self.H, self.Y), tuple(b.asarray(A) for A in rows.make(0, rows.n))]
         H, Y = (b.xp.concat(list(column)) for column in zip(*parts, strict=True))
-        weight = np.concatenate([self.weight, rows.weights.astype(np.float64)])
-        return replace(self, H=H, Y=Y, weight=weight)
+        return H, Y, np.concatenate([self.weight, rows.weights.astype(np.float64)])
 
-    def on(self, b: Backend) -> Window:
-        """The same on another backend."""
-        H, Y = (b.asarray(self.ridge.backend.to_numpy(A)) for A in (self.H, self.Y))
-        return replace(self, ridge=self.ridge.on(b), H=H, Y=Y)
-
-
-@dataclass(frozen=True)
-class WindowAlgorithm(Algorithm):
-    """New rows are added to a root and old ones removed from it."""
-
-    window: int
-    epsilon: float
-
-    def start(self, shape: Shape) -> Window:
-        check_squares("epsilon", self.epsilon, shape.dtype)
-        b, M, L, dtype = shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype
-        ridge = Ridge.start(b, M, L, dtype, self.epsilon)
-        return Window(ridge, b.zeros((0, M), dtype), b.zeros((0, L), dtype), np.empty(0))
-
-    def learn(self, shape: Shape, state: Window, rows: Rows, seen: int) -> Window:
-        last = rows.part(max(0, rows.n - self.window), rows.n)
-        all_rows = state.with_rows(last)
-        n_gone = max(0, all_rows.n - self.window)
-        gone, kept = all_rows.part(0, n_gone), all_rows.part(n_gone, all_rows.n)
-        new, removed = all_rows.part(state.n, all_rows.n), state.removed + n_gone
-        if new.n == self.window or removed > self.window:
-            return self._afresh(shape, kept)
-        after: Ridge | None = learn(state.ridge, chunk_of(shape, new.rows, None))
-        if n_gone and after is not None:
-            after = None if after.sums.basis is not None else self._without(after, gone)
-            if after is None:
-                return self._afresh(shape, kept)
-        return replace(kept, ridge=after, removed=removed)
-
-    def _without(self, ridge: Ridge, gone: Window) -> Ridge | None:
+    def _without_rows(self, gone: Rows) -> Self | None:
         """Without rows; None if digits went with them."""
-        b, least = ridge.backend, eps(ridge.dtype) ** _LEAST_LEFT_IN_WINDOW
+        b, least = self.backend, eps(self.dtype) ** _LEAST_LEFT_IN_WINDOW
+        H, Y = self._scaled(*gone.make(0, gone.n), gone.weights)
         with b.few_threads(0):
-            left = remove(ridge.sums, *gone.scaled(), least)
+            left = remove(self.sums, H, Y, least)
             if left is None or not linalg.signed_is_safe(b, left.R):
                 return None
-        return ridge.with_sums(left.tallied(Counts.of(gone.weight), sign=-1))
+        return self.with_sums(left.tallied(Counts.of(gone.weights), sign=-1))
 
-    def _afresh(self, shape: Shape, kept: Window) -> Window:
-        ridge = learn(self.start(shape).ridge, chunk_of(shape, kept.rows, None))
-        return replace(kept, ridge=ridge, removed=0)
+    def _scaled(self, H: Array, Y: Array, weight: Array) -> tuple[Array, Array]:
+        """Rows and targets, multiplied by the root of their weights."""
+        root = self.backend.asarray(np.sqrt(weight)[:, None], self.dtype)
+        return root * H, root * Y
 
-    def innovate(
-        self, shape: Shape, state: Window, H: Array, Y: Array, weight: Array, seen: int
-    ) -> tuple[Window, Array]:
-        b, root, rows = shape.backend, state.ridge.root, Rows.of(H, Y, weight)
+    def _afresh(self) -> Any:
+        """The same with sums computed from the rows again."""
+        start = replace(self, sums=self.emptied().sums, removed=0)
+        return learn(start, start.chunk(Rows.of(self.H, self.Y, self.weight)))
+
+    def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
+        b, root, rows = self.backend, self.root, Rows.of(H, Y, weight)
         if root.basis is None and weight.all():
-            changes = self._changes(b, state, rows)
+            changes = self._changes(rows)
             with b.few_threads(0):
                 errors = linalg.signed_innovations(
                     b, root.R, root.weights, *changes, root.condition
@@ -140,55 +128,54 @@ class WindowAlgorithm(Algorithm):
             if errors is not None:
                 learned = np.flatnonzero(changes[2] > 0)
                 found = b.to_numpy(errors)[learned] / np.sqrt(weight)[:, None]
-                return self.learn(shape, state, rows, seen), b.asarray(found, shape.dtype)
-        errors = b.xp.empty_like(Y)
+                return self.added(rows), b.asarray(found, self.dtype)
+        errors, state = b.xp.empty_like(Y), self
         for i in range(rows.n):
             one = slice(i, i + 1)
-            errors[one, :] = Y[one, :] - b.matmul(H[one, :], state.ridge.root.weights)
-            state = self.learn(shape, state, rows.part(i, i + 1), seen + i)
+            errors[one, :] = Y[one, :] - b.matmul(H[one, :], state.root.weights)
+            state = state.added(rows.part(i, i + 1))
         return state, errors
 
-    def _changes(self, b: Backend, state: Window, new: Rows) -> tuple[Array, Array, Array]:
+    def _changes(self, new: Rows) -> tuple[Array, Array, Array]:
         """Rows in the order in which they come and go, their targets, and 1 or -1 for each (NumPy).
 
         The last of the new rows each push one out; before that, the window was not full.
         """
-        rows = state.with_rows(new)
-        came, gone = np.arange(state.n, rows.n), np.arange(max(0, rows.n - self.window))
-        place = np.concatenate([came, rows.n - len(gone) + gone + 0.5])
+        b, (H, Y, weight) = self.backend, self._with(new)
+        n = len(weight)
+        came, gone = np.arange(len(self.weight), n), np.arange(max(0, n - self.window))
+        place = np.concatenate([came, n - len(gone) + gone + 0.5])
         order = np.argsort(place)
         signs = np.concatenate([np.ones(len(came)), -np.ones(len(gone))])[order]
         indices = b.xp.asarray(np.concatenate([came, gone])[order])
-        H, Y = (b.xp.take(A, indices, axis=0) for A in rows.scaled())
+        H, Y = (b.xp.take(A, indices, axis=0) for A in self._scaled(H, Y, weight))
         return H, Y, signs
 
-    def record_rows(self, shape: Shape, seen: int) -> int:
-        return min(super().record_rows(shape, seen), self.window)
+    def record_rows(self) -> int:
+        return min(super().record_rows(), self.window)
 
-    def with_outputs(self, shape: Shape, state: Window, n_outputs: int, old: Array) -> Window:
-        Y = widened(shape.backend, state.Y, n_outputs, old)
-        return replace(state, ridge=state.ridge.with_outputs(n_outputs, old), Y=Y)
+    def for_kernels(self) -> None:
+        return None
 
-    def with_units(self, shape: Shape, state: Window, n_hidden: int, old: Array) -> Window:
-        H = widened(shape.backend, state.H, n_hidden, old)
-        return replace(state, ridge=state.ridge.with_units(n_hidden, old), H=H)
+    def spreads_in_order(self, H: Array, Y: Array, weight: Array) -> Array:
+        return super(RidgeState, self).spreads_in_order(H, Y, weight)
 
-    # Reading
+    def on(self, b: Backend) -> Self:
+        new = super().on(b)
+        H, Y = (b.asarray(self.backend.to_numpy(A)) for A in (new.H, new.Y))
+        return replace(new, H=H, Y=Y)
 
-    def weights(self, state: Window) -> Array:
-        return state.ridge.root.weights
+    def with_outputs(self, n_outputs: int, old: Array) -> Self:
+        new = super().with_outputs(n_outputs, old)
+        return replace(new, Y=widened(new.backend, new.Y, n_outputs, old))
 
-    def root(self, state: Window) -> Sums:
-        return state.ridge.root
-
-
-def _check_length(solver: SlidingOpium) -> None:
-    n = solver.fitted_.state.n
-    require(n <= solver.window, "the window has more rows than the solver's parameter says")
+    def with_units(self, n_hidden: int, old: Array) -> Self:
+        new = super().with_units(n_hidden, old)
+        return replace(new, H=widened(new.backend, new.H, n_hidden, old))
 
 
-@stored_solver({"window": integer, "epsilon": number}, Window, check=_check_length)
-class SlidingOpium(RootSolver):
+@stored_solver({"window": integer, "epsilon": number}, WindowState)
+class SlidingOpium(Solver):
     """OPIUM over the last rows: after every row the exact ridge solution of these alone.
 
     ``W = (H'H + epsilon²·I)⁻¹ H'Y`` for the last `window` rows. New rows are added to a Cholesky
@@ -236,6 +223,9 @@ class SlidingOpium(RootSolver):
     array([3., 2., 1.])
     """
 
+    capabilities: ClassVar[Capabilities] = Capabilities(tells_spread=True)
+    state_class: ClassVar[Any] = WindowState
+
     def __init__(
         self, window: int = 1000, epsilon: float = 1e-3, *, device: str | None = None
     ) -> None:
@@ -243,7 +233,7 @@ class SlidingOpium(RootSolver):
         self.epsilon = epsilon
         self.device = device
 
-    def algorithm(self) -> WindowAlgorithm:
+    def settings(self) -> dict[str, Any]:
         check_number("window", self.window, low=1, whole=True)
         check_number("epsilon", self.epsilon, low=0)
-        return WindowAlgorithm(int(self.window), float(self.epsilon))
+        return {"window": int(self.window), "epsilon": float(self.epsilon)}

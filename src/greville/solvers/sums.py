@@ -12,7 +12,7 @@ from .. import backend, linalg
 from ..backend import Array, Backend, eps
 from ..devices import origin_of
 from ..fields import Fields, array, count, finite, flag, known, nothing, number, stored
-from ..validation import check_number
+from ..validation import check_number, check_switch
 from ._checks import check_state
 from ._derived import Value, derived, replace, with_derived
 from ._mean import Mean, widened
@@ -157,9 +157,12 @@ class Sums(Value):
             Whether to take rows and targets around their means, so that a constant is added to
             predictions which is not regularised.
         """
-        from ._ridge import sums_of  # which knows the routes
+        from .opium import Opium
 
-        return sums_of(X, y, sample_weight, intercept)
+        check_switch("intercept", intercept)
+        solver = Opium("auto", bool(intercept))
+        rows, state, flat = solver._checked_first(X, y, sample_weight)
+        return replace(state.accumulator().learn_all(rows).sums, flat=flat)
 
     def __add__(self, other: Any) -> Sums:
         """The sums over the rows of both: merging, learning more rows, a cluster."""
@@ -245,21 +248,21 @@ class Sums(Value):
 
         The weights are those that the rows have in the sums.
         """
-        from ._ridge import checked_rows
-
-        rows, origin = checked_rows(self, X, y, sample_weight), origin_of(X)
-        return origin.answer(self._shaped(self._root(epsilon).leave_out(rows)))
+        rows = self._solver._checked(X, y, sample_weight)
+        return origin_of(X).answer(self._shaped(self._root(epsilon).leave_out(rows)))
 
     def evidence(self, epsilon: float) -> float:
         """The logarithm of the evidence (marginal likelihood) for ε, up to a constant."""
-        from ._ridge import evidence_for
+        from ._choosing import statistics_of
+        from ._evidence import log_evidence
 
         check_number("epsilon", epsilon, low=0, include_low=False)
-        return evidence_for(self, float(epsilon))
+        epsilon = float(epsilon)
+        return log_evidence(statistics_of(self), root_at(self, epsilon), epsilon)
 
     def path(self) -> Path:
         """The evidence for each ε that `choose` tries."""
-        from ._ridge import path_of
+        from ._choosing import path_of
 
         path = path_of(self, "thorough")
         if path is None:
@@ -283,8 +286,6 @@ class Sums(Value):
         )
 
     def _root(self, epsilon: float | None) -> Sums:
-        from ._ridge import root_at
-
         if epsilon is None:
             epsilon = self.choose()
         check_number("epsilon", epsilon, low=0)
@@ -294,10 +295,17 @@ class Sums(Value):
             with_derived(root, solved=solved)
         return root
 
-    def _checked_rows(self, X: Any) -> Array:
-        from ._ridge import checked_matrix
+    @property
+    def _solver(self) -> Any:
+        """A solver that has learned these rows, which checks others."""
+        from ._ridge import RidgeState
+        from .opium import Opium
 
-        return checked_matrix(self, X)
+        solver = Opium("auto", self.mean is not None)
+        return solver.restore(RidgeState.of(self), flat=self.flat)
+
+    def _checked_rows(self, X: Any) -> Array:
+        return self.backend.asarray(self._solver._checked_rows(X, reset=False), self.dtype)
 
     def _shaped(self, A: Array) -> Array:
         """Outputs in the last axis, in the shape of the targets."""
@@ -356,20 +364,6 @@ class Sums(Value):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.backend.dtype_of(self.Z)
-
-    @property
-    def root(self) -> Sums:
-        """The root that answers reads: this one."""
-        return self
-
-    def compact(self) -> Sums:
-        """The same without what can be computed from it."""
-        return replace(self)
-
-    @property
-    def is_prior_alone(self) -> bool:
-        """Whether there is no row, so that R is the prior."""
-        return self.basis is not None and self.rank == 0 and self.tol is None and self.prior > 0
 
     def on(self, b: Backend) -> Sums:
         """The same on another backend."""
@@ -567,6 +561,26 @@ class Sums(Value):
         if self.prior > 0:
             lengths += b.row_squares(H - b.matmul(T, self.basis)) / self.prior**2
         return lengths
+
+
+def root_at(sums: Sums, epsilon: float) -> Sums:
+    """The root of sums with a ridge; that of the sums where they contain it already."""
+    b, ridge = sums.backend, epsilon**2 - sums.prior**2
+    if ridge <= 0:
+        return replace(sums)
+    if sums.basis is not None and not sums.rank:
+        return replace(sums, prior=epsilon)
+    if sums.basis is None:
+        few = linalg.leading_rows(b, sums.R) if sums.count else 0
+        if few <= sums.n_hidden / 4:
+            R = b.identity(sums.n_hidden, sums.dtype, epsilon)
+            zero = b.zeros(sums.Z.shape, sums.dtype)
+            if not few:
+                return replace(sums, R=R, Z=zero, prior=epsilon)
+            R, Z, left = b.append_rows(R, zero, sums.R[:few, :], sums.Z[:few, :])
+            return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=epsilon)
+    R, Z, left = b.append_diagonal(sums.R, sums.Z, float(np.sqrt(ridge)), b.xp.zeros_like(sums.Z))
+    return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=epsilon)
 
 
 def in_units(state: Sums, W: Array) -> Array:

@@ -90,7 +90,7 @@ def make_solver(settings: dict[str, Any]) -> Any:
             raise _wrong(key, value, f"the solver {name} has no such setting.")
     solver.set_params(**given)
     try:
-        solver.algorithm()  # checks the parameters
+        solver.settings()  # checks the parameters
     except ValueError as error:
         raise TableError(str(error), argument=str(error).split("=")[0]) from error
     return solver
