@@ -13,7 +13,6 @@ import torch
 from sklearn.feature_selection import SelectKBest, f_regression
 
 from greville import ELMClassifier, ELMRegressor, Opium, RandomLayer, devices
-from greville.solvers import LateCheck
 
 
 def problem(rng, n=300, width=4):
@@ -38,37 +37,6 @@ def test_bad_rows_in_a_warm_up(rng, tensor, number, where):
     got = model.predict(tensor(X)).cpu().numpy()
     np.testing.assert_allclose(got, want.predict(X), rtol=1e-5, atol=1e-6)
     assert model.n_samples_seen_ == 1500
-
-
-def test_threads_that_read_bad_rows(rng, tensor, monkeypatch):
-    """One is told, the others wait; none learns them."""
-    H, y = problem(rng)
-    bad = H[:5].copy()
-    bad[0, 0] = np.nan
-    model = Opium(0.1).partial_fit(tensor(H), tensor(y)).partial_fit(tensor(bad), tensor(y[:5]))
-    slow = LateCheck.finish
-
-    def finish(self, sizes):
-        time.sleep(0.1)
-        slow(self, sizes)
-
-    monkeypatch.setattr(LateCheck, "finish", finish)
-    told = []
-
-    def read():
-        try:
-            model.predict(tensor(H))
-        except ValueError as error:
-            told.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.02)
-    for thread in threads:
-        thread.join()
-    assert len(told) == 1
-    np.testing.assert_allclose(model.coef_, Opium(0.1).fit(H, y).coef_, rtol=1e-8)
 
 
 def test_while_torch_is_imported(rng, monkeypatch):

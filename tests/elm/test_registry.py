@@ -1,16 +1,17 @@
 """A solver and a layer of one's own: a class each and one registration, and all else works."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import pytest
 
 import greville
 from greville import ELMClassifier, ELMRegressor, RandomLayer
-from greville.fields import number
+from greville.fields import finite, number
 from greville.layers import Layer, stored_layer
 from greville.layers import registry as layers
-from greville.solvers import Algorithm, OnlineSolver, Solver, stored_solver
+from greville.solvers import Solver, WeightsState, stored_solver, stored_weights
 from greville.solvers import registry as solvers
 from greville.validation import check_number
 
@@ -19,46 +20,40 @@ from ..runner import run
 from .problems import classification, regression
 
 
-@dataclass(frozen=True)
-class StepAlgorithm(Algorithm):
-    """Normalised least mean squares, row by row; the state is W."""
+@stored_weights
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StepState(WeightsState):
+    """Normalised least mean squares, row by row."""
 
-    step: float
+    step: Annotated[float, finite]
 
-    def start(self, shape):
-        return shape.backend.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
-
-    def learn(self, shape, state, rows, seen):
-        return self.record(shape, state, rows, seen)[0]
-
-    def innovate(self, shape, state, H, Y, weight, seen):
-        b, errors = shape.backend, []
+    def innovated(self, H, Y, weight):
+        b, W, errors = self.b, self.W, []
         for i, w in enumerate(weight):
             h = H[i : i + 1, :]
-            errors.append(Y[i : i + 1, :] - b.matmul(h, state))
+            errors.append(Y[i : i + 1, :] - b.matmul(h, W))
             gain = float(w) * self.step / (1 + float(b.row_squares(h)[0]))
-            state = state + gain * b.matmul(h.T, errors[-1])
-        return state, b.xp.concat(errors, axis=0)
+            W = W + gain * b.matmul(h.T, errors[-1])
+        return replace(self, W=W), b.xp.concat(errors, axis=0)
 
-    def weights(self, state):
-        return state
-
-    def with_outputs(self, shape, state, n_outputs, old):
-        wider = np.zeros((shape.n_hidden, n_outputs), shape.dtype)
-        wider[:, old] = shape.backend.to_numpy(state)
-        return shape.backend.asarray(wider)
+    def with_outputs(self, n_outputs, old):
+        base, wider = self.flushed(), np.zeros((self.shape.n_hidden, n_outputs), self.dtype)
+        wider[:, old] = self.b.to_numpy(base.W)
+        return replace(base, W=self.b.asarray(wider))
 
 
-@stored_solver({"step": number})
-class Steps(OnlineSolver):
+@stored_solver({"step": number}, StepState)
+class Steps(Solver):
     """A solver of one's own."""
+
+    state_class = StepState
 
     def __init__(self, step=0.5):
         self.step = step
 
-    def algorithm(self):
+    def settings(self):
         check_number("step", self.step, low=0, include_low=False)
-        return StepAlgorithm(float(self.step))
+        return {"step": float(self.step)}
 
 
 solvers.register("steps", Steps)

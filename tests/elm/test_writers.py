@@ -156,7 +156,7 @@ def test_a_chunk_is_learned_again_if_a_signal_handler_learns_meanwhile(rng, monk
 def test_values_that_another_thread_computes_are_measured(rng, monkeypatch):
     """The size of a model, in its summary, is read while a prediction keeps what it has found."""
     model = ELMRegressor(8, random_state=0).fit(*rows(rng, ELMRegressor(), 50))
-    found = vars(model.fitted_.solver.state)
+    found = vars(model.fitted_.solver)
     measured = representation._measure
 
     def measure(value, seen):

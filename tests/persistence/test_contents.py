@@ -203,4 +203,4 @@ def test_an_opened_file_is_decoded_once(rng, tmp_path, monkeypatch):
     assert (file.extra, file.header["class"], made) == ({"a": 1}, "Opium", [])
     path.unlink()
     assert file.model is file.model
-    assert made == ["Sums", "Ridge", "Opium"]
+    assert made == ["Sums", "RidgeState", "Opium"]

@@ -1,6 +1,6 @@
 """Classes from outside the package can be saved: they declare their fields, and are registered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -8,11 +8,11 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 
 import greville
-from greville import ELMRegressor, RandomLayer, persistence
+from greville import ELMRegressor, RandomLayer, backend, persistence
 from greville.fields import array, count, finite, known, number, require, stored
 from greville.layers import Layer, stored_layer
 from greville.persistence import ModelFileError
-from greville.solvers import Algorithm, OnlineSolver, stored_solver
+from greville.solvers import Shape, Solver, State, stored_solver
 
 from .models import content, forge, take_apart, there_and_back
 
@@ -84,41 +84,45 @@ class Distances(TransformerMixin, BaseEstimator):
 
 
 @persistence.register
-@stored()
-@dataclass(frozen=True)
-class Running:
-    """The sums of a solver of its own: H'Y and the squares of H, by columns."""
+@stored(derived=("pending",))
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnByColumn(State):
+    """Each weight is learned as if its column were the only one: from H'Y and squares of H."""
 
     products: Annotated[np.ndarray, array(2)]
     squares: Annotated[np.ndarray, array(1)]
+    ridge: Annotated[float, finite]
 
-
-@dataclass(frozen=True)
-class ColumnByColumn(Algorithm):
-    """Each weight is learned as if its column were the only one."""
-
-    ridge: float
-
-    def start(self, shape):
+    @classmethod
+    def start(cls, shape, ridge):
         size = shape.n_hidden, shape.n_outputs
-        return Running(np.zeros(size, shape.dtype), np.zeros(size[0], shape.dtype))
+        products, squares = np.zeros(size, shape.dtype), np.zeros(size[0], shape.dtype)
+        return cls(products=products, squares=squares, ridge=ridge)
 
-    def learn(self, shape, state, rows, seen):
+    @property
+    def shape(self):
+        return Shape(backend.default(), *self.products.shape, self.products.dtype)
+
+    def added(self, rows):
         H, Y = rows.make(0, rows.n)
-        return Running(state.products + H.T @ Y, state.squares + (H**2).sum(axis=0))
+        products, squares = self.products + H.T @ Y, self.squares + (H**2).sum(axis=0)
+        return replace(self, products=products, squares=squares)
 
-    def weights(self, state):
-        return state.products / (state.squares + self.ridge)[:, None]
+    @property
+    def solution(self):
+        return self.products / (self.squares + self.ridge)[:, None]
 
 
 @persistence.register
-@stored_solver({"ridge": number}, Running)
-class Columns(OnlineSolver):
+@stored_solver({"ridge": number}, ColumnByColumn)
+class Columns(Solver):
+    state_class = ColumnByColumn
+
     def __init__(self, ridge=1.0):
         self.ridge = ridge
 
-    def algorithm(self):
-        return ColumnByColumn(float(self.ridge))
+    def settings(self):
+        return {"ridge": float(self.ridge)}
 
 
 def test_a_solver_from_elsewhere_alone_and_in_a_model(rng, tmp_path):

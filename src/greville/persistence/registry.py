@@ -84,9 +84,10 @@ def _in_registries() -> dict[str, type]:
     """The classes in the registries of layers and solvers."""
     layers = import_module("greville.layers").registry
     solvers = import_module("greville.solvers").registry
-    solver_classes = (type(solvers.make(name)) for name in solvers.names())
-    layer_classes = map(layers.layer_class, layers.names())
-    return {cls.__name__: cls for cls in (*solver_classes, *layer_classes)}
+    made = [solvers.make(name) for name in solvers.names()]
+    found = [*map(type, made), *(each.state_class for each in made)]
+    found += map(layers.layer_class, layers.names())
+    return {cls.__name__: cls for cls in found}
 
 
 def _class_named(name: str) -> type | None:

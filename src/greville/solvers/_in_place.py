@@ -161,7 +161,7 @@ class InPlace:
         array[layout.ENERGY], array[layout.EXCITED] = member.energy, member.excited
         array[layout.KEEPS_ROWS] = member.keeps_rows
         array[layout.DUE_AFTER] = self._due
-        root, W = member.root, getattr(member, "W", None)
+        root, W = member.root, member.W
         if W is not None:
             array[at.W : at.W + M * L] = W.T.ravel()
             array[layout.WEIGHTS_KNOWN] = 1.0

@@ -153,7 +153,7 @@ class MemoriesState(State):
         return self._each(lambda member: member.with_units(n_hidden, old))
 
     @property
-    def _solution(self) -> Array:
+    def solution(self) -> Array:
         parts = zip(self.mixture.weights(), self.members, strict=True)
         return sum(member.root.solution * float(p) for p, member in parts)
 

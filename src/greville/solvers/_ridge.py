@@ -90,7 +90,7 @@ class RidgeState(State):
     mean = property(lambda self: self.sums.mean)
     count = property(lambda self: self.sums.count)
     keeps_rows = property(lambda self: self.chooses)
-    _solution = property(lambda self: self.root.solution)
+    solution = property(lambda self: self.root.solution)
 
     @derived
     def shape(self) -> Shape:
@@ -340,7 +340,7 @@ class RowSums(RidgeState):
         return self.flushed()
 
     @property
-    def _solution(self) -> Array:
+    def solution(self) -> Array:
         raise ValueError("these are sums over rows, not a fitted model; merge them into one.")
 
 

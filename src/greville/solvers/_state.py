@@ -60,9 +60,10 @@ class _Usual(Value):
     shape: Any  # a Shape
     root: Any = None  # the sums from which θ and standard deviations are read
     is_frozen: Any = False
-    _solution: Any  # W, with a row for the intercept first if any
+    solution: Any  # W, with a row for the intercept first if any
 
     # For compiled kernels that learn into it
+    W: Any = None  # the weights, of a state that has no root
     keep: Any = 1.0  # what is left of a row's weight after the next
     gain: Any = 1.0  # of OPIUM light
     energy: Any = 0.0  # of rows that fade
@@ -74,7 +75,7 @@ class _Usual(Value):
 class State(_Usual):
     """What a solver has learned: an immutable value. Learning makes another.
 
-    A subclass has `shape`, `added` and `_solution`. One that learns online has `innovated` and
+    A subclass has `shape`, `added` and `solution`. One that learns online has `innovated` and
     `with_outputs` too, and `with_units` for values of text columns that come late. These work on a
     value without pending rows, and leave `n_seen` as it is.
 
@@ -123,6 +124,17 @@ class State(_Usual):
             If a model that has started cannot go on with them.
         """
         return self
+
+    def with_units(self, n_hidden: int, old: Array) -> Self:
+        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        raise ValueError(
+            f"{type(self).__name__} cannot learn a value that comes late: it has no with_units. "
+            "Let the first rows have all values, or choose the solver opium."
+        )
+
+    def chosen(self) -> Self:
+        """With an ε that is chosen with care, where it is chosen at all."""
+        return self.flushed()
 
     def rows_until_event(self) -> int:
         """How many rows come before anything but rows changes the state."""
@@ -268,7 +280,7 @@ class State(_Usual):
 
     def weights(self) -> Array:
         """W after every row seen so far, with a row for the intercept first if any."""
-        W: Array = self.flushed()._solution
+        W: Array = self.flushed().solution
         return W
 
     def predict(self, H: Array, W: Array | None = None) -> Array:
@@ -350,7 +362,7 @@ class WeightsState(State):
         return Shape(self.b, *self.W.shape, self.b.dtype_of(self.W))
 
     @property
-    def _solution(self) -> Array:
+    def solution(self) -> Array:
         return self.W
 
     def on(self, b: Backend) -> Self:
