@@ -3,8 +3,6 @@
 import copy
 import pickle
 import sys
-import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np

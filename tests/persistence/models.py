@@ -21,6 +21,7 @@ from greville import (
     LinearRegressor,
     MiniRocketLayer,
     Opium,
+    OpiumLight,
     RandomLayer,
     ReceptiveFieldLayer,
     TableLayer,
@@ -87,6 +88,7 @@ def corpus(rng):
             models.append(copy.deepcopy(model))
             models.append(model.learn_one(H[9].astype(dtype), 1.0))
             models.append(clone(solver).fit(H.astype(dtype), np.column_stack([y, -y])))
+    models += [Opium("auto", True).fit(H, y).frozen(), OpiumLight().fit(H, y).frozen()]
     models += [Batch(0.1).fit(H, y), Opium().fit(pd.DataFrame(H).rename(columns=str), y)]
     for layer in LAYERS:
         models.append(clone(layer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,11 +10,7 @@ from ..fields import require
 
 if TYPE_CHECKING:
     from ._evidence import Path
-    from ._forgetting import Fading
     from ._mean import Mean
-    from ._memories import Memories
-    from ._ridge import Ridge
-    from .sliding import Window
     from .sums import Sums
 
 # Numbers in a row, or in the weights, for which a file need not have an array of that size.

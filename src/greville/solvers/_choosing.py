@@ -201,9 +201,7 @@ def _is_hopeless(chosen: Any, chunk: Chunk, gram: GramSums, n: int) -> bool:
     return not lost <= _SURELY_TOO_MUCH
 
 
-def chosen_from_gram(
-    chosen: Any, gram: GramSums, R: Array, *, choosing: bool = True
-) -> Any:
+def chosen_from_gram(chosen: Any, gram: GramSums, R: Array, *, choosing: bool = True) -> Any:
     """A ridge with other sums: a Gram matrix, which is consumed, and its root R at ε.
 
     None if at this ε the Gram matrix has lost too many digits.
@@ -232,9 +230,7 @@ def chosen_from_gram(
     return with_derived(new, root=states[1])
 
 
-def choose_by_gram(
-    chosen: Any, gram: GramSums, choice: Choice
-) -> tuple[Path, Array | None] | None:
+def choose_by_gram(chosen: Any, gram: GramSums, choice: Choice) -> tuple[Path, Array | None] | None:
     """Choose ε from sums that are a Gram matrix, by the way that a root of this size would take.
 
     The counts and the mean are those of `chosen`. None if ε is too small for a Gram matrix; else
@@ -260,9 +256,3 @@ def choose_by_gram(
         sums = Statistics(b, count, smallest, length, of_means, R=R, Z=Z, loss=loss)
     path, root = choose_epsilon(sums, max(smallest, chosen.least), choice)
     return None if path.chosen == path.epsilon[0] else (path, root)
-
-
-def raised(chosen: Any, error: float) -> Any:
-    """A ridge whose ε stays above what one more error of the sums, in H'H, can do."""
-    least = np.sqrt(chosen.least**2 + _ABOVE_ERRORS[chosen.dtype.char] * error)
-    return replace(chosen, least=float(least))

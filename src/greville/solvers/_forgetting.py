@@ -43,6 +43,7 @@ _HALF_LIVES = 1, 4
 _HALF_LIVES_OF_MEMBER = 1, 10
 _MOST_HALF_LIVES = 10
 
+
 def memories_for(n_hidden: int) -> tuple[float, ...]:
     """The values of alpha that are tried with so many units."""
     long = [alpha for alpha in MEMORIES if (alpha - 1) * n_hidden <= _MOST_UNITS_PER_ROW]

@@ -15,8 +15,8 @@ from ..backend import Array, Backend
 from ..fields import finite, flag, known, nothing, require, stored
 from ..validation import check_squares
 from ._checks import MAX_SIZE
-from ._derived import derived, is_derived, replace, with_derived
 from ._choosing import gram_pays, learn_by_some_gram, path_of
+from ._derived import derived, is_derived, replace, with_derived
 from ._evidence import Choice, Path, choice_in_stream
 from ._gram import Blocks, learn_by_gram, with_gram
 from ._mean import Chunk, Mean
@@ -284,7 +284,9 @@ class RidgeState(State):
             )
         with base.shape.memory():
             left = leave(base, theirs, everything=theirs.n_seen == base.n_seen)
-        return base.emptied() if left is None else left.chosen().counted(base.n_seen - theirs.n_seen)
+        return (
+            base.emptied() if left is None else left.chosen().counted(base.n_seen - theirs.n_seen)
+        )
 
     def emptied(self) -> Self:
         """The same before any row."""

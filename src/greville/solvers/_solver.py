@@ -284,7 +284,7 @@ class Solver(
         check_is_fitted(self)
         origin, X = origin_of(X), self._checked_rows(X, reset=False)
         state = self.fitted_
-        predicted = self._shaped(state.predict(X))
+        predicted: Any = self._shaped(state.predict(X))
         if return_std:
             self._check_spread()
             predicted = predicted, self._shaped(state.spread(X))
@@ -726,7 +726,6 @@ class Solver(
     def __radd__(self, other: Any) -> Self:
         return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
 
-
     # Checks
 
     def _checked_one(self, x: Any) -> Array:
@@ -821,5 +820,3 @@ class Solver(
     def _shaped(self, y: Array) -> Array:
         """Outputs (2-d) in the shape of the targets."""
         return y[:, 0] if self._flat else y
-
-

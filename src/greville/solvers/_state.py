@@ -62,6 +62,15 @@ class _Usual(Value):
     is_frozen: Any = False
     solution: Any  # W, with a row for the intercept first if any
 
+    # What only some can do
+    on: Any
+    with_outputs: Any
+    leave_out: Any
+    unlearn: Any
+    merge: Any
+    accumulator: Any
+    without: Any
+
     # For compiled kernels that learn into it
     W: Any = None  # the weights, of a state that has no root
     keep: Any = 1.0  # what is left of a row's weight after the next
@@ -359,7 +368,8 @@ class WeightsState(State):
     @derived
     def shape(self) -> Shape:
         """The size and kind of the weights."""
-        return Shape(self.b, *self.W.shape, self.b.dtype_of(self.W))
+        n_hidden, n_outputs = self.W.shape
+        return Shape(self.b, n_hidden, n_outputs, self.b.dtype_of(self.W))
 
     @property
     def solution(self) -> Array:
@@ -389,5 +399,3 @@ class FrozenState(WeightsState):
 
     def leave_out(self, rows: Rows) -> Any:
         raise ValueError(_ONLY_WEIGHTS)
-
-

@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..fields import NEVER_STORED, Fields, Kind, count, flag, known, require, require_finite, stored, words
+from ..fields import (
+    NEVER_STORED,
+    Fields,
+    Kind,
+    count,
+    flag,
+    known,
+    require,
+    require_finite,
+    stored,
+    words,
+)
 from ._publishing import CACHES
 from ._ridge import RidgeState
 from ._solver import Solver

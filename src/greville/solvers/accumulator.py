@@ -37,7 +37,7 @@ class Accumulator(Solver):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
-    state_class: ClassVar[Any] = RowSums
+    state_class: Any = RowSums
 
     def __init__(
         self,

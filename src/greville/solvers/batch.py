@@ -66,7 +66,7 @@ class Batch(Solver):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(online=False)
-    state_class: ClassVar[Any] = BatchState
+    state_class: Any = BatchState
 
     def __init__(self, epsilon: float = 0.0, *, device: str | None = None) -> None:
         self.epsilon = epsilon

@@ -68,7 +68,7 @@ class Greville(Solver):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(adds=True, removes=True, tells_spread=True)
-    state_class: ClassVar[Any] = RidgeState
+    state_class: Any = RidgeState
 
     def __init__(self, tol: float | None = None, *, device: str | None = None) -> None:
         self.tol = tol

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from ..backend import Array
 from ..fields import finite, number
@@ -94,7 +94,7 @@ class OpiumLight(Solver):
     array([1., 0.])
     """
 
-    state_class: ClassVar[Any] = LightState
+    state_class: Any = LightState
 
     def __init__(self, gain: float = 1.0, *, device: str | None = None) -> None:
         self.gain = gain

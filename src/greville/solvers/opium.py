@@ -81,7 +81,7 @@ class Opium(Solver):
         adds=True, removes=True, tells_spread=True, chooses_epsilon=True, leaves_out=True
     )
 
-    state_class: ClassVar[Any] = RidgeState
+    state_class: Any = RidgeState
 
     def __init__(
         self,

@@ -48,9 +48,7 @@ def _check_window(state: WindowState) -> None:
     require(n <= state.window, "the window has more rows than the solver's parameter says")
 
 
-@stored(
-    derived=("pending",), check=_check_window, to_fields=_to_fields, from_fields=_from_fields
-)
+@stored(derived=("pending",), check=_check_window, to_fields=_to_fields, from_fields=_from_fields)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WindowState(RidgeState):
     """Sums over a window, its rows, and how many were removed since the sums were computed."""
@@ -224,7 +222,7 @@ class SlidingOpium(Solver):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(tells_spread=True)
-    state_class: ClassVar[Any] = WindowState
+    state_class: Any = WindowState
 
     def __init__(
         self, window: int = 1000, epsilon: float = 1e-3, *, device: str | None = None
