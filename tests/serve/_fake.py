@@ -64,8 +64,6 @@ def entry(row, **changes):
         "at": AT + (row or 0),
         "id": None,
         "prediction": 11.9,
-        "std": 0.4,
-        "interval": [11.2, 12.6],
         "target": 12.4,
         "values": ROW,
     }
@@ -73,7 +71,7 @@ def entry(row, **changes):
 
 
 def state(**changes):
-    """What `/events` says first."""
+    """What `/events` says every second."""
     history = [
         {"row": 100 * i, "now": 1.2 + 2 / i, "since_start": 1.4 + 2 / i} for i in range(1, 13)
     ]
@@ -96,16 +94,11 @@ def state(**changes):
         "last": [
             entry(1203, target=None, id=17),
             entry(1202),
-            entry(1201, target=14.0, interval=[11.2, 12.6]),
+            entry(1201, target=14.0),
         ],
+        "refusals": [],
     }
     return found | changes
-
-
-def tick(**changes):
-    """What it says every second."""
-    found = {key: value for key, value in state().items() if key not in ("history", "last")}
-    return found | {"point": {"row": 1300, "now": 0.9, "since_start": 1.3}} | changes
 
 
 def nothing_learned():
@@ -116,77 +109,6 @@ def nothing_learned():
     error = {"name": "mean absolute error", "now": None, "since_start": None, "n": 0}
     empty = {"rows": 0, "predictions": 0, "rate": 0.0, "prediction_rate": 0.0, "waiting": 0}
     return model, state(**empty, error=error, history=[], alarms=[], last=[])
-
-
-OPENAPI = {
-    "openapi": "3.1.0",
-    "info": {"title": "greville serve", "version": "0.1.0", "description": "Online learning."},
-    "security": [{"token": []}],
-    "paths": {
-        "/predict": {
-            "post": {
-                "summary": "Predict rows",
-                "description": "With an `id` the row is kept.\n\nA second paragraph.",
-                "parameters": [
-                    {
-                        "name": "std",
-                        "in": "query",
-                        "required": False,
-                        "description": "Also the standard deviation.",
-                        "schema": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                    }
-                ],
-                "requestBody": {
-                    "content": {
-                        "application/json": {
-                            "schema": {"$ref": "#/components/schemas/Row"},
-                            "examples": {
-                                "one": {"summary": "One row", "value": {"city": "l'Aquila"}},
-                                "many": {"summary": "A list", "value": [{"area": 80}]},
-                            },
-                        },
-                        "application/x-ndjson": {"schema": {"type": "string"}},
-                    }
-                },
-                "responses": {
-                    "200": {
-                        "description": "The prediction",
-                        "content": {"application/json": {"example": {"prediction": 12.3}}},
-                    },
-                    "422": {
-                        "description": "A row that cannot be used",
-                        "content": {
-                            "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
-                        },
-                    },
-                },
-            }
-        },
-        "/models/{name}/model": {
-            "get": {
-                "summary": "<img src=x onerror=alert(1)>",
-                "parameters": [
-                    {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-                ],
-                "responses": {"200": {"description": "What the model is"}},
-            }
-        },
-        "/models/{name}/predict": {"post": {"summary": "Predict rows", "responses": {}}},
-        "/health": {"get": {"summary": "Is it alive?", "security": [], "responses": {}}},
-    },
-    "components": {
-        "schemas": {
-            "Row": {"type": "object", "properties": {"area": {"type": "number"}}},
-            "Error": {
-                "type": "object",
-                "properties": {
-                    "error": {"type": "string"},
-                    "inner": {"$ref": "#/components/schemas/Error"},
-                },
-            },
-        }
-    },
-}
 
 
 @dataclass
@@ -200,15 +122,14 @@ class Script:
         default_factory=lambda: {"prediction": 12.3, "std": 0.4, "interval": [11.642, 12.958]}
     )
     status: int = 200  # of /predict
-    openapi: dict[str, Any] = field(default_factory=lambda: OPENAPI)
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     streams: list[queue.Queue] = field(default_factory=list)
     address: str = ""
 
-    def send(self, event, data):
-        """One event to everybody who listens."""
+    def send(self, data):
+        """Another state to everybody who listens."""
         for stream in list(self.streams):
-            stream.put((event, data))
+            stream.put(data)
 
     def end_streams(self):
         """As when the server is stopped."""
@@ -247,8 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         path = urlsplit(self.path).path
         self.script.requests.append(("GET", self.path, None))
-        if path in ("/", "/docs"):
-            self._file("index.html" if path == "/" else "docs.html")
+        if path == "/":
+            self._file("index.html")
         elif path.startswith("/page/") and (PAGE / path[6:]).is_file():
             self._file(path[6:])
         elif self._allowed():
@@ -283,8 +204,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"models": names})
         elif what == "model":
             self._answer(200, script.models[name])
-        elif what == "openapi.json":
-            self._answer(200, script.openapi)
         elif what == "events":
             self._stream(script.states[name])
         else:
@@ -292,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, first):
         events = queue.Queue()
-        events.put(("state", first))
+        events.put(first)
         self.script.streams.append(events)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -300,9 +219,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         while (found := events.get()) is not None:
-            event, data = found
             try:
-                self.wfile.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
+                self.wfile.write(f"event: state\ndata: {json.dumps(found)}\n\n".encode())
                 self.wfile.flush()
             except OSError:  # the page has left
                 break

@@ -13,7 +13,7 @@ import warnings
 from contextlib import suppress
 
 from greville.cli._app import app
-from greville.serve.kernels import load_kernels
+from greville.serve import load_kernels
 from tests import children
 
 

@@ -1,4 +1,4 @@
-"""Servers for tests, as processes of their own."""
+"""Servers for tests: applications in this process, and processes of their own."""
 
 import http.client
 import json
@@ -6,17 +6,72 @@ import os
 import re
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from .. import children
-from .rows import NEW, taught
+from .rows import taught
 
 pytest.importorskip("fastapi", reason="install greville[serve] to test the server")
 
+from greville.serve import Limits
 
-class Server:
+
+class Asking:
+    """Requests, by `request`, which gives a status, headers and a body."""
+
+    def ask(self, method, path, content=None, headers=()):
+        """The status, and what was answered."""
+        headers = dict(headers)
+        if content is not None and not isinstance(content, (bytes, str)):
+            content = json.dumps(content)
+        if content is not None:
+            headers.setdefault("Content-Type", "application/json")
+        status, self.headers, found = self.request(method, path, content, headers)
+        if self.headers.get("Content-Type", "").startswith("application/json"):
+            found = json.loads(found)
+        return status, found
+
+    def get(self, path, **more):
+        return self.ask("GET", path, **more)
+
+    def post(self, path, content, **more):
+        return self.ask("POST", path, content, **more)
+
+
+class Application(Asking):
+    """A server without a process and without a network."""
+
+    def __init__(self, stack, folder, names=("m",), address=None, **options):
+        from starlette.testclient import TestClient
+
+        from greville.serve import Address, ServeOptions, open_engine
+        from greville.serve.app import Service
+        from greville.serve.running import guarded
+
+        options = {"target": "y", "settings": {"task": "numbers", "hidden": 20}, **options}
+        address = address or Address(limits=options.get("limits", Limits()))
+        self.engines = {
+            name: open_engine(folder / f"{name}.greville", ServeOptions(**options))[0]
+            for name in names
+        }
+        self.service = Service(self.engines, address.limits)
+        client = TestClient(
+            guarded(self.service, address),
+            "http://127.0.0.1:8000",
+            raise_server_exceptions=False,
+            follow_redirects=False,
+        )
+        self._client = stack.enter_context(client)
+
+    def request(self, method, path, content, headers):
+        address = f"http://127.0.0.1:8000{path}"
+        found = self._client.request(method, address, content=content, headers=headers)
+        return found.status_code, found.headers, found.content
+
+
+class Server(Asking):
     """``greville serve`` as a process, and requests to it."""
 
     def __init__(self, launcher, folder, arguments):
@@ -59,31 +114,14 @@ class Server:
     def connection(self):
         return http.client.HTTPConnection(self.host.strip("[]"), self.port, timeout=children.LIMIT)
 
-    def ask(self, method, path, content=None, headers=()):
-        """The status, and what was answered."""
-        body = content
-        headers = dict(headers)
-        if content is not None and not isinstance(content, (bytes, str)):
-            body = json.dumps(content)
-        if content is not None:
-            headers.setdefault("Content-Type", "application/json")
+    def request(self, method, path, content, headers):
         connection = self.connection()
         try:
-            connection.request(method, path, body, headers)
+            connection.request(method, path, content, headers)
             response = connection.getresponse()
-            found = response.read()
-            if response.headers.get("Content-Type", "").startswith("application/json"):
-                found = json.loads(found)
-            self.headers = response.headers
-            return response.status, found
+            return response.status, response.headers, response.read()
         finally:
             connection.close()
-
-    def get(self, path, **more):
-        return self.ask("GET", path, **more)
-
-    def post(self, path, content, **more):
-        return self.ask("POST", path, content, **more)
 
     def wait_until_ready(self):
         deadline = time.monotonic() + children.LIMIT
@@ -147,11 +185,17 @@ def serve(launcher, tmp_path):
         yield start
 
 
-@pytest.fixture(scope="session")
-def shared(launcher, tmp_path_factory):
+@pytest.fixture(scope="module")
+def start_application(tmp_path_factory):
+    """Make a server in this process, with a folder of its own."""
+    with ExitStack() as stack:
+        yield lambda **options: Application(stack, tmp_path_factory.mktemp("models"), **options)
+
+
+@pytest.fixture(scope="module")
+def shared(start_application):
     """A server whose model no test changes."""
-    with _servers(launcher, tmp_path_factory.mktemp("servers")) as start:
-        yield taught(start(tmp_path_factory.mktemp("model") / "m.greville", *NEW))
+    return taught(start_application())
 
 
 @pytest.fixture(scope="module")

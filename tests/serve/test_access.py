@@ -2,17 +2,18 @@
 
 import pytest
 
+pytest.importorskip("fastapi", reason="install greville[serve] to test the server")
+
+from greville.serve import Address
+
 TOKEN = "geheim-and-long-enough"
 FRIEND = "https://friend.example"
 
 
 @pytest.fixture(scope="module")
-def closed(start_server, tmp_path_factory):
+def closed(start_application):
     """A server with a token, that pages of a friend may use."""
-    file = tmp_path_factory.mktemp("secret") / "token"
-    file.write_text(TOKEN + "\n")
-    file.chmod(0o600)
-    return start_server("--target", "y", "--token-file", file, "--allow-origin", FRIEND + "/")
+    return start_application(address=Address(token=TOKEN, origins=(FRIEND + "/",)))
 
 
 def test_only_the_token_opens_a_server_that_has_one(closed):
@@ -27,10 +28,10 @@ def test_only_the_token_opens_a_server_that_has_one(closed):
 
 
 def test_only_the_page_and_the_health_need_no_token(closed):
-    for path in ("/", "/docs", "/health", "/ready", "/page/page.js"):
+    for path in ("/", "/docs", "/openapi.json", "/health", "/ready", "/page/page.js"):
         assert closed.get(path)[0] == 200
-    paths = ["/model", "/model/file", "/metrics", "/events", "/openapi.json", "/models", "/other"]
-    paths += ["//", "/docs/", "/health/x", "/page", "/page/../model", "/page/a/b", "/Health"]
+    paths = ["/model", "/model/file", "/metrics", "/events", "/models", "/other"]
+    paths += ["//", "/docs/", "/health/x", "/page", "/page/%2e%2e/model", "/page/a/b", "/Health"]
     for path in [*paths, "/models/health", "/models/a/health"]:
         assert closed.get(path)[0] == 401
 
@@ -60,15 +61,15 @@ def test_pages_of_others_are_refused(shared, closed):
             headers = {**here, "Origin": origin}
             assert server.get("/health", headers=headers)[0] == 403
             headers["Access-Control-Request-Method"] = "POST"
-            assert server.ask("OPTIONS", "/learn", headers=headers)[0] == 403
+            assert server.ask("OPTIONS", "/learn", headers=headers)[0] in (400, 403)
             assert "Access-Control-Allow-Origin" not in server.headers
 
 
 def test_pages_that_are_allowed_need_the_token_too(closed):
     here = {"Host": "localhost:8000", "Origin": FRIEND}
     asking = {**here, "Access-Control-Request-Method": "POST"}
-    assert closed.ask("OPTIONS", "/learn", headers=asking) == (204, b"")
-    allowed = closed.headers["Access-Control-Allow-Headers"].split(", ")
+    assert closed.ask("OPTIONS", "/learn", headers=asking)[0] == 200
+    allowed = closed.headers["Access-Control-Allow-Headers"].lower().split(", ")
     assert {"authorization", "content-type", "idempotency-key"} <= set(allowed)
     for token, status in ((TOKEN, 200), ("x", 401)):
         headers = {**here, "Authorization": f"Bearer {token}"}

@@ -173,7 +173,7 @@ def test_the_limits_are_those_of_the_server():
         shown.append(int(number) * units.get(unit, 1))
     limits = Limits()
     names = "body", "rows", "columns", "waiting", "connections", "requests", "watchers"
-    assert shown == [getattr(limits, name) for name in (*names, "seconds", "head")]
+    assert shown == [getattr(limits, name) for name in (*names, "seconds")]
 
 
 def test_the_dockerfile(known_options):

@@ -16,11 +16,20 @@ import numpy as np
 import pytest
 
 import greville
-from greville.serve import Engine, Limits, Log, LogError, ServeError, Wanted, log_path, open_engine
+from greville.serve import (
+    Engine,
+    Limits,
+    Log,
+    LogError,
+    ServeError,
+    ServeOptions,
+    log_path,
+    open_engine,
+)
 from greville.serve import engine as engine_module
-from greville.serve.errors import RequestError
 from greville.serve.learning import Learning, Work
 from greville.serve.record import ErrorRecord
+from greville.serve.refusals import RequestError
 from greville.tables import Stream, TableModel, Troubles
 
 from .rows import SETTINGS, inputs, offline, rows, same_model
@@ -28,7 +37,7 @@ from .rows import SETTINGS, inputs, offline, rows, same_model
 
 def opened(path, **wanted):
     wanted = {"target": "y", "settings": SETTINGS, **wanted}
-    engine, _ = open_engine(path, Wanted(**wanted))
+    engine, _ = open_engine(path, ServeOptions(**wanted))
     return engine
 
 
@@ -382,16 +391,16 @@ def test_logs_and_models_that_do_not_belong_together(tmp_path):
     with pytest.raises(LogError, match="was served with is not there"):
         opened(path)
     assert not log_path(path).exists()
-    engine, said = open_engine(path, Wanted(new_log=True))
+    engine, said = open_engine(path, ServeOptions(new_log=True))
     engine.close()
     assert "another log, which is not here" in said[0]
     log_path(other).write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(LogError, match="cannot be used as a log"):
         opened(other)
     with pytest.raises(ServeError, match="there is no such file"):
-        open_engine(tmp_path / "none.greville", Wanted())
+        open_engine(tmp_path / "none.greville", ServeOptions())
     with pytest.raises(ServeError, match="it learns 'y', not 'z'"):
-        open_engine(path, Wanted(target="z"))
+        open_engine(path, ServeOptions(target="z"))
 
 
 def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):

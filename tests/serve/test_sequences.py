@@ -9,8 +9,8 @@ import pytest
 import greville
 from greville.serve import Limits, Log, log_path
 from greville.serve.bodies import read_body
-from greville.serve.errors import RequestError
 from greville.serve.learning import id_text
+from greville.serve.refusals import RequestError
 
 from ..lengths import at_length
 from .test_engine import Served

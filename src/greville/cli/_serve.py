@@ -109,7 +109,7 @@ def serve(
     max_connections: Annotated[
         int, typer.Option(min=1, help="The most connections at once.")
     ] = 256,
-    timeout: Annotated[str, typer.Option(help="How long a request may take to arrive.")] = "30s",
+    timeout: Annotated[str, typer.Option(help="How long a body may take to arrive.")] = "30s",
     task: Annotated[
         Task,
         typer.Option(help="auto: regression if the target is a number, otherwise classification."),
@@ -232,13 +232,13 @@ def _readers(
 def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
     """The engines of model files that no other process uses."""
     from ..persistence import locked
-    from ..serve import Wanted, open_engine
+    from ..serve import ServeOptions, open_engine
 
     engines = {}
     for name, path in files.items():
         check_writable(path)
         stack.enter_context(locked(path))
-        engine, said = open_engine(path, Wanted(**wanted))
+        engine, said = open_engine(path, ServeOptions(**wanted))
         engines[name] = engine
         stack.callback(engine.close)
         for each in said:

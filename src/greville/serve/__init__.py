@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from .engine import Engine
-from .kernels import load_kernels
-from .limits import Limits
+from .limits import Limits, ServeOptions
 from .log import Log, LogError
-from .opening import ServeError, Wanted, log_path, open_engine
-from .reading import Reader
-from .running import Address, listen, run
+from .opening import ServeError, log_path, open_engine
+from .reader import Reader
+from .running import Address, listen, load_kernels, run
 
 __all__ = [
     "Address",
@@ -18,7 +17,7 @@ __all__ = [
     "LogError",
     "Reader",
     "ServeError",
-    "Wanted",
+    "ServeOptions",
     "listen",
     "load_kernels",
     "log_path",

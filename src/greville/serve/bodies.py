@@ -2,58 +2,103 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
+
 from ..tables.readers.json import is_text
-from .errors import RequestError
 from .limits import Limits
+from .refusals import RequestError
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
 # Squares of larger numbers, and sums of them, would be infinite.
 _LARGEST = 1e100
 
+# Bytes of a body from which it is read in another thread: others are answered meanwhile.
+_LONG_BODY = 1 << 17
+
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Body:
-    """Rows, and whether they came as one object, as a list, or as lines."""
+    """Rows, whether they came as one object, as a list, or as lines; and the bytes of them."""
 
     rows: list[Row]
     form: str
+    content: bytes
 
-    def answer(self, answers: Sequence[Any]) -> tuple[bytes, str]:
-        """Answers to the rows, in the same form, and their content type."""
+    def response(self, answers: Sequence[Any]) -> Response:
+        """Answers to the rows, in the same form."""
         if self.form == "lines":
-            return "".join(json.dumps(each) + "\n" for each in answers).encode(), NDJSON
+            lines = "".join(json.dumps(each) + "\n" for each in answers)
+            return Response(lines, media_type=NDJSON)
         content = answers[0] if self.form == "one" else answers
-        return json.dumps(content).encode(), JSON
+        return Response(json.dumps(content), media_type=JSON)
+
+
+async def receive_body(request: Request, limits: Limits) -> Body:
+    """The body of a request, if it is not too large, comes in time, and has rows."""
+    kind = request.headers.get("content-type", "").lower()
+    name, _, option = kind.partition(";")
+    if name.strip() not in (JSON, NDJSON) or option.strip() not in ("", "charset=utf-8"):
+        raise RequestError(
+            415, f"Content-Type must be {JSON} or {NDJSON}, without or with charset=utf-8."
+        )
+    try:
+        async with asyncio.timeout(limits.seconds):
+            content = await _received(request, limits)
+    except TimeoutError:
+        raise RequestError(
+            408, f"The body has not come within {limits.seconds:g} seconds: send it again."
+        ) from None
+    if len(content) > _LONG_BODY:
+        return await asyncio.to_thread(read_body, content, kind, limits)
+    return read_body(content, kind, limits)
+
+
+async def _received(request: Request, limits: Limits) -> bytes:
+    size, parts, more = 0, [], True
+    length = int(request.headers.get("content-length", 0))
+    while more or size > limits.body:
+        if max(size, length) > limits.body:
+            raise RequestError(
+                413, f"The body is larger than {limits.body} bytes: send fewer rows at a time."
+            )
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part, more = message.get("body", b""), message.get("more_body", False)
+        size += len(part)
+        parts.append(part)
+    return b"".join(parts)
 
 
 def read_body(content: bytes, content_type: str, limits: Limits) -> Body:
     """The rows of a body; a RequestError if it has none."""
     if not content.strip():
         raise RequestError(400, "The body is empty; send a JSON object, or a list of them.")
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == NDJSON:
+    if content_type.partition(";")[0].strip().lower() == NDJSON:
         lines = [(k, line) for k, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         _check_count(len(lines), limits)
-        names = [f"line {k:,}" for k, _ in lines]
+        names = [f"Line {k:,}" for k, _ in lines]
         parsed = [_parsed(line, name) for (_, line), name in zip(lines, names, strict=True)]
         form = "lines"
     else:
-        found = _parsed(content, "the body")
+        found = _parsed(content, "The body")
         form = "many" if isinstance(found, list) else "one"
         parsed = found if isinstance(found, list) else [found]
         _check_count(len(parsed), limits)
-        names = ["the body"] if form == "one" else [f"row {k:,}" for k in range(1, len(parsed) + 1)]
+        names = ["The body"] if form == "one" else [f"Row {k:,}" for k in range(1, len(parsed) + 1)]
     for row, name in zip(parsed, names, strict=True):
         _check_row(row, name, limits)
-    return Body(parsed, form)
+    return Body(parsed, form, content)
 
 
 def _check_count(n: int, limits: Limits) -> None:
@@ -69,18 +114,15 @@ def _parsed(text: bytes, name: str) -> Any:
     try:
         return _decode(text.decode())
     except UnicodeDecodeError as error:
-        raise RequestError(
-            400, f"{_capital(name)} is not text in UTF-8 ({error.reason})."
-        ) from None
+        reason = f"is not text in UTF-8 ({error.reason})"
     except RecursionError:
-        raise RequestError(
-            400, f"{_capital(name)} has lists or objects that are nested too deep."
-        ) from None
+        reason = "has lists or objects that are nested too deep"
     except json.JSONDecodeError as error:
-        raise RequestError(400, f"{_capital(name)} is not JSON: {error}.") from None
+        reason = f"is not JSON: {error}"
     except ValueError as error:
-        what = "a number has too many digits" if "set_int_max_str_digits" in str(error) else error
-        raise RequestError(400, f"{_capital(name)} cannot be used: {what}.") from None
+        many = "set_int_max_str_digits" in str(error)
+        reason = f"cannot be used: {'a number has too many digits' if many else error}"
+    raise RequestError(400, f"{name} {reason}.")
 
 
 def _not_a_number(name: str) -> NoReturn:
@@ -90,11 +132,9 @@ def _not_a_number(name: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> Row:
     row = dict(pairs)
     if len(row) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"the field {shown(name)} is there twice")
-            seen.add(name)
+        names = [name for name, _ in pairs]
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"the field {shown(twice)} is there twice")
     return row
 
 
@@ -103,51 +143,38 @@ _decode = json.JSONDecoder(parse_constant=_not_a_number, object_pairs_hook=_obje
 
 def _check_row(row: Any, name: str, limits: Limits) -> None:
     if not isinstance(row, dict):
-        raise RequestError(
-            400, f"{_capital(name)} is not a JSON object with a field for each column."
-        )
+        raise RequestError(400, f"{name} is not a JSON object with a field for each column.")
     if not row:
-        raise RequestError(422, f"{_capital(name)} has no field; send one for each column.")
+        raise RequestError(422, f"{name} has no field; send one for each column.")
     if len(row) > limits.columns:
-        raise RequestError(
-            413, f"{_capital(name)} has {len(row):,} fields; send at most {limits.columns:,}."
-        )
+        raise RequestError(413, f"{name} has {len(row):,} fields; send at most {limits.columns:,}.")
     for field, value in row.items():
         if not field.isascii() and not is_text(field):
             raise RequestError(
-                422,
-                f"{_capital(name)}: a field's name has an unpaired surrogate; send valid Unicode.",
+                422, f"{name}: a field's name has an unpaired surrogate; send valid Unicode."
             )
-        kind = type(value)
-        if kind is float or kind is int:
-            if not -_LARGEST <= value <= _LARGEST:
-                raise RequestError(
-                    422,
-                    f"{_capital(name)}: the field {shown(field)} is infinite or too large; "
-                    "numbers may be up to 1e100.",
-                    field,
-                )
-            continue
-        if kind is dict or (kind is list and not _are_numbers(value)):
-            raise RequestError(
-                422,
-                f"{_capital(name)}: the field {shown(field)} cannot be used; send text, a number, "
-                "true, false, null or a list of numbers.",
-                field,
-            )
-        if kind is str and not value.isascii() and not is_text(value):
-            raise RequestError(
-                422, f"{_capital(name)}: the field {shown(field)} has half of a character.", field
-            )
+        reason = _trouble_with(value)
+        if reason is not None:
+            raise RequestError(422, f"{name}: the field {shown(field)} {reason}.", field)
+
+
+def _trouble_with(value: Any) -> str | None:
+    """Why a value cannot be used in any column."""
+    kind = type(value)
+    if kind is float or kind is int:
+        if -_LARGEST <= value <= _LARGEST:
+            return None
+        return "is infinite or too large; numbers may be up to 1e100"
+    if kind is dict or (kind is list and not _are_numbers(value)):
+        return "cannot be used; send text, a number, true, false, null or a list of numbers"
+    if kind is str and not value.isascii() and not is_text(value):
+        return "has half of a character"
+    return None
 
 
 def _are_numbers(values: list[Any]) -> bool:
     """Whether it is a list of numbers, such as an embedding."""
     return all((type(v) is float or type(v) is int) and abs(v) <= _LARGEST for v in values)
-
-
-def _capital(name: str) -> str:
-    return name[0].upper() + name[1:]
 
 
 def shown(value: Any) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 
 from ..persistence import ModelFileError, save
 from ..tables import Answering, Stream
-from .errors import BUG, RequestError
 from .learning import Learning, News, Outcome, Row, Work
-from .limits import Limits
+from .limits import ServeOptions
 from .log import LOG_ERRORS, Log
 from .record import ErrorRecord
+from .refusals import BUG, RequestError
 
 logger = logging.getLogger("greville.serve")
 
@@ -27,9 +27,6 @@ _ROWS_AT_ONCE = 2048
 
 # Seconds between two looks at what is due while nothing comes, and between two clean-ups.
 _IDLE, _CLEAN_UP = 1.0, 60.0
-
-# Rows of a group that can be looked at, and groups in a second.
-_MOST_SHOWN, _LOOKS_A_SECOND = 20, 10
 
 
 class Engine:
@@ -42,17 +39,11 @@ class Engine:
     path : path-like
         The file of the model, in which snapshots are written.
     log : Log
+    options : ServeOptions
     position : int
         What stands in the log behind it is learned first.
     record : ErrorRecord
         The errors until then.
-    limits : Limits
-    keep : float
-        Seconds after which rows without a target, and keys of requests, are forgotten.
-    keep_log : float, optional
-        Seconds after which entries are deleted that a snapshot has; None for never.
-    every, every_seconds : int, float
-        Rows or seconds between two snapshots, if anything was learned.
     """
 
     def __init__(
@@ -60,20 +51,12 @@ class Engine:
         stream: Stream,
         path: str | os.PathLike[str],
         log: Log,
+        options: ServeOptions,
         position: int = 0,
         record: ErrorRecord | None = None,
-        *,
-        limits: Limits | None = None,
-        keep: float = 7 * 86_400.0,
-        keep_log: float | None = None,
-        every: int = 10_000,
-        every_seconds: float = 60.0,
     ) -> None:
-        self.path, self._log = Path(path), log
-        self.limits = limits or Limits()
-        self._learning = Learning(stream, log, record or ErrorRecord(), self.limits)
-        self._keep, self._keep_log = keep, keep_log
-        self._every, self._every_seconds = every, every_seconds
+        self.path, self._log, self._options = Path(path), log, options
+        self._learning = Learning(stream, log, record or ErrorRecord(), options.limits)
         self.position = position  # that was learned
         self.snapshot_position, self.snapshot_at = position, os.path.getmtime(path)
         self.snapshot_failed = False  # the last one
@@ -86,7 +69,6 @@ class Engine:
         self._closing = False
         self._saver: threading.Thread | None = None
         self._cleaned_at = time.monotonic()
-        self._looked = 0, 0  # the last second, and groups that were looked at in it
         self._thread = threading.Thread(target=self._run, name=f"writer of {path}", daemon=True)
 
     # For those who ask, in any thread
@@ -110,6 +92,10 @@ class Engine:
     @property
     def n_queued(self) -> int:
         return len(self._queue)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.published is not None and self.failure is None
 
     @property
     def to_replay(self) -> int:
@@ -138,7 +124,7 @@ class Engine:
                 raise RequestError(503, self.failure)
             if self._closing:
                 raise RequestError(503, "The server is stopping; try again later.")
-            if len(self._queue) >= self.limits.requests:
+            if len(self._queue) >= self._options.limits.requests:
                 raise RequestError(
                     429, f"{len(self._queue):,} requests wait for the disk; try again later."
                 )
@@ -225,8 +211,7 @@ class Engine:
     def _look_at(self, outcomes: Sequence[Outcome]) -> None:
         """Count errors and alarms. What goes wrong here loses nothing that was learned."""
         try:
-            shown = self._look_closer(outcomes)
-            self.on_news(self._learning.see(outcomes, shown))
+            self.on_news(self._learning.see(outcomes))
         except Exception:
             logger.exception("Errors of predictions were not counted.")
 
@@ -266,24 +251,6 @@ class Engine:
             return [RequestError(503, what) for _ in group], []
         return answers, outcomes
 
-    def _look_closer(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
-        """The last outcomes, with standard deviations from before they were learned.
-
-        None where there were many in this second: they are only to be looked at.
-        """
-        second, n = self._looked
-        now = int(time.monotonic())
-        self._looked = (now, n + 1) if second == now else (now, 1)
-        if second == now and n >= _LOOKS_A_SECOND:
-            return []
-        last = list(outcomes[-_MOST_SHOWN:])
-        known = self.published
-        if last and known and known.model.says_how_sure and known.model.estimator is not None:
-            answers = known.answers([each.row for each in last], std=True)
-            for outcome, answer in zip(last, answers, strict=True):
-                outcome.std = answer.get("std")
-        return last
-
     def _publish(self) -> None:
         """Have all further answers come from what was learned and is on the disk."""
         self.published = self._learning.stream.answering()
@@ -292,7 +259,9 @@ class Engine:
 
     def _do_what_is_due(self) -> None:
         new, age = self.position - self.snapshot_position, time.time() - self.snapshot_at
-        due = age >= self._every_seconds or (new >= self._every and not self.snapshot_failed)
+        due = age >= self._options.every_seconds or (
+            new >= self._options.every and not self.snapshot_failed
+        )
         if new and due and (self._saver is None or not self._saver.is_alive()):
             self._saver = threading.Thread(target=self._save, args=self._to_save(), daemon=True)
             self._saver.start()
@@ -328,10 +297,10 @@ class Engine:
         now = time.time()
         try:
             self._log.begin()
-            self.forgotten += self._log.forget(now - self._keep)
+            self.forgotten += self._log.forget(now - self._options.keep)
             self._log.erase_unlearned(self.snapshot_position)
-            if self._keep_log is not None:
-                self._log.trim(self.snapshot_position, now - self._keep_log)
+            if self._options.keep_log is not None:
+                self._log.trim(self.snapshot_position, now - self._options.keep_log)
             self._log.commit()
         except LOG_ERRORS as error:
             logger.error("%s: it cannot be written: %s", self._log.path, error)

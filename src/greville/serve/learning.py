@@ -14,15 +14,15 @@ from typing import Any
 
 from ..tables import Stream, TableError, Troubles
 from .bodies import shown
-from .errors import RequestError
 from .limits import Limits
 from .log import Log, Run
 from .record import ErrorRecord
+from .refusals import RequestError
 
 logger = logging.getLogger("greville.serve")
 
-# Characters of an id.
-_LONGEST_ID = 200
+# Characters of an id, and outcomes in news.
+_LONGEST_ID, _MOST_SHOWN = 200, 20
 
 # Where tables say that an error is; a request has its own rows.
 _WHERE = re.compile(r"standard input, row ([\d,]+)( to standard input, row [\d,]+)?: ", re.I)
@@ -82,7 +82,6 @@ class Outcome:
     row: Row
     prediction: Any
     target: Any
-    std: float | None = None
 
     def error(self, is_number: bool) -> float | None:
         """How far off it was: a distance, or 1 for a wrong class."""
@@ -110,7 +109,7 @@ class News:
     """How many rows were learned together, the last of them, all their ids, and alarms of drift."""
 
     learned: int = 0
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: Sequence[Outcome] = ()
     alarms: list[tuple[int, float]] = field(default_factory=list)
     ids: set[Any] = field(default_factory=set)
 
@@ -182,14 +181,14 @@ class Learning:
             elif work.action == "unlearn" and rows:
                 self.stream.unlearn(rows)
 
-    def see(self, outcomes: Sequence[Outcome], shown: Sequence[Outcome] = ()) -> News:
+    def see(self, outcomes: Sequence[Outcome]) -> News:
         """Count the errors of rows that were learned, and the alarms of drift."""
         is_number = self.stream.model.task != "classification"
         errors = [each.error(is_number) for each in outcomes]
         before = self.record.n
         self.record.add([error for error in errors if error is not None])
-        news = News(len(outcomes), list(shown), ids={each.row.get(self.id) for each in outcomes})
-        news.ids.discard(None)
+        ids = {each.row.get(self.id) for each in outcomes} - {None}
+        news = News(len(outcomes), outcomes[-_MOST_SHOWN:], ids=ids)
         monitor = self.stream.monitor
         if monitor is not None:
             # The monitor counts the errors it has seen; the last of them are those of these rows.

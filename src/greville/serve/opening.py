@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..monitor import DriftMonitor
 from ..persistence import ModelFile, open_file, save
 from ..tables import Stream, TableModel
 from .engine import Engine, snapshot_extra
-from .limits import Limits
+from .limits import ServeOptions
 from .log import Log, LogError
 from .record import ErrorRecord
 
@@ -32,36 +31,6 @@ class ServeError(ValueError):
     """
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """How models are to be served.
-
-    Attributes
-    ----------
-    target : the column to predict, of a new model
-    settings : other parameters of a new `TableModel`
-    given : those of them that a model which is there must have too
-    id : the field that names rows; None for that of the file, or "id"
-    follow : whether a new stream mixes predictions with what the last targets say
-    new_log : whether to go on without a log that is not there
-    sync : whether rows are on the disk before they are acknowledged
-    limits, keep, keep_log, every, every_seconds : those of `Engine`
-    """
-
-    target: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(default_factory=dict)
-    id: str | None = None
-    follow: bool = True
-    new_log: bool = False
-    sync: bool = True
-    limits: Limits = field(default_factory=Limits)
-    keep: float = 7 * 86_400.0
-    keep_log: float | None = None
-    every: int = 10_000
-    every_seconds: float = 60.0
-
-
 def log_path(path: str | os.PathLike[str]) -> Path:
     """Where the log of a model lies: beside it; of a link, beside what it points to.
 
@@ -74,7 +43,7 @@ def log_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path) + ".log")
 
 
-def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, list[str]]:
+def open_engine(path: str | os.PathLike[str], options: ServeOptions) -> tuple[Engine, list[str]]:
     """The engine of a model, not started yet; and what its owner should know.
 
     A file that was not served before becomes a snapshot at once, so that it and its log belong
@@ -84,64 +53,65 @@ def open_engine(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Engine, l
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from greville.serve import Wanted, open_engine
+    >>> from greville.serve import ServeOptions, open_engine
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     engine, remarks = open_engine(Path(folder) / "flow.greville", Wanted(target="flow"))
+    ...     options = ServeOptions(target="flow")
+    ...     engine, remarks = open_engine(Path(folder) / "flow.greville", options)
     ...     print(engine.target)
     ...     engine.close()
     flow
     """
     path = Path(path)
-    stream, found = _stream_and_log(path, wanted)  # nothing is written if it cannot be served
-    if found is not None and not wanted.new_log and not log_path(path).exists():
+    stream, found = _stream_and_log(path, options)  # nothing is written if it cannot be served
+    if found is not None and not options.new_log and not log_path(path).exists():
         raise LogError(
             f"{log_path(path)}: the log that {path} was served with is not there; put it back, or "
             f"start a new log, without rows that only the old one has (those after position "
             f"{found['position']:,})."
         )
-    log = Log(log_path(path), sync=wanted.sync)
+    log = Log(log_path(path), sync=options.sync)
     try:
-        return _opened(path, stream, found, log, wanted)
+        return _opened(path, stream, found, log, options)
     except BaseException:
         log.close()
         raise
 
 
-def _stream_and_log(path: Path, wanted: Wanted) -> tuple[Stream, dict[str, Any] | None]:
+def _stream_and_log(path: Path, options: ServeOptions) -> tuple[Stream, dict[str, Any] | None]:
     """The stream to go on with, and what its file says about a log."""
     if path.exists():
         file = open_file(path)
-        stream = stream_of(file, wanted.id, wanted.follow)
+        stream = stream_of(file, options.id, options.follow)
         found = _serve_part(file.extra)
-    elif wanted.target is None:
+    elif options.target is None:
         raise ServeError(
             f"{path}: there is no such file; name the field to predict to start a new model."
         )
     else:
-        if wanted.target == (wanted.id or "id"):
+        if options.target == (options.id or "id"):
             raise ServeError(
-                f"target={wanted.target!r}: this field identifies rows; name another one for ids."
+                f"target={options.target!r}: this field identifies rows; name another one for ids."
             )
-        model = TableModel(wanted.target, **wanted.settings)
-        stream, found = Stream(model, wanted.id or "id", follow=wanted.follow), None
-    for name, value in wanted.given.items():
+        model = TableModel(options.target, **options.settings)
+        stream, found = Stream(model, options.id or "id", follow=options.follow), None
+    for name, value in options.given.items():
         if stream.model.settings[name] != value:
             raise ServeError(
                 f"{name}={value!r}: {path} was made with {stream.model.settings[name]!r}; leave it "
                 "out, or name another file."
             )
-    if stream.follows and not wanted.follow:
+    if stream.follows and not options.follow:
         raise ServeError(
             f"mix=False: {path} mixes predictions with the last targets; leave it out, or name "
             "another file."
         )
-    if wanted.target not in (None, stream.model.target):
-        raise ServeError(f"{path}: it learns {stream.model.target!r}, not {wanted.target!r}.")
+    if options.target not in (None, stream.model.target):
+        raise ServeError(f"{path}: it learns {stream.model.target!r}, not {options.target!r}.")
     return stream, found
 
 
 def _opened(
-    path: Path, stream: Stream, found: dict[str, Any] | None, log: Log, wanted: Wanted
+    path: Path, stream: Stream, found: dict[str, Any] | None, log: Log, options: ServeOptions
 ) -> tuple[Engine, list[str]]:
     said: list[str] = []
     if found is not None and found["log"] == log.uid:
@@ -151,7 +121,7 @@ def _opened(
                 f"{log.path}: it ends at position {log.position:,}, before the snapshot "
                 f"{path} at {position:,}; put back the log that belongs to it."
             )
-        return _engine(stream, path, log, position, record, wanted), said
+        return Engine(stream, path, log, options, position, record), said
     if log.position:
         raise LogError(
             f"{log.path}: it does not belong to {path}; put back the model that it belongs to, or "
@@ -168,24 +138,7 @@ def _opened(
         stream.monitor = DriftMonitor()
     _take_waiting(stream, log)
     save(stream, path, extra=snapshot_extra(log.uid, 0, record))
-    return _engine(stream, path, log, 0, record, wanted), said
-
-
-def _engine(
-    stream: Stream, path: Path, log: Log, position: int, record: ErrorRecord, wanted: Wanted
-) -> Engine:
-    return Engine(
-        stream,
-        path,
-        log,
-        position,
-        record,
-        limits=wanted.limits,
-        keep=wanted.keep,
-        keep_log=wanted.keep_log,
-        every=wanted.every,
-        every_seconds=wanted.every_seconds,
-    )
+    return Engine(stream, path, log, options, 0, record), said
 
 
 def stream_of(file: ModelFile, id: str | None, follow: bool = True) -> Stream:

@@ -13,24 +13,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import uvicorn
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
+from ..elm import ELMClassifier, ELMRegressor
 from .app import Service
 from .engine import Engine
-from .guard import Guard
-from .headers import checked_origin
-from .kernels import load_kernels
+from .guard import Guard, checked_origin
 from .limits import Limits
-from .metrics import Requests
 from .opening import ServeError
-from .protocol import limited
-from .reading import Reader
+from .reader import Reader
 
 # Seconds after which a thread must let others run: a prediction waits that long for the learner.
 _SWITCH_INTERVAL = 0.0005
 
-# Seconds that a server waits for its models before it listens; a long log takes longer.
-_SOON = 2.0
+# Single rows after which kernels are certainly in use.
+_ROWS_THAT_LOAD = 64
 
 # Seconds that requests have to end when the server stops, and that an idle connection is kept.
 _GRACE, _KEEP_ALIVE = 10, 60
@@ -183,27 +183,15 @@ def run(
     """
     address.check()
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    requests = Requests()
-    service = Service(engines, address.limits, requests)
-    hosts = None
-    if address.token is None:
-        hosts = frozenset({"localhost", "127.0.0.1", "::1", address.host.strip("[]")})
-    guard = Guard(
-        service,
-        limits=address.limits,
-        token=address.token,
-        hosts=hosts,
-        origins=address.origins,
-        observe=requests.observe,
-    )
+    service = Service(engines, address.limits)
     config = uvicorn.Config(
-        guard,
-        http=limited(address.limits),
+        guarded(service, address),
         ws="none",
-        lifespan="off",
+        lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
+        limit_concurrency=address.limits.connections + 1,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
     )
@@ -215,16 +203,29 @@ def run(
         _stopped_by_signals(server),
         asyncio.Runner(loop_factory=config.get_loop_factory()) as runner,
     ):
-        runner.run(_serve(server, service, listening))
+        runner.run(server.serve([listening]))
     if service.failures:
         raise ServeError(service.failures[0])
     return server.signal
 
 
-async def _serve(server: _Server, service: Service, sock: socket.socket) -> None:
-    await service.start()
-    try:
-        await service.wait_until_ready(_SOON)
-        await server.serve([sock])
-    finally:
-        await service.close()
+def guarded(service: Service, address: Address) -> ASGIApp:
+    """The application of a service, for those who may use it."""
+    hosts = frozenset({"localhost", "127.0.0.1", "::1", address.host.strip("[]")})
+    token, origins = address.token, tuple(map(checked_origin, address.origins))
+    app: ASGIApp = Guard(service.app, token, hosts, origins, service.meters.observe)
+    if not origins:
+        return app
+    headers = ["Authorization", "Content-Type", "Idempotency-Key"]
+    return CORSMiddleware(app, origins, allow_methods=["GET", "POST"], allow_headers=headers)
+
+
+def load_kernels() -> None:
+    """Have all that single rows need compiled or loaded before anyone waits for it."""
+    X = np.random.default_rng(0).normal(size=(_ROWS_THAT_LOAD, 2))
+    for model in (ELMRegressor(4, random_state=0), ELMClassifier(4, random_state=0)):
+        y = X[:, 0] > 0
+        model.fit(X, y if isinstance(model, ELMClassifier) else X[:, 0])
+        for x, target in zip(X, model.predict(X), strict=True):
+            model.predict_one(x)
+            model.learn_one(x, target)

@@ -20,8 +20,6 @@ try {
   // Storage may be switched off: the token is then asked for after each reload.
 }
 
-export const hasToken = () => token !== null;
-
 function keep(text) {
   token = text;
   try {

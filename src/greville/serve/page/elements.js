@@ -7,7 +7,7 @@ function filled(element, attributes, children) {
     if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return element;
 }
 
@@ -24,6 +24,14 @@ export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Replace what an element has, where what it shows has changed. */
+export function redraw(element, shown, children) {
+  const key = JSON.stringify(shown);
+  if (element.dataset.key === key) return;
+  element.dataset.key = key;
+  element.replaceChildren(...children());
+}
+
 export const NONE = "–";
 
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
@@ -38,14 +46,6 @@ export function number(value, digits = 4) {
   const [factor, power] = value.toExponential(digits - 1).split("e");
   const raised = [...String(Number(power))].map((sign) => RAISED[sign]).join("");
   return `${Number(factor)} × 10${raised}`.replace("-", "−");
-}
-
-/** So many digits that numbers show where they differ by `difference`; at least four. */
-export function digitsFor(values, difference) {
-  const size = Math.max(...values.filter(Number.isFinite).map(Math.abs));
-  if (!(size > 0) || !(difference > 0)) return 4;
-  const needed = Math.floor(Math.log10(size)) - Math.floor(Math.log10(difference)) + 2;
-  return Math.min(Math.max(needed, 4), 10);
 }
 
 export const count = (value) =>
@@ -67,21 +67,15 @@ export function bytes(value) {
 /** A rate: 812.5 rows are 813 a second, 0.02 are 0.02. */
 export const rate = (value) => (value >= 100 ? count(Math.round(value)) : number(value, 3));
 
-const dated = (seconds) => new Date(seconds * 1000);
 const twoDigits = (n) => String(n).padStart(2, "0");
 
 /** The time of day, with the date where it is not today's. */
 export function time(seconds) {
-  if (typeof seconds !== "number" || Number.isNaN(dated(seconds).getTime())) return NONE;
-  const at = dated(seconds);
+  const at = new Date(seconds * 1000);
+  if (typeof seconds !== "number" || Number.isNaN(at.getTime())) return NONE;
   const clock = [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
   if (at.toDateString() === new Date().toDateString()) return clock;
   return `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())} ${clock}`;
-}
-
-export function timeElement(seconds) {
-  const text = time(seconds);
-  return text === NONE ? text : make("time", { datetime: dated(seconds).toISOString() }, text);
 }
 
 /** A value of a row or a label, as JSON has it; numbers that were measured go to `number`. */
@@ -96,38 +90,7 @@ export const shortened = (text, most) => (text.length > most ? `${text.slice(0, 
 
 /** The first of many names, and how many more there are. */
 export function listed(names, most) {
-  const first = names
-    .slice(0, most)
-    .map((name) => shortened(plain(name), 60))
-    .join(", ");
-  return names.length > most ? `${first} and ${count(names.length - most)} more` : first;
-}
-
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** A command for a shell. */
-export function curl({ path, method = "POST", body = null, type = "application/json", token = false }) {
-  const parts = [`curl ${quoted(new URL(path, document.baseURI).href)}`];
-  if (method !== "GET" && !(method === "POST" && body !== null))
-    parts[0] = parts[0].replace("curl ", `curl -X ${method} `);
-  if (token) parts.push('-H "Authorization: Bearer $GREVILLE_TOKEN"');
-  if (body !== null) parts.push(`-H 'Content-Type: ${type}'`, `--data-binary ${quoted(body)}`);
-  return parts.join(" \\\n  ");
-}
-
-/** Text to copy, with a button where the browser lets a page copy. */
-export function code(text, label) {
-  const block = make("pre", { tabindex: "0", role: "group", "aria-label": label }, make("code", {}, text));
-  if (!navigator.clipboard) return make("div", { class: "code" }, block);
-  const button = make("button", { type: "button", class: "quiet copy" }, "Copy");
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      write(button, "Copied");
-    } catch {
-      write(button, "Not allowed");
-    }
-    setTimeout(() => write(button, "Copy"), 2000);
-  });
-  return make("div", { class: "code" }, block, button);
+  const first = names.slice(0, most).map((name) => shortened(plain(name), 60));
+  const more = names.length > most ? ` and ${count(names.length - most)} more` : "";
+  return first.join(", ") + more;
 }

@@ -13,10 +13,10 @@ from typing import Any
 
 from ..persistence import ModelFileError, open_file
 from ..tables import Answering
-from .errors import RequestError
 from .learning import News, Work
 from .opening import ServeError, stream_of
 from .record import ErrorRecord
+from .refusals import RequestError
 
 logger = logging.getLogger("greville.serve")
 
@@ -63,8 +63,15 @@ class Reader:
         assert self.published is not None
         return self.published
 
+    @property
+    def is_ready(self) -> bool:
+        return self.failure is None
+
     def submit(self, work: Work) -> Future[Any]:
         """Nothing can be learned here."""
+        if work.action == "copy":
+            work.done.set_result(self._stream.copy())
+            return work.done
         raise RequestError(
             403, "This server is read-only; send rows to learn to the server that learns."
         )
@@ -106,5 +113,5 @@ class Reader:
         self.position = self.snapshot_position = position if isinstance(position, int) else 0
         self.record = ErrorRecord.from_dict(serve.get("record"))
         self.id, self.target = stream.id or "id", stream.model.target
-        self.published = stream.answering()
+        self._stream, self.published = stream, stream.answering()
         self._seen, self.snapshot_at = seen, time.time()

@@ -1,12 +1,22 @@
-"""What a client is told."""
+"""What a client is told when a request cannot be answered."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from fastapi.responses import JSONResponse
 
 # Of an error that is not the client's.
 BUG = "This is a bug in greville, not in your request; the server's log has the details."
+
+# Headers beside a status.
+_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},  # the rest of the body may still come
+    413: {"Connection": "close"},
+    429: {"Retry-After": "1"},
+    503: {"Retry-After": "1"},
+}
 
 
 class RequestError(Exception):
@@ -28,6 +38,5 @@ class RequestError(Exception):
     def as_dict(self) -> dict[str, Any]:
         return {"error": self.message, "field": self.field}
 
-    def body(self) -> bytes:
-        """The same as JSON."""
-        return json.dumps(self.as_dict()).encode()
+    def response(self) -> JSONResponse:
+        return JSONResponse(self.as_dict(), self.status, _HEADERS.get(self.status))
