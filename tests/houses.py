@@ -65,6 +65,11 @@ def rows_of(path, how=None, troubles=None):
     return list(read(find_sources([str(path)]), how or Reading(), troubles or Troubles()))
 
 
+def shown_numbers(batch):
+    """The numbers that messages have for the rows of a batch: those of lines in text."""
+    return [int(batch.where(i).rsplit(" ", 1)[1].replace(",", "")) for i in range(len(batch))]
+
+
 def number_rows(n=60, names=("a", "b", "y")):
     """CSV of numbers."""
     rng = np.random.default_rng(3)

@@ -217,10 +217,10 @@ def test_columns_come_out_as_they_were(here):
     assert not Path("p.csv").exists()
     run("predict", "model.greville", "a.jsonl", "c.jsonl", "-o", "p.jsonl", "-q")
     assert json.loads(Path("p.jsonl").read_text().splitlines()[1])["extra"] == 1
-    Path("q.csv").write_text('area,rooms,t\n50,3,"a\rb"\nNA,2,NA\n')
+    Path("q.csv").write_text('area,rooms,t\n50,3,"a\nb"\nNA,2,NA\n')
     run("predict", "model.greville", "q.csv", "-o", "r.csv", "-q")
     text = Path("r.csv").read_bytes().decode()
-    assert '50,3,"a\rb",' in text
+    assert '50,3,"a\nb",' in text
     assert "\nNA,2,NA," in text
 
 

@@ -2,8 +2,10 @@
 
 import re
 
+import numpy as np
+
 from greville.tables import Batch, TableFormat
-from greville.tables.batch import record_batch, row_numbers, unusable_row
+from greville.tables.batch import record_batch, unusable_row
 from greville.tables.readers.json import array_of
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
@@ -11,7 +13,7 @@ _PAIR = re.compile(r"(\w+)=(\S*)")
 
 def read(request):
     """All rows as one batch; a line without any pair cannot be used."""
-    text = b"".join(request.content.blocks()).decode(request.reading.encoding)
+    text = b"".join(request.text.blocks()).decode()
     rows, left_out = [], []
     for number, line in enumerate(text.splitlines(), 1):
         row = dict(_PAIR.findall(line))
@@ -24,7 +26,7 @@ def read(request):
         left_out.append((number, reason))
     names = dict.fromkeys(name for row in rows for name in row)
     table = record_batch({name: array_of([row.get(name) for row in rows]) for name in names})
-    numbers = row_numbers(0, len(rows), [number for number, _ in left_out])
+    numbers = np.delete(np.arange(1, 1 + len(rows) + len(left_out)), [n - 1 for n, _ in left_out])
     yield Batch(table, request.source.name, numbers, 1.0, skipped=tuple(left_out))
 
 

@@ -99,7 +99,7 @@ def test_the_tables_of_an_archive(here):
         "or unpack it and pass the folder."
     )
     (batch,) = rows_of("two.zip", Reading(table="test.csv"))
-    assert batch.numbers.tolist() == [2, 3, 4]
+    assert batch.numbers.tolist() == [1, 2, 3]
     assert batch.where(2) == "two.zip, line 4"
     found = findings_of("two.zip", Reading(table="test.csv"))
     want = "the file 'test.csv' in it is read, and not 'train.csv', 'notes.md'."

@@ -109,8 +109,11 @@ class ReadingOptions:
         ),
     ] = None
     encoding: Annotated[
-        str, typer.Option("--encoding", help="The encoding of a CSV, such as latin-1.")
-    ] = "utf8"
+        str | None,
+        typer.Option(
+            "--encoding", help="The encoding of text, such as cp1252. Detected by default."
+        ),
+    ] = None
     table: Annotated[
         str | None,
         typer.Option(
@@ -118,18 +121,33 @@ class ReadingOptions:
             help="Which table, if a file has several: a sheet, a database table, a file in a zip.",
         ),
     ] = None
+    skip_rows: Annotated[
+        int,
+        typer.Option(
+            "--skip-rows",
+            min=0,
+            metavar="LINES",
+            help="How many lines above the names of the columns are left out. Detected by default.",
+        ),
+    ] = 0
 
     def reading(self) -> Any:
         """The same for the library's readers."""
         from ..tables import Reading
 
         try:
-            "".encode(self.encoding)
-            codecs.getincrementaldecoder(self.encoding)
+            "".encode(self.encoding or "utf8")
+            codecs.getincrementaldecoder(self.encoding or "utf8")
         except (LookupError, ValueError) as error:
             raise UserError(f"--encoding {self.encoding}: there is no such encoding.") from error
-        delimiter = one_delimiter(self.delimiter)
-        return Reading(self.format, delimiter, self.header, self.encoding, self.table)
+        return Reading(
+            self.format,
+            one_delimiter(self.delimiter),
+            self.header,
+            self.encoding,
+            self.table,
+            self.skip_rows,
+        )
 
     def troubles(self) -> Any:
         """What counts the rows that cannot be used."""

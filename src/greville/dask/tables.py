@@ -59,7 +59,7 @@ class Job:
         total = sum(source.size for source in self.sources)
         threads = max(1, sum(self.client.nthreads().values()))
         size = int(np.clip(total / (_PARTS_PER_THREAD * threads), _LEAST_PART, _LARGEST_PART))
-        self.parts = tables.split(self.sources, self.reading, size, self._map)
+        self.parts = tables.split(self.sources, self.reading, size)
 
     def _map(self, function: Any, arguments: list[Any]) -> Iterable[Any]:
         """Apply a function to many arguments, on the workers."""

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from .overview import Overview as Overview
     from .overview import look_at as look_at
     from .predictions import with_predictions as with_predictions
-    from .readers.reading import Stopped as Stopped
     from .readers.reading import find_sources as find_sources
     from .readers.reading import new_columns as new_columns
     from .readers.reading import read as read
@@ -46,9 +45,9 @@ if TYPE_CHECKING:
     from .readers.remote import check_new_address as check_new_address
     from .readers.remote import remove_address as remove_address
     from .readers.sample import parts_of as parts_of
-    from .readers.source import Content as Content
     from .readers.source import Reading as Reading
     from .readers.source import ReadRequest as ReadRequest
+    from .readers.source import Stopped as Stopped
     from .readers.splitting import Part as Part
     from .readers.splitting import split as split
     from .readers.splitting import total_rows as total_rows
@@ -77,11 +76,11 @@ _EXPORTS = {
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
-    "readers.reading": ("Stopped", "find_sources", "new_columns", "read"),
+    "readers.reading": ("find_sources", "new_columns", "read"),
     "readers.registry": ("TableFormat", "format_of", "register"),
     "readers.remote": ("check_new_address", "remove_address"),
     "readers.sample": ("parts_of",),
-    "readers.source": ("Content", "ReadRequest", "Reading"),
+    "readers.source": ("ReadRequest", "Reading", "Stopped"),
     "readers.splitting": ("Part", "split", "total_rows"),
     "overview": ("Overview", "look_at"),
     "schema": ("decision_of", "far_values", "numbers"),

@@ -14,12 +14,12 @@ from ..fields import array, count, each, nothing, row, stored, text
 from ._plain import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType
 from ._rows import Row, batches_of_rows
 from ._values import joined
-from .batch import MOST_COLUMNS, Batch, check_count, record_batch
+from .batch import MOST_COLUMNS, Batch, Place, check_count, record_batch
 from .readers.json import is_text
 
 # Rows that are not in the columns yet: those before, and the last.
 _Later = tuple["_Later | None", Row]
-_Origins = tuple[tuple[str, NDArray[np.int64]], ...]
+_Origins = tuple[tuple[Place, NDArray[np.int64]], ...]
 _Content = tuple[dict[str, Any], _Later | None, _Origins]
 
 # A column in a file: its name and type, and one or two arrays.
@@ -46,7 +46,7 @@ class FirstRows:
         self,
         columns: dict[str, Any] | None = None,
         n: int = 0,
-        origins: Sequence[tuple[str, NDArray[np.int64]]] = (),
+        origins: Sequence[tuple[Place, NDArray[np.int64]]] = (),
     ) -> None:
         self.n = n
         self._most_columns = len(columns or ())  # with those that rows below may bring
@@ -121,7 +121,7 @@ class FirstRows:
         for name, column in columns.items():
             if len(column) == self.n:
                 columns[name] = pa.concat_arrays([column, pa.nulls(n, column.type)])
-        return FirstRows(columns, self.n + n, [*self.origins, (batch.place, batch.numbers)])
+        return FirstRows(columns, self.n + n, [*self.origins, (batch.located(), batch.numbers)])
 
     def without(self, rows: Sequence[int]) -> FirstRows:
         keep = np.ones(self.n, bool)
@@ -143,7 +143,7 @@ class FirstRows:
         """The name of a row in a message."""
         for place, numbers in self.origins:
             if row < len(numbers):
-                return f"{place} {numbers[row]:,}"
+                return place(int(numbers[row]))
             row -= len(numbers)
         return f"row {row + 1:,} of an earlier run"
 
@@ -163,7 +163,7 @@ class FirstRows:
         made = {name: _from_arrays(kind, a, b) for name, kind, a, b in columns}
         if any(len(column) != n for column in made.values()):
             raise ValueError("the first rows are not as many as they should be.")
-        origins = [("an earlier run, row", np.arange(1, n + 1))] if n else []
+        origins = [(Place("an earlier run"), np.arange(1, n + 1))] if n else []
         return cls(made, n, origins)
 
 

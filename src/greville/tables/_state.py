@@ -195,8 +195,7 @@ class State:
         """With all of the first rows learned; `drop` removes those that cannot be used."""
         warmup = self.warmup
         assert warmup is not None
-        for row, reason in sorted(rows.wrong.items()):
-            troubles.meet(f"{warmup.rows.where(row)}: {reason}")
+        troubles.meet_rows(warmup.rows, rows.wrong)
         learner.prepare(rows)
         learner.learn([batch], troubles, [rows])
         if drop and rows.wrong:

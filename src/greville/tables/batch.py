@@ -66,15 +66,36 @@ class TableError(ValueError):
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where rows are: it names one by its number.
+
+    Parameters
+    ----------
+    source : str
+    unit : str
+        What is counted, for messages.
+    number_of : function, optional
+        What an editor or a program shows as the number of the row.
+    """
+
+    source: str
+    unit: str = "row"
+    number_of: Callable[[int], int] | None = None
+
+    def __call__(self, number: int) -> str:
+        shown = number if self.number_of is None else self.number_of(number)
+        return f"{self.source}, {self.unit} {shown:,}"
+
+
+@dataclass(frozen=True)
 class Batch:
     """Some rows of one source, as an Arrow record batch.
 
-    `numbers` are those of the rows in the source, from 1, or where `unit` is "line" those of the
-    lines in which they begin, as an editor counts them; `done` is the share of the source that
-    was read by the end of them. In a `sparse` one, a column that is not there is missing.
-    `skipped` are the rows that were left out before or among these, and why; `findings` is what
-    the reader has to say about the source. `na` are values that stand for a missing one, besides
-    the usual ones.
+    `numbers` are those of the rows in the source, from 1, and `place` names them in messages;
+    `done` is the share of the source that was read by the end of them. In a `sparse` one, a column
+    that is not there is missing. `skipped` are the rows that were left out before or among these,
+    and why; `findings` is what the reader has to say about the source. `na` are values that stand
+    for a missing one, besides the usual ones.
 
     Examples
     --------
@@ -95,7 +116,7 @@ class Batch:
     skipped: tuple[tuple[int, str], ...] = ()
     findings: tuple[Finding, ...] = ()
     na: tuple[str, ...] = ()
-    unit: str = "row"
+    place: Place | None = None
     _values: dict[str, Values] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -140,14 +161,13 @@ class Batch:
         table = self.table.filter(pa.array(chosen))
         return replace(self, table=table, numbers=self.numbers[chosen])
 
-    @property
-    def place(self) -> str:
-        """What stands before the number of a row in a message."""
-        return f"{self.source}, {self.unit}"
-
     def where(self, row: int) -> str:
         """The name of a row in a message."""
-        return f"{self.place} {self.numbers[row]:,}"
+        return self.located()(int(self.numbers[row]))
+
+    def located(self) -> Place:
+        """Where its rows are."""
+        return self.place or Place(self.source)
 
 
 @dataclass
@@ -175,16 +195,16 @@ class Troubles:
                 said.add(_without_numbers(each))
                 self.findings.append(each)
 
-    def meet(self, reason: str) -> None:
-        """One row that cannot be used."""
+    def meet(self, reason: str | Callable[[], str]) -> None:
+        """One row that cannot be used; a function for the reason is called if it is shown."""
         if not self.skip:
-            raise unusable_row(reason)
+            raise unusable_row(reason if isinstance(reason, str) else reason())
         self._count(reason)
 
-    def _count(self, reason: str) -> None:
+    def _count(self, reason: str | Callable[[], str]) -> None:
         self.count += 1
         if len(self.first) < _MOST_REASONS:
-            self.first.append(reason)
+            self.first.append(reason if isinstance(reason, str) else reason())
 
     def count_skipped(self, batch: Batch) -> None:
         """Rows that a reader has left out already, and what else it has to say."""
@@ -192,10 +212,14 @@ class Troubles:
             self._count(reason)
         self.findings += [each for each in batch.findings if each not in self.findings]
 
-    def meet_rows(self, batch: Batch, wrong: dict[int, str]) -> None:
-        """Rows of a batch that cannot be used, and why."""
+    def meet_rows(self, rows: Any, wrong: dict[int, str]) -> None:
+        """Rows that cannot be used, and why; of a batch, or of something else that names them."""
         for row, reason in sorted(wrong.items()):
-            self.meet(f"{batch.where(row)}: {reason}")
+            self.meet(partial(_named, rows.where, row, reason))
+
+
+def _named(where: Callable[[int], str], row: int, reason: str) -> str:
+    return f"{where(row)}: {reason}"
 
 
 def _without_numbers(finding: Finding) -> tuple[str, str]:
@@ -223,8 +247,8 @@ def batches_of(table: Any) -> Iterator[Batch]:
         table = table.set_column(place, name, table.column(place).cast(pa.string()))
     number = 0
     for piece in table.combine_chunks().to_batches():
-        yield Batch(piece, "the table", row_numbers(number, piece.num_rows), 1.0)
-        number += piece.num_rows
+        yield Batch(piece, "the table", np.arange(number + 1, number + 1 + len(piece)), 1.0)
+        number += len(piece)
 
 
 def in_chunks(batches: Iterable[Batch], size: int, skip: int = 0) -> Iterator[list[Batch]]:
@@ -263,12 +287,6 @@ def in_chunks(batches: Iterable[Batch], size: int, skip: int = 0) -> Iterator[li
 def record_batch(columns: dict[str, Any]) -> Any:
     """Arrow arrays by name as a record batch."""
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-
-
-def row_numbers(before: int, n_rows: int, left_out: Sequence[int] = ()) -> NDArray[np.int64]:
-    """The numbers of so many rows after `before` others, where some were left out."""
-    numbers = np.arange(before + 1, before + 1 + n_rows + len(left_out), dtype=np.int64)
-    return np.delete(numbers, np.array(left_out, np.int64) - before - 1) if left_out else numbers
 
 
 def check_column_names(source: str, names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .batch import TableError, check_column_names
-from .readers._csv_layout import guessed_delimiter
+from .readers._layout import recognised_delimiter
 from .readers.json import LONGEST_LINE, TOO_LONG, parsed_line
 
 
@@ -113,7 +113,7 @@ class StreamLines:
         try:
             text = line.decode("utf8")
             if self._delimiter is None:
-                self._delimiter = guessed_delimiter(text)
+                self._delimiter = recognised_delimiter([text])
             self._names = [name.strip() for name in self._fields(text)]
         except UnicodeDecodeError as error:
             raise TableError(

@@ -6,10 +6,18 @@ from collections.abc import Sequence
 
 from ..batch import TableError
 from ..findings import Finding
-from ._csv_layout import is_number
 
 # Rows that are compared with the first.
 COMPARED = 100
+
+
+def is_number(text: str) -> bool:
+    """Whether it is a number, with a point or a comma."""
+    try:
+        float(text.strip().strip('"').replace(",", ".", 1))
+    except ValueError:
+        return False
+    return text.strip().lower() not in ("nan", "inf", "infinity")
 
 
 def check_header(

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from ..batch import Batch, check_column_names
 from ..writers import TypedWriter
-from .source import ReadRequest, numbered
+from .source import ReadRequest, numbered, validated
 
 
 def read(request: ReadRequest) -> Iterator[Batch]:
     """The batches of a file or a stream."""
     source = request.source
-    with source.open(request.over) as (stream, share_read):
+    with source.open(request.over) as stream:
         if source.path is not None and stream.read(6) == b"ARROW1":
             # Not mapped into memory: a file that is cut off meanwhile would end the process.
             with source.file() as opened, pa.PythonFile(opened, "r") as file:
@@ -25,7 +25,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
                 stream.seek(0)
             reader = pa.ipc.open_stream(pa.PythonFile(stream, "r"))
             check_column_names(source.name, reader.schema.names)
-            yield from numbered(source, reader, lambda rows: share_read())
+            yield from numbered(source, map(validated, reader), lambda rows: 0.0)
 
 
 def _read_file(request: ReadRequest, reader: Any) -> Iterator[Batch]:
@@ -38,7 +38,7 @@ def _read_file(request: ReadRequest, reader: Any) -> Iterator[Batch]:
             read_so_far = i + 1
             yield reader.get_batch(i)
 
-    yield from numbered(request.source, tables(), lambda rows: read_so_far / count)
+    yield from numbered(request.source, map(validated, tables()), lambda rows: read_so_far / count)
 
 
 class Writer(TypedWriter):

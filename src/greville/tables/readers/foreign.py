@@ -63,17 +63,3 @@ def check_not_foreign(name: str, head: bytes) -> None:
         raise TableError(f"{name}: it is a web page; download the table itself.")
     if start.startswith(b"<?xml"):
         raise TableError(f"{name}: it is XML; {_CONVERT}.")
-
-
-def check_text(name: str, head: bytes, encoding: str) -> None:
-    """Raise a TableError if contents are no text in the encoding that was asked for."""
-    if encoding != "utf8":
-        return
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(f"{name}: it is in UTF-16", "; pass {encoding}.", encoding="utf-16")
-    if b"\0" in head:
-        if head[1:64:2].strip(b"\0") == b"" and b"\0" not in head[:64:2]:
-            likely = "utf-16-le"
-            raise TableError(f"{name}: it is in UTF-16", "; pass {encoding}.", encoding=likely)
-        place = head.index(b"\0") + 1
-        raise TableError(f"{name}: it is not text (byte {place:,} is zero); is it the right file?")

@@ -1,40 +1,27 @@
-"""JSON lines: an object for each row, in which what is missing may be left out."""
+"""JSON: an object for each row, one a line or all in a list; what is missing may be left out."""
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from .._values import text_of
-from ..batch import (
-    MOST_COLUMNS,
-    Batch,
-    TableError,
-    check_column_names,
-    record_batch,
-    unusable_row,
-)
-from .source import ReadRequest, Source, arrow_input
+from ..batch import MOST_COLUMNS, Batch, Place, TableError, check_column_names, unusable_row
+from ._plain import Blocks, PlainText, whole_lines
+from .engine import connected, database_errors, quoted, record_batches
+from .source import ReadRequest, Unreadable
 
 # Bytes that one line may have.
 LONGEST_LINE = 1 << 24
 
-# How deep lists and objects may lie in each other. Arrow takes a stack frame for each level.
-_DEEPEST = 100
-
-# Rows times names that Arrow may make columns of at once: it has room for every name in every row.
-_MOST_CELLS = 1 << 25
-
-# Names that are counted one by one, which is faster if they are few.
-_FEW_NAMES = 32
+# How deep lists and objects may lie in each other; DuckDB refuses more.
+_DEEPEST = 128
 
 TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
 
@@ -42,69 +29,150 @@ _decode = json.JSONDecoder().decode
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 
+# A field in which no line can end: this character stands in no JSON.
+_LINES = """read_csv({path}, auto_detect=false, header=false, delim='\x01', quote='', escape='',
+    null_padding=true, columns={{'line': 'VARCHAR'}}, max_line_size={longest},
+    buffer_size={buffer})"""
+_LIST = "read_json_objects({path}, format='array', maximum_object_size={longest})"
+
+# Fields of an object in an object. One with more has names that are values.
+_MOST_FIELDS = 200
+
+_TYPES = {"UBIGINT": "UBIGINT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
+
+# What is in a field, by the names that lead there.
+Leaves = dict[tuple[str, ...], Any]
+
 
 def read(request: ReadRequest) -> Iterator[Batch]:
-    """The batches of lines of JSON."""
-    source, content = request.source, request.content
-    assert content is not None
-    begins_with_list = content.head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
-    if begins_with_list and not source.may_be_empty:  # of a part, it is a line that is no object
-        raise TableError(
-            f"{source.name}: it is one JSON list; one object a line is wanted, which "
-            "jq -c '.[]' makes of it."
-        )
-    number = source.first_line
-    texts: dict[str, Any] = {}  # columns that Arrow would take for dates
-    order: dict[str, None] = {}
-    for block in _whole_lines(source, content.blocks()):
-        for lines in _pieces(block):
-            filled = np.fromiter(map(bool, map(bytes.strip, lines)), bool, len(lines))
-            numbers = number + 1 + np.flatnonzero(filled)
-            skipped: list[tuple[int, str]] = []
-            table = _parsed_at_once(lines, len(numbers), texts, order) if len(numbers) else None
-            if table is None:
-                table, numbers, skipped = _parsed_one_by_one(source, lines, number, request.skip)
-            number += len(lines)
-            if table is not None and table.num_rows:
-                check_column_names(source.name, table.schema.names)
-                done = content.share_read()
-                left_out = tuple(skipped)
-                yield Batch(table, source.name, numbers, done, True, left_out, unit="line")
+    """The batches of objects; what is in objects of objects has names with points."""
+    source, text = request.source, request.text
+    assert text is not None
+    in_list = text.head(1 << 16).lstrip().startswith(b"[")
+    if not in_list and any(b"NaN" in block for block in text.blocks()):
+        text = text.rewritten(_without_nan)
+    if text.longest >= LONGEST_LINE and not in_list:
+        raise TableError(f"{source.name}, line {text.longest_line:,}: {TOO_LONG}.")
+    rows = _LIST if in_list else _LINES
+    rows = rows.format(path=quoted(text.path), longest=LONGEST_LINE, buffer=2 * LONGEST_LINE)
+    column = "json" if in_list else "line"
+    numbered = f"SELECT row_number() OVER () AS n, {column}::VARCHAR AS line FROM {rows}"
+    filled = f"SELECT * FROM ({numbered}) WHERE trim(line) <> ''"
+    place = Place(source.name, "row" if in_list else "line")
+    try:
+        with connected(source.name) as database:
+            yield from _batches(request, text, database, filled, place)
+    except (database_errors(), OSError) as error:
+        if "line size" in str(error).lower() or "object size" in str(error).lower():
+            found = re.search(r"Line: ?(\d+)", str(error))
+            where = place(int(found[1])) if found else source.name
+            raise TableError(f"{where}: {TOO_LONG}.") from error
+        raise Unreadable(str(error)) from error
 
 
-def _whole_lines(source: Source, blocks: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """The lines of each block that are whole; a TableError for one that is too long."""
-    rest = next(blocks, b"").removeprefix(codecs.BOM_UTF8)
-    number = 1 + source.first_line
-    for block in blocks:
-        whole, end, rest = (rest + block).rpartition(b"\n")
-        lines = whole.split(b"\n") if end else []
-        number += len(lines)
-        if len(rest) > LONGEST_LINE:
-            raise TableError(f"{source.name}, line {number:,}: {TOO_LONG}.")
-        yield lines
-    yield rest.split(b"\n")
+def _batches(
+    request: ReadRequest, text: PlainText, database: Any, filled: str, place: Place
+) -> Iterator[Batch]:
+    usable = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
+    structure = f"json_group_structure(CASE WHEN {usable} THEN line::JSON END)"
+    try:
+        ((found,),) = database.sql(f"SELECT {structure} FROM ({filled})").fetchall()
+    except database_errors():
+        _check_depth(text, place)
+        raise
+    fields = json.loads(found or "{}")
+    leaves = _leaves(fields) if isinstance(fields, dict) else {}  # none if no line can be used
+    names = [".".join(path) for path in leaves]
+    check_column_names(request.source.name, names)
+    if request.columns is not None:
+        needed = set(request.columns)
+        leaves = {path: kind for path, kind in leaves.items() if ".".join(path) in needed}
+        names = [".".join(path) for path in leaves]
+    columns = [_field(path, kind, i) for i, (path, kind) in enumerate(leaves.items(), 1)]
+    paths = ", ".join(quoted(_pointer(path)) for path in leaves)
+    texts = f"json_extract_string(CASE WHEN {usable} THEN line END, [{paths}])" if paths else "[]"
+    bad = f"CASE WHEN {usable} THEN NULL ELSE line END AS bad"
+    query = f"SELECT n, {bad}, line, {texts} AS t FROM ({filled})"
+    chosen = ", ".join(["n", "bad", *columns])
+    total, skipped = max(1, text.n_lines), list[tuple[int, str]]()
+    for table in record_batches(database.sql(f"SELECT {chosen} FROM ({query})")):
+        numbers, wrong = np.array(table.column(0), np.int64), table.column(1)
+        for row in np.flatnonzero(wrong.is_valid()):
+            skipped.append(_unusable(request, place, int(numbers[row]), wrong[int(row)].as_py()))
+        rows = pa.RecordBatch.from_arrays(table.columns[2:], names=names)
+        keep = wrong.is_null()
+        if pc.any(keep).as_py():
+            yield Batch(
+                rows.filter(keep),
+                request.source.name,
+                numbers[np.array(keep)],
+                min(1.0, numbers[-1] / total),
+                sparse=True,
+                skipped=tuple(skipped),
+                place=place,
+            )
+            skipped = []
 
 
-def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
-    """The same lines, fewer at a time where they have very many different names."""
-    if len(lines) <= 1 or len(lines) * _count_names(lines) <= _MOST_CELLS:
-        if lines:
-            yield lines
-        return
-    half = len(lines) // 2
-    yield from _pieces(lines[:half])
-    yield from _pieces(lines[half:])
+def _check_depth(text: PlainText, place: Place) -> None:
+    """Raise a TableError if a line is nested so deep that no structure can be found."""
+    number = 0
+    for block in whole_lines(text.blocks()):
+        for line in block.split(b"\n"):
+            number += 1
+            trouble = _trouble_with(line)
+            if trouble is not None:
+                raise TableError(f"{place(number)}: {trouble}.")
+        number -= block.endswith(b"\n")
 
 
-def _count_names(lines: list[bytes]) -> int:
-    """How many different names there are in lines, or more."""
-    block, usual = b"\n".join(lines), set(_NAME.findall(lines[0]))
-    few = len(usual) <= _FEW_NAMES and b"\\" not in block
-    # Where each colon stands behind a name of the first line, there are no other names.
-    if few and sum(block.count(b'"%b":' % name) for name in usual) == block.count(b":"):
-        return len(usual)
-    return len(set(_NAME.findall(block)))
+def _unusable(request: ReadRequest, place: Place, number: int, line: str) -> tuple[int, str]:
+    """A line that is left out; a TableError if none may be."""
+    what = parsed_line(line.encode())
+    reason = f"{place(number)}: {what if isinstance(what, str) else 'it is not JSON'}"
+    if not request.skip:
+        raise unusable_row(reason)
+    return number, reason
+
+
+def _leaves(structure: Any, path: tuple[str, ...] = ()) -> Leaves:
+    """What is in the fields of objects, also of those in objects."""
+    if path and (not isinstance(structure, dict) or len(structure) > _MOST_FIELDS):
+        return {path: structure}
+    found: Leaves = {}
+    for name, inner in structure.items():
+        found |= _leaves(inner, (*path, name))
+    return found
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in path)
+
+
+def _field(path: tuple[str, ...], kind: Any, i: int) -> str:
+    """A column of SQL."""
+    if isinstance(kind, list) and kind[0] in ("UBIGINT", "BIGINT", "DOUBLE"):
+        return f"TRY_CAST(t[{i}] AS DOUBLE[]) AS c{i}"
+    if isinstance(kind, list) and kind[0] == "VARCHAR":
+        return f"array_to_string(from_json(t[{i}]::JSON, '[\"VARCHAR\"]'), ', ') AS c{i}"
+    if isinstance(kind, str) and kind in _TYPES:
+        return f"TRY_CAST(t[{i}] AS {_TYPES[kind]}) AS c{i}"
+    return f"t[{i}] AS c{i}"
+
+
+def _without_nan(blocks: Blocks) -> Blocks:
+    """The same lines with null for nan, which Python writes and JSON does not have."""
+    for block in whole_lines(blocks):
+        if b"NaN" not in block:
+            yield block
+            continue
+        for line in block.splitlines(keepends=True):
+            row = parsed_line(line) if b"NaN" in line else None
+            if isinstance(row, dict):
+                known = {k: None if v != v else v for k, v in row.items()}  # noqa: PLR0124
+                yield json.dumps(known).encode() + b"\n"
+            else:
+                yield line
 
 
 def _trouble_with(line: bytes) -> str | None:
@@ -120,60 +188,6 @@ def _trouble_with(line: bytes) -> str | None:
     if len(line) > MOST_COLUMNS and len(set(_NAME.findall(line))) > MOST_COLUMNS:
         return f"it has more than {MOST_COLUMNS:,} names"
     return None
-
-
-def _parsed_at_once(
-    lines: list[bytes], n_rows: int, texts: dict[str, Any], order: dict[str, None]
-) -> Any:
-    """All lines as a table; None if that is for `_parsed_one_by_one` to do."""
-    from pyarrow import json as arrow_json
-
-    block = b"\n".join(lines)
-    if not (block.isascii() or _is_utf8(block)):  # which Arrow would not notice
-        return None
-    brackets = block.count(b"[") + block.count(b"{")
-    usual = brackets <= len(lines) + _DEEPEST and max(map(len, lines)) <= MOST_COLUMNS
-    if not usual and any(map(_trouble_with, lines)):
-        return None
-    read = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
-    for _ in range(2):
-        schema = pa.schema(list(texts.items())) if texts else None
-        parse = arrow_json.ParseOptions(explicit_schema=schema)
-        try:
-            table = arrow_json.read_json(arrow_input(block), read, parse)
-        except pa.ArrowException:
-            return None
-        if not texts:
-            order |= dict.fromkeys(table.schema.names)
-        dates = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
-        if not dates:
-            break
-        texts |= dict.fromkeys(dates, pa.string())  # once more, and from now on, as they came
-    if table.num_rows != n_rows:
-        return None
-    # What is in the schema and in no line of this block is not there.
-    order |= dict.fromkeys(table.schema.names)
-    known = set(table.schema.names)
-    there = [n for n in order if n in known and table.column(n).null_count < n_rows]
-    return table.select(there).combine_chunks().to_batches()[0] if there else None
-
-
-def _parsed_one_by_one(
-    source: Source, lines: list[bytes], before: int, skip: bool
-) -> tuple[Any, NDArray[np.int64], list[tuple[int, str]]]:
-    rows, numbers, skipped = [], [], []
-    for number, line in enumerate(lines, before + 1):
-        if not line.strip():
-            continue
-        row = parsed_line(line)
-        if isinstance(row, dict):
-            rows.append(row)
-            numbers.append(number)
-        elif skip:
-            skipped.append((number, f"{source.name}, line {number:,}: {row}"))
-        else:
-            raise unusable_row(f"{source.name}, line {number:,}: {row}")
-    return from_rows(rows), np.array(numbers, np.int64), skipped
 
 
 def parsed_line(line: bytes) -> dict[str, Any] | str:
@@ -201,15 +215,6 @@ def _loaded(line: bytes) -> Any:
         return json.loads(line)
 
 
-def _is_utf8(content: bytes) -> bool:
-    """Whether bytes are text in UTF-8."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def is_text(text: str) -> bool:
     """Whether it is text that UTF-8 can hold: JSON may have halves of characters."""
     try:
@@ -217,13 +222,6 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def from_rows(rows: Sequence[dict[str, Any]]) -> Any:
-    """Rows as a record batch; a column whose values do not go together becomes text."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: array_of([row.get(name) for row in rows]) for name in names}
-    return record_batch(columns) if columns else None
 
 
 def array_of(values: list[Any]) -> Any:

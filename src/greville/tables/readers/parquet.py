@@ -7,7 +7,7 @@ from typing import Any
 
 from ..batch import Batch, check_column_names
 from ..writers import TypedWriter
-from .source import ROWS_AT_ONCE, ReadRequest, numbered
+from .source import ROWS_AT_ONCE, ReadRequest, numbered, validated
 
 
 def read(request: ReadRequest) -> Iterator[Batch]:
@@ -25,7 +25,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         tables = file.iter_batches(
             batch_size=ROWS_AT_ONCE, columns=columns, row_groups=list(groups)
         )
-        yield from numbered(source, tables, lambda rows: rows / n)
+        yield from numbered(source, map(validated, tables), lambda rows: rows / n)
 
 
 class Writer(TypedWriter):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import glob
-import queue
-import threading
+import lzma
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,10 +17,7 @@ from ._partitions import partitions_of, with_partitions
 from .recognition import recognised, text_batches
 from .registry import by_path
 from .remote import RemoteSource, is_remote, remote_sources
-from .source import Reading, ReadRequest, Source, Unreadable, with_findings
-
-# Batches that may be read before they are wanted.
-_READ_AHEAD = 2
+from .source import Reading, ReadRequest, Source, Stopped, Unreadable, with_findings
 
 
 def find_sources(names: Sequence[str]) -> list[Source]:
@@ -118,10 +112,6 @@ def _findings_in(folder: Path, found: list[Path], left_out: list[Path]) -> list[
     return findings
 
 
-class Stopped(Exception):
-    """It was asked to stop while no row had come yet."""
-
-
 def read(
     sources: Sequence[Source],
     reading: Reading,
@@ -129,10 +119,9 @@ def read(
     columns: Sequence[str] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[Batch, None, None]:
-    """All batches of all sources; the next ones are read while these are worked on.
+    """All batches of all sources, in order.
 
-    Raises `Stopped` as soon as `stopped` says so. Close it when no more are wanted: then the thread
-    that reads has ended.
+    Raises `Stopped` as soon as `stopped` says so. Close it when no more are wanted.
 
     Examples
     --------
@@ -144,30 +133,18 @@ def read(
     >>> batches[0].table.num_rows
     16384
     """
-    over, main = threading.Event(), threading.main_thread()
-    batches = _read(
-        sources, reading, troubles.skip, columns, lambda: over.is_set() or not main.is_alive()
-    )
-    return _ahead(batches, stopped, over)
-
-
-def _read(
-    sources: Sequence[Source],
-    reading: Reading,
-    skip: bool,
-    columns: Sequence[str] | None,
-    over: Callable[[], bool],
-) -> Generator[Batch, None, None]:
     names: list[str] | None = None
     for source in sources:
         empty = True
-        for piece in _read_source(ReadRequest(source, reading, skip, columns, over)):
+        for piece in _read_source(ReadRequest(source, reading, troubles.skip, columns, stopped)):
+            if stopped():
+                raise Stopped
             batch = with_partitions(piece, source.partitions, columns)
             if empty and not batch.sparse:
                 names, batch = _with_new_names(batch, names)
             empty = False
             yield batch
-        if empty and not source.may_be_empty:
+        if empty:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
 
@@ -212,9 +189,7 @@ def _read_source(request: ReadRequest) -> Iterator[Batch]:
             )
         findings = (*source.findings, *findings)
         if format is None or format.text:
-            with source.open(request.over) as (stream, share_read):
-                batches = text_batches(request, format, stream, share_read)
-                yield from with_findings(batches, findings)
+            yield from with_findings(text_batches(request, format), findings)
         else:
             yield from with_findings(format.batches(request), findings)
     except TableError:
@@ -225,10 +200,9 @@ def _read_source(request: ReadRequest) -> Iterator[Batch]:
         raise TableError(
             f"{source.name}: no permission to read it; check its permissions."
         ) from error
-    except UnicodeError as error:
-        encoding = request.reading.encoding
-        raise TableError(f"{source.name}: it is not in {encoding} ({error}).") from error
-    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, Unreadable) as error:
+    except (
+        *(pa.ArrowException, OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, Unreadable),
+    ) as error:
         raise _unreadable(source, error) from error
 
 
@@ -236,66 +210,13 @@ def _unreadable(source: Source, error: Exception) -> TableError:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     compressed = source.path is None or by_path(source.path)[1] is not None
     if compressed and any(
-        word in text.lower() for word in ("truncated", "zlib", "zstd", "bz2", "inflate", "xz")
+        word in text.lower()
+        for word in ("truncated", "zlib", "zstd", "bz2", "inflate", "end-of-stream", "lzma")
     ):
         return TableError(
             f"{source.name}: the compressed data are damaged or cut off ({text}); get the file "
             "again."
         )
-    if "UTF8" in text:
-        advice = "; pass its encoding, for instance {encoding}."
-        return TableError(f"{source.name}: it is not in UTF-8", advice, encoding="latin-1")
     return TableError(
         f"{source.name}: it cannot be read ({text}); is it complete, and in the format of its name?"
     )
-
-
-def _ahead(
-    batches: Generator[Batch, None, None], stopped: Callable[[], bool], over: threading.Event
-) -> Generator[Batch, None, None]:
-    """The same from a thread of its own, which has ended when this has.
-
-    It must not run when the interpreter ends: a thread that then returns from Arrow aborts the
-    process. So it is no daemon; if this generator is never closed, it ends with the main thread.
-    """
-    ready: queue.Queue[Any] = queue.Queue(_READ_AHEAD)
-    main = threading.main_thread()
-
-    def put(item: Any) -> None:
-        while not over.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return
-            except queue.Full:
-                if not main.is_alive():
-                    over.set()
-
-    def work() -> None:
-        with closing(batches):
-            try:
-                for batch in batches:
-                    put((batch, None))
-                    if over.is_set():
-                        return
-                put((None, None))
-            except BaseException as error:
-                put((None, error))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        while True:
-            try:
-                batch, error = ready.get(timeout=0.2)
-            except queue.Empty:
-                if stopped():
-                    raise Stopped from None
-                continue
-            if error is not None:
-                raise error
-            if batch is None:
-                return
-            yield batch
-    finally:
-        over.set()
-        thread.join()

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ..batch import Batch, TableError
 from ..findings import Finding
-from .foreign import check_not_foreign, check_text
+from ._encoding import as_utf8
+from ._plain import PlainText
+from .foreign import check_not_foreign
 from .registry import TableFormat, by_name, by_start
-from .source import Content, Reading, ReadRequest, Source, compression, with_findings
+from .source import (
+    Reading,
+    ReadRequest,
+    Source,
+    Stopped,
+    blocks_of,
+    compression,
+    with_findings,
+)
 
 # Bytes by which a format is recognised.
 _HEAD = 1 << 16
@@ -50,33 +60,52 @@ def recognised(source: Source, reading: Reading) -> tuple[TableFormat | None, tu
 
 
 def text_batches(
-    request: ReadRequest,
-    format: TableFormat | None,
-    stream: Any,
-    share_read: Callable[[], float],
+    request: ReadRequest, format: TableFormat | None, stream: Any = None
 ) -> Iterator[Batch]:
     """The batches of text, whose format is recognised where its name does not say it."""
-    name, reading = request.source.name, request.reading
-    head = stream.read(_HEAD)
-    start = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    source, reading = request.source, request.reading
+    key = source.version, reading.encoding, reading.table
+    if source.texts.get("key") != key:
+        copy = _copied(request, stream)
+        is_json = by_start(copy.head(_HEAD).lstrip(), text=True) is not None
+        made = as_utf8(source.name, copy, reading.encoding, is_json=is_json)
+        source.texts = {"key": key, "text": made}
+    text, findings = source.texts["text"]
+    start = text.head(_HEAD).lstrip()
     if not start:
-        if request.source.may_be_empty:
-            return
-        raise TableError(f"{name}: it is empty; there is nothing to read.")
-    _check_is_text(request, head)
-    findings: tuple[Finding, ...] = ()
+        raise TableError(f"{source.name}: it is empty; there is nothing to read.")
     if format is None:
         format = by_start(start, text=True) or by_name("csv")
     elif reading.format is None and format.name in ("csv", "tsv") and _is_json(start):
-        text = f"it is JSON, not {format.name} as its name says; it is read as such"
-        format, findings = by_name("jsonl"), (Finding("format", f"{name}: {text}."),)
-    content = Content(head, stream, share_read)
-    yield from with_findings(format.batches(replace(request, content=content)), findings)
+        said = f"it is JSON, not {format.name} as its name says; it is read as such"
+        format = by_name("jsonl")
+        findings = [*findings, Finding("format", f"{source.name}: {said}.")]
+    yield from with_findings(format.batches(replace(request, text=text)), findings)
+
+
+def _copied(request: ReadRequest, stream: Any) -> PlainText:
+    """The text of a source, or of a stream in it, where it is or in a copy."""
+    source = request.source
+    if stream is None and source.is_plain():
+        assert source.path is not None
+        with source.path.open("rb") as file:
+            _check_is_text(request, file.read(_HEAD))
+        return PlainText.of_file(source.path)
+    if stream is None:
+        with source.open(request.over) as opened:
+            return _copied(request, opened)
+    head = stream.read(_HEAD)
+    if request.over():
+        raise Stopped
+    _check_is_text(request, head)
+    return PlainText.copied(blocks_of(stream, request.over, head))
 
 
 def _check_is_text(request: ReadRequest, head: bytes) -> None:
     """Raise a TableError for what is no text: here it comes out of a pipe, or was compressed."""
     source = request.source
+    if not head.removeprefix(codecs.BOM_UTF8).strip():
+        raise TableError(f"{source.name}: it is empty; there is nothing to read.")
     other = by_start(head, text=False)
     if other is not None and other.from_pipe and source.path is None:
         what = f"{source.name}: it looks like {other.name}"
@@ -89,7 +118,6 @@ def _check_is_text(request: ReadRequest, head: bytes) -> None:
             "file of its own first."
         )
     check_not_foreign(source.name, head)
-    check_text(source.name, head, request.reading.encoding)
 
 
 def _is_json(start: bytes) -> bool:

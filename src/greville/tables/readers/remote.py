@@ -76,6 +76,7 @@ class RemoteSource(Source):
         self.findings = tuple(findings)
         self.name = str(address)
         self.size = address.size()
+        self.texts = {}
 
     @property
     def can_be_read_again(self) -> bool:
@@ -89,12 +90,14 @@ class RemoteSource(Source):
         return self.path.open("rb")
 
     @contextmanager
-    def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
+    def open(self, over: Callable[[], bool]) -> Iterator[Any]:
         with self.path.open("rb") as raw:
             head = raw.read(8)
             raw.seek(0)
-            stream = decompressed(raw, compression(head), self.path)
-            yield stream, lambda: min(1.0, raw.tell() / self.size) if self.size else 0.0
+            yield decompressed(raw, compression(head), self.path)
+
+    def is_plain(self) -> bool:
+        return False
 
 
 def remote_sources(name: str) -> list[tuple[Address, bool]]:

@@ -28,7 +28,7 @@ def parts_of(sources: Sequence[Source], reading: Reading) -> list[Source]:
     make all of the file be read.
     """
     total = sum(source.size for source in sources)
-    if total <= _BYTES or reading.encoding != "utf8":
+    if total <= _BYTES or reading.encoding not in (None, "utf8"):
         return list(sources)
     return [_part_of(source, reading, _BYTES / total) for source in sources]
 
@@ -68,5 +68,8 @@ class _Part(Source):
         self._content = content
 
     @contextmanager
-    def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
-        yield io.BytesIO(self._content), lambda: 0.0
+    def open(self, over: Callable[[], bool]) -> Iterator[Any]:
+        yield io.BytesIO(self._content)
+
+    def is_plain(self) -> bool:
+        return False

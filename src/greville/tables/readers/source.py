@@ -7,7 +7,7 @@ import os
 import selectors
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from .._values import text_of
-from ..batch import Batch, TableError, row_numbers
+from ..batch import Batch, Place, TableError
 from ..findings import Finding, distinct
+from ._plain import BLOCK, PlainText
 from .piped import BackgroundFile
 from .registry import TableFormat, by_name, by_path, formats
 
-# Bytes of text, and rows of other formats, that are read at a time.
-TEXT_BLOCK, ROWS_AT_ONCE = 1 << 22, 1 << 14
+# Rows that are read at a time.
+ROWS_AT_ONCE = 1 << 14
 
 _COMPRESSED_STARTS = {
     b"\x1f\x8b": "gzip",
@@ -32,12 +33,13 @@ _COMPRESSED_STARTS = {
     b"\xfd7zXZ\0": "xz",
 }
 
-# Bytes that unpacking xz may need; its strongest usual setting takes 65 MiB.
-_XZ_MEMORY = 1 << 28
-
 
 class Unreadable(Exception):
     """The content of a source is not what its format says."""
+
+
+class Stopped(Exception):
+    """It was asked to stop while no row had come yet."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,13 @@ class Reading:
     header : bool, optional
         Whether the first row has the names of the columns. By default it has, and that is an error
         where they are surely values.
-    encoding : str
-        Of CSV.
+    encoding : str, optional
+        Of text; found by its bytes by default.
     table : str, optional
         Which table of a file that has several: a sheet, a table of a database, a file in a zip.
+    skip_rows : int
+        Lines above the names of the columns of CSV, or rows above them in a sheet, that are left
+        out. By default lines that are no rows of a table are found.
 
     Examples
     --------
@@ -68,27 +73,9 @@ class Reading:
     format: str | None = None
     delimiter: str | None = None
     header: bool | None = None
-    encoding: str = "utf8"
+    encoding: str | None = None
     table: str | None = None
-
-
-@dataclass(frozen=True)
-class Content:
-    """The uncompressed bytes of a source: the first ones, and a stream of the rest.
-
-    `share_read` says how much of the source was read.
-    """
-
-    head: bytes
-    stream: Any
-    share_read: Callable[[], float]
-
-    def blocks(self) -> Iterator[bytes]:
-        """All bytes, from the first."""
-        block = self.head
-        while block:
-            yield block
-            block = self.stream.read(TEXT_BLOCK)
+    skip_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ class ReadRequest:
     """What a reader is asked for.
 
     `skip` says whether rows that cannot be used are left out, `columns` which columns are needed
-    (None for all), and `over` when no more batches are. Formats of text get an opened `content`.
+    (None for all), and `over` when no more batches are. Formats of text get their `text`.
     """
 
     source: Source
@@ -104,7 +91,7 @@ class ReadRequest:
     skip: bool
     columns: Sequence[str] | None
     over: Callable[[], bool]
-    content: Content | None = None
+    text: PlainText | None = None
 
 
 class Source:
@@ -113,6 +100,9 @@ class Source:
     `partitions` are values that the names of its folders give to all of its rows, and `findings`
     is what there is to say before it is read.
     """
+
+    remote = False  # whether it is at an address, not on this machine
+    first_row = 0  # how many rows of the file come before those of this source
 
     def __init__(
         self,
@@ -125,11 +115,7 @@ class Source:
         self.findings = tuple(findings)
         self.name = "standard input" if path is None else str(path)
         self.size = 0 if path is None else path.stat().st_size
-
-    remote = False  # whether it is at an address, not on this machine
-    may_be_empty = False  # whether it is no error if there are no rows
-    first_row = 0  # how many rows of the file come before those of this source
-    first_line = 0  # the same for lines
+        self.texts: dict[Any, Any] = {}  # what was made of it, by how and by its version
 
     @property
     def can_be_read_again(self) -> bool:
@@ -145,6 +131,7 @@ class Source:
         """The same file for processes with another working folder; its name stays."""
         other = copy(self)
         other.path = None if self.path is None else self.path.absolute()
+        other.texts = {}
         return other
 
     def check_seen(self) -> None:
@@ -160,17 +147,18 @@ class Source:
         assert self.path is not None
         return self.path.open("rb")
 
-    @contextmanager
-    def open(self, over: Callable[[], bool]) -> Iterator[tuple[Any, Callable[[], float]]]:
-        """The bytes, uncompressed, and a function that says how much of the file was read.
+    def is_plain(self) -> bool:
+        """Whether its bytes can be read where they are, as they are."""
+        if self.path is None or not self.path.is_file() or by_path(self.path)[1] is not None:
+            return False
+        with self.file() as file:
+            return compression(file.read(8)) is None
 
-        A pipe ends when `over` says so, whatever still holds its other end.
-        """
-        with ExitStack() as closing:
-            raw: Any = closing.enter_context(_opened(self._descriptor(), over))
-            stream = decompressed(raw, compression(raw.peek(8)[:8]), self.path)
-            size = self.size if raw.seekable() else 0
-            yield stream, lambda: min(1.0, raw.tell() / size) if size else 0.0
+    @contextmanager
+    def open(self, over: Callable[[], bool]) -> Iterator[Any]:
+        """The bytes, uncompressed. A pipe ends when `over` says so, whatever still holds it."""
+        with _opened(self._descriptor(), over) as raw:
+            yield decompressed(raw, compression(raw.peek(8)[:8]), self.path)
 
     def _descriptor(self) -> int:
         if self.path is None:
@@ -189,12 +177,24 @@ class Source:
         return None if self.path is None else by_path(self.path)[0]
 
 
+def blocks_of(stream: Any, over: Callable[[], bool], head: bytes = b"") -> Iterator[bytes]:
+    """All bytes of a stream behind its `head`; `Stopped` if that was asked for."""
+    block = head or stream.read(BLOCK)
+    while block:
+        yield block
+        block = b"" if over() else stream.read(BLOCK)
+    if over():
+        raise Stopped
+
+
 def decompressed(raw: Any, codec: str | None, path: Path | None) -> Any:
     """What is in a file that is compressed, or should be by its name."""
     if codec is None and path is not None:
         codec = by_path(path)[1]  # and it is damaged
-    if codec == "xz":
-        return _Xz(raw)
+    if codec == "xz":  # Arrow does not unpack it
+        import lzma
+
+        return lzma.open(raw)
     return raw if codec is None else pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
 
 
@@ -202,42 +202,6 @@ def compression(head: bytes) -> str | None:
     """How contents that begin like this are compressed."""
     starts = _COMPRESSED_STARTS.items()
     return next((codec for start, codec in starts if head.startswith(start)), None)
-
-
-class _Xz:
-    """What is in an xz file; Arrow does not unpack it."""
-
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
-        self._unpacked = self._new()
-
-    @staticmethod
-    def _new() -> Any:
-        from lzma import FORMAT_XZ, LZMADecompressor
-
-        return LZMADecompressor(FORMAT_XZ, _XZ_MEMORY)
-
-    def read(self, size: int) -> bytes:
-        """Up to so many bytes, and none at the end."""
-        from lzma import LZMAError
-
-        while True:
-            packed = b""
-            if self._unpacked.eof:  # another may follow, as after cat a.xz b.xz
-                packed = self._unpacked.unused_data.lstrip(b"\0") or self._raw.read(1 << 16)
-                if not packed:
-                    return b""
-                self._unpacked = self._new()
-            elif self._unpacked.needs_input:
-                packed = self._raw.read(1 << 16)
-                if not packed:
-                    raise Unreadable("the xz data are truncated")
-            try:
-                content = self._unpacked.decompress(packed, size)
-            except LZMAError as error:
-                raise Unreadable(f"xz: {error}") from error
-            if content:
-                return content
 
 
 def _named(name: str) -> TableFormat:
@@ -287,28 +251,27 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def arrow_input(content: bytes) -> Any:
-    """A copy in Arrow's memory: what its threads still hold then needs no interpreter."""
-    buffer = pa.allocate_buffer(len(content))
-    np.frombuffer(buffer, np.uint8)[:] = np.frombuffer(content, np.uint8)
-    return pa.BufferReader(buffer)
+def validated(table: Any) -> Any:
+    """A record batch of a file that may be damaged: it may claim any lengths, and bytes as text."""
+    table.validate(full=True)
+    return table
 
 
 def numbered(
-    source: Source, tables: Iterator[Any], share_read: Callable[[int], float]
+    source: Source, tables: Iterable[Any], share_read: Callable[[int], float], place: Any = None
 ) -> Iterator[Batch]:
     """Record batches with the numbers of their rows, in pieces that are not too long.
 
-    `share_read` takes the number of rows so far.
+    `share_read` takes the number of rows so far, and `place` says where rows are.
     """
     number = source.first_row
     for table in tables:
-        table.validate(full=True)  # a damaged file may claim any lengths, and any bytes to be text
         for start in range(0, table.num_rows, ROWS_AT_ONCE):
             piece = table.slice(start, ROWS_AT_ONCE)
-            numbers = row_numbers(number, piece.num_rows)
+            numbers = np.arange(number + 1, number + 1 + piece.num_rows)
             number += piece.num_rows
-            yield Batch(piece, source.name, numbers, share_read(number - source.first_row))
+            done = share_read(number - source.first_row)
+            yield Batch(piece, source.name, numbers, done, place=place or Place(source.name))
 
 
 def with_findings(batches: Iterable[Batch], findings: Sequence[Finding]) -> Iterator[Batch]:

@@ -45,9 +45,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         finding = Finding("file in an archive", text + ".")
         try:
             with archive.open(entry) as stream:
-                size = max(entry.file_size, 1)
-                batches = text_batches(request, format, stream, lambda: stream.tell() / size)
-                yield from with_findings(batches, [finding])
+                yield from with_findings(text_batches(request, format, stream), [finding])
         except (NotImplementedError, RuntimeError, zlib.error) as error:
             raise Unreadable(str(error)) from error
 
