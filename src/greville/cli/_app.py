@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from ._check import check
+from ._explain import explain
 from ._export import export
 from ._forecast import forecast
 from ._help import Command
@@ -49,7 +50,7 @@ def greville(
 
 
 for command in (
-    *(check, train, predict, score, export, forecast, stream, serve),
+    *(check, train, predict, score, explain, export, forecast, stream, serve),
     *(info, merge, unlearn, paper),
 ):
     app.command(cls=Command)(command)

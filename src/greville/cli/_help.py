@@ -10,7 +10,17 @@ from ._imports import import_packages
 
 # By the names of options; those with a few choices show the choices.
 _METAVARS = {
-    "PATH": ("checkpoint", "follow", "like", "model", "output", "plot", "resume", "token_file"),
+    "PATH": (
+        "checkpoint",
+        "follow",
+        "like",
+        "model",
+        "output",
+        "page",
+        "plot",
+        "resume",
+        "token_file",
+    ),
     "FOLDER": ("data", "out"),
     "COLUMN": ("column", "target", "time"),
     "COLUMNS": ("by", "categorical", "features", "fold", "ignore", "inputs", "number", "text"),

@@ -16,6 +16,7 @@ import typer
 
 from ._cluster import ClusterOptions, cluster, cluster_bar
 from ._errors import UserError, reported
+from ._explain import write_page
 from ._files import check_apart, check_writable, read_table_model
 from ._options import (
     Data,
@@ -74,6 +75,10 @@ def train(
         float,
         typer.Option(help="The share of rows to hold out and score at the end, such as 0.2."),
     ] = 0.0,
+    page: Annotated[
+        Path | None,
+        typer.Option("--report", help="Write a page of HTML about the model here."),
+    ] = None,
     reading: ReadingOptions,
     on: ClusterOptions,
     as_json: JsonOption = False,
@@ -112,13 +117,37 @@ def train(
         run = _start(data, reading, settings, base, output, checkpoint, test)
         if run is None:
             return
+        _check_page(page, run)
         if on.wanted:
             train_on_cluster(run, on, as_json, quiet)
+            _write_page(page, run)
             return
         before, seconds = run.rows, _learn(run, every, quiet)
         if resume is not None and not quiet:
             _say_changes(columns, _columns_of(run.model))
         report(run, run.rows - before, seconds, _scored(run, quiet), as_json, quiet)
+        _write_page(page, run)
+
+
+def _check_page(page: Path | None, run: _Run) -> None:
+    """Find out at once that a page cannot be written."""
+    if page is None:
+        return
+    check_writable(page)
+    if any(source.path is None for source in run.sources):
+        raise UserError("--report: a pipe cannot be read twice; write it to a file first.")
+
+
+def _write_page(page: Path | None, run: _Run) -> None:
+    """Write what the rows that were held out, or else those that were learned, say."""
+    from ..tables import Troubles, read
+
+    if page is None:
+        return
+    held_out = bool(run.holdout.share)
+    with closing(read(run.sources, run.how, Troubles(skip=True), run.model.needed)) as batches:
+        rows = run.holdout.held_out(batches) if held_out else batches
+        write_page(run.model, rows, page, learned=not held_out, source=run.output.name)
 
 
 def _columns_of(model: Any) -> dict[str, Any]:

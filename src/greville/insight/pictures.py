@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .importance import Importance
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#9aa3ad"
-_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8c6bb1", "#b5a80f")
 
 # Columns, categories and classes that are shown, and characters of their names.
 MOST_BARS, _MOST_CLASSES, _LONGEST = 15, 8, 24
@@ -76,8 +76,10 @@ def yerror_of(error: Any) -> Any:
 
 def _draw_two(effect: Effect, ax: Any) -> Any:
     first, second = effect.values
-    outputs = effect.prediction
-    outputs = outputs if outputs.ndim == 2 else outputs[..., -1]
+    outputs, label = effect.prediction, "mean prediction"
+    if outputs.ndim == 3:
+        outputs, label = outputs[..., -1], "mean output"
+        label += "" if effect.classes is None else f" of {shortened(effect.classes[-1], 14)}"
     image = ax.imshow(outputs.T, origin="lower", aspect="auto", cmap="viridis")
     for axis, values in ((ax.xaxis, first), (ax.yaxis, second)):
         places = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
@@ -86,7 +88,7 @@ def _draw_two(effect: Effect, ax: Any) -> Any:
         axis.set_ticks(places, [shortened(each, 14) for each in names], parse_math=False)
     ax.set_xlabel(shortened(effect.names[0]), parse_math=False)
     ax.set_ylabel(shortened(effect.names[1]), parse_math=False)
-    ax.figure.colorbar(image, ax=ax, label="mean prediction")
+    ax.figure.colorbar(image, ax=ax).ax.set_ylabel(label, parse_math=False)
     return ax
 
 
