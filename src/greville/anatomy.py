@@ -129,35 +129,21 @@ def _readout(solver: Any) -> tuple[Array, Array]:
     return weights, intercept
 
 
-def sums_of(model: Any) -> tuple[Sums, float]:
-    """The sums over all rows that a model was made from, and the ε at which they are read.
-
-    Raises
-    ------
-    ValueError
-        If the model does not keep such sums.
-    """
-    solver = model if isinstance(model, Solver) else model.solver_
-    state = solver.fitted_.flushed().state
-    if not isinstance(getattr(state, "sums", None), Sums):
-        raise ValueError(
-            f"model: its solver {type(solver).__name__} does not keep the sums over all rows; use "
-            "'opium', which does."
-        )
-    return state.sums, float(state.epsilon)
-
-
 def root_of(model: Any) -> Sums:
-    """The root at the ε in use, which answers: θ, the weights, the loss, how sure it is.
+    """The sums over all rows at the ε in use: θ, the weights, the loss, how sure the model is.
 
     Raises
     ------
     ValueError
         If the model does not keep sums over all rows.
     """
-    sums_of(model)
     solver = model if isinstance(model, Solver) else model.solver_
-    root: Sums = solver.fitted_.flushed().state.root
+    root = getattr(solver.fitted_.flushed(), "root", None)
+    if not isinstance(root, Sums):
+        raise ValueError(
+            f"model: its solver {type(solver).__name__} does not keep the sums over all rows; use "
+            "'opium', which does."
+        )
     return root
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,9 @@ def figures_of(facts: Facts) -> dict[str, list[tuple[str, str]]]:
         quality = [("Calibration", _calibration), ("Confusion", _confusion)]
     height = 0.9 + 0.34 * min(len(facts.importance.names), MOST_BARS)
     return {
-        "quality": [(title, _svg(lambda ax, d=draw: d(facts, ax))) for title, draw in quality],
-        "importance": [("", _svg(lambda ax: draw_importance(facts.importance, ax), (7.2, height)))],
-        "effects": [
-            ("", _svg(lambda ax, each=each: draw_effect(each, ax))) for each in facts.effects
-        ],
+        "quality": [(title, _svg(partial(draw, facts))) for title, draw in quality],
+        "importance": [("", _svg(partial(draw_importance, facts.importance), (7.2, height)))],
+        "effects": [("", _svg(partial(draw_effect, each))) for each in facts.effects],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend
-from ..anatomy import anatomy_of, sums_of
+from ..anatomy import anatomy_of, root_of
 from ..backend import Array
 from ..solvers import Opium, OpiumLight
 from .exported import table_model_of
@@ -158,7 +158,7 @@ def _root(estimator: Any, solver: Any, parts: Any) -> tuple[Array, Array]:
     A root around the mean of the rows, of which n count, is that of all rows without its first row
     √n·[1, mean], whose first column is the constant.
     """
-    sums, _ = sums_of(estimator)
+    sums = root_of(estimator)
     b = backend.get("scipy")
     R, Z = sums.backend.to_numpy(sums.R), sums.backend.to_numpy(sums.Z)
     if sums.basis is not None:  # and ε in all directions that no row has reached
