@@ -81,6 +81,7 @@ def coders_of(model: TableModel) -> list[Coder]:
 def notes_of(coders: list[Coder], model: TableModel) -> list[str]:
     """What whoever uses the exported model must know about its inputs."""
     kinds, notes = {column.name: column.kind for column in model.schema.used}, []
+    folds = {column.name for column in model.schema.used if getattr(column, "folds", False)}
     for coder in coders:
         if isinstance(coder, Days):
             notes.append(f"{coder.name!r} is a number of days since 1970-01-01, not a date")
@@ -89,6 +90,8 @@ def notes_of(coders: list[Coder], model: TableModel) -> list[str]:
                 f"a value of {coder.name!r} that was never learned counts as a part of each that "
                 "was, where greville takes the mean of the predictions"
             )
+        if coder.name in folds:
+            notes.append(f"{coder.name!r} is text in small letters, without needless blanks")
         if kinds[coder.name] == "words":
             width = getattr(coder, "width", 0)
             notes.append(
