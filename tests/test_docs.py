@@ -180,6 +180,7 @@ NOT_LOWEST = {"river", "torch"}
 # Tools of the tests and of the site, for which no lowest version is promised
 UNBOUNDED = {
     "array-api-strict",
+    "onnxruntime",
     "httpx2",
     "hypothesis",
     "import-linter",

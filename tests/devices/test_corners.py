@@ -63,19 +63,6 @@ def test_inference_mode(rng, tensor):
         assert model.n_samples_seen_ == 300
 
 
-def test_copies_with_bad_rows_pending(rng, tensor):
-    H, y = problem(rng, 20)
-    bad = H[:5].copy()
-    bad[0, 0] = np.nan
-    model = Opium(0.1).partial_fit(tensor(H), tensor(y)).partial_fit(tensor(bad), tensor(y[:5]))
-    with pytest.raises(ValueError, match="5 rows of the calls"):
-        pickle.dumps(model)
-    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model):
-        twin.predict(tensor(H))
-        assert twin.n_samples_seen_ == 20
-        np.testing.assert_allclose(twin.coef_, Opium(0.1).fit(H, y).coef_, rtol=1e-8)
-
-
 def test_devices_with_a_number(rng, tensor, device):
     H, y = problem(rng)
     number = f"{device}:0"

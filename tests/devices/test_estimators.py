@@ -276,9 +276,8 @@ def test_bad_rows(rng, tensor):
         with pytest.raises(ValueError, match="X: contains NaN"):
             model.fit(tensor(bad), tensor(y))
         assert torch.equal(model.predict(tensor(X)), before)
-        model.partial_fit(tensor(bad[:50]), tensor(y[:50]))
-        with pytest.raises(ValueError, match="X: contains NaN.*50 rows"):
-            model.predict(tensor(X))
+        with pytest.raises(ValueError, match="X: contains NaN"):
+            model.partial_fit(tensor(bad[:50]), tensor(y[:50]))
         assert torch.equal(model.predict(tensor(X)), before)
         with pytest.raises(ValueError, match="X: contains NaN"):
             ELMClassifier(40, random_state=0).fit(tensor(bad), labels)

@@ -171,12 +171,10 @@ def test_in_a_vote(data):
 
 @pytest.mark.parametrize("model", [TableRegressor(20), TableClassifier(20)], ids=str)
 def test_scores_of_tables_have_weights(model, data):
-    """What learns tables takes no weights, and says so by its requests."""
     X, y, weight = data
     y = np.where(y > 1.5, "high", "low") if isinstance(model, TableClassifier) else y
     frame = pd.DataFrame(X, columns=list("abcd"))
-    assert not hasattr(model, "set_fit_request")
-    routed = clone(model).set_score_request(sample_weight=True)
+    routed = clone(model).set_score_request(sample_weight=True).set_fit_request(sample_weight=True)
     if isinstance(model, TableClassifier):
         routed.set_partial_fit_request(classes=True)
     pipeline = make_pipeline(routed).fit(frame, y)

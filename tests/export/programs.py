@@ -2,12 +2,13 @@
 
 import json
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
 from greville.export import to_c, to_js, to_onnx
+
+from .. import children
 
 _MAIN = """
 #include <stdio.h>
@@ -42,9 +43,9 @@ def run_c(model, X, n_outputs, Y=None, *, row="x", before="", folder):
     main = _MAIN.format(learn="" if Y is None else "model_learn(x, t);", **names)
     (folder / "m.c").write_text(to_c(model, learn=Y is not None) + before + main)
     strict = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wno-unused", "-Werror"]
-    subprocess.run(["cc", *strict, "-o", folder / "m", folder / "m.c", "-lm"], check=True)
+    children.run(["cc", *strict, "-o", folder / "m", folder / "m.c", "-lm"])
     both = np.ascontiguousarray(X if Y is None else np.hstack([X, Y]), float).tobytes()
-    done = subprocess.run([folder / "m"], input=both, capture_output=True, check=True)
+    done = children.run([folder / "m"], input=both, capture_output=True)
     found = np.frombuffer(done.stdout).reshape(len(X), n_outputs + 1)
     return found[:, :-1], found[:, -1].astype(int)
 
@@ -60,5 +61,5 @@ def run_js(model, rows, folder):
         'const rows = JSON.parse(fs.readFileSync(new URL("rows.json", import.meta.url)));'
         "console.log(JSON.stringify(rows.map(row => predict(row))));"
     )
-    done = subprocess.run(["node", folder / "run.mjs"], capture_output=True, check=True, text=True)
+    done = children.run(["node", folder / "run.mjs"], capture_output=True, text=True)
     return json.loads(done.stdout)

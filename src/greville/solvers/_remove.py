@@ -46,7 +46,7 @@ def _without(known: Any, H: Array, Y: Array) -> Any:
     b, least = known.backend, eps(known.dtype) ** _LEAST_LEFT
     length = int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))
     for start in range(0, H.shape[0], length):
-        rows = slice(start, start + length)
+        rows = slice(start, min(start + length, H.shape[0]))
         if known.chooses:
             known = _remove_from_chosen(known, H[rows, :], Y[rows, :], least)
             continue

@@ -335,7 +335,7 @@ def _from_fields(cls: type[WeightsState], stored: Fields) -> WeightsState:
 def _check_weights(state: WeightsState) -> None:
     fits = state.W.shape[0] - state.shape.n_hidden in (0, 1) and state.shape.n_hidden >= 1
     require(fits, "the weights have another number of rows than units")
-    require(state.W.dtype.char in "fd", "the weights are not floats")
+    require(state.b.to_numpy(state.W).dtype.char in "fd", "the weights are not floats")
 
 
 def stored_weights(cls: type[Any]) -> type[Any]:
