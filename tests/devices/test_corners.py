@@ -1,7 +1,5 @@
 """Tensors where they are least expected: a warm-up, threads, modes of torch, other layouts."""
 
-import copy
-import pickle
 import sys
 from types import SimpleNamespace
 
