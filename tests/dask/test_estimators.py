@@ -92,7 +92,7 @@ def test_layers_that_look_at_samples(client, layer, monkeypatch):
     """All rows at first, then a few of them at equal distances."""
     X, _, labels, _ = numbers()
     for most, chunks in ((N, CHUNKS[1]), (400, CHUNKS[2])):
-        monkeypatch.setattr("greville.elm.survey._MOST_ROWS", most)
+        monkeypatch.setattr("greville.elm.starting._MOST_ROWS", most)
         known = greville.ELMClassifier(layer, random_state=0, standardize=True).fit(X, labels)
         model = ELMClassifier(layer, random_state=0, standardize=True, client=client)
         model.fit(blocks(X, chunks), blocks(labels, chunks))

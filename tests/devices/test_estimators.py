@@ -24,6 +24,7 @@ from greville import (
     TimeSeriesClassifier,
     image_layer,
 )
+from greville.elm import set_direct_inputs
 from greville.layers import Layer, runs_on_device
 
 from ..every_pair import in_turn
@@ -317,7 +318,7 @@ def test_wide_stream_with_direct_units(rng, tensor, device):
     here = ELMRegressor(40, random_state=0)
     there = ELMRegressor(40, random_state=0, device=device)
     for model in (here, there):
-        model.partial_fit(X[:1500], y[:1500]).set_direct_inputs(2, [])
+        set_direct_inputs(model.partial_fit(X[:1500], y[:1500]), 2, [])
         wide = np.hstack([X[1500:], np.eye(2)[rng.integers(2, size=500) * 0]])
         model.partial_fit(wide, y[1500:])
     np.testing.assert_allclose(there.predict(wide), here.predict(wide), atol=1e-5)

@@ -114,7 +114,7 @@ def test_models_of_one_that_prepared_are_merged_and_unlearn(rng):
 
 def test_the_size_follows_the_rows_that_will_come(rng):
     X, y = steps(rng, 100)
-    assert ELMRegressor().prepare(X, y).hidden_.n_hidden_ == 400
+    assert ELMRegressor().prepare(X, y).hidden_.n_hidden_ == 200
     assert ELMRegressor().prepare(X, y, n_rows=1_000).hidden_.n_hidden_ == 800
     assert ELMRegressor().prepare(X, y, n_rows=10_000).hidden_.n_hidden_ == 1600
     assert ELMRegressor().fit(X[:25], y[:25]).hidden_.n_hidden_ == 100

@@ -5,6 +5,7 @@ import pytest
 
 import greville
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, Opium
+from greville.elm import set_direct_inputs
 
 SOLVERS = ["opium", "dynamic", "sliding", "light", "greville", Opium(epsilon=0.1)]
 SOLVERS += [DynamicOpium(alpha="auto")]
@@ -27,16 +28,16 @@ def started(X, y, solver, kind=ELMRegressor):
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_late_inputs_change_nothing_of_what_was_learned(solver, tmp_path):
     X, y = problem()
-    want = started(X, y, solver).set_direct_inputs(2, [])
+    want = set_direct_inputs(started(X, y, solver), 2, [])
     got = started(X, y, solver)
     for start in range(0, 600, 50):
         rows = slice(start, start + 50)
         want.partial_fit(X[rows], y[rows])
         if start == 300:
-            got.set_direct_inputs(1, [])
+            set_direct_inputs(got, 1, [])
         if start == 400:
             before = got.predict(X[:, [0, 1, 2, 4]])
-            got.set_direct_inputs(2, [1])
+            set_direct_inputs(got, 2, [1])
             here = X[:, 3] == 0
             np.testing.assert_allclose(got.predict(X)[here], before[here], rtol=1e-9)
         columns = [[0, 1, 2], [0, 1, 2, 4], [0, 1, 2, 3, 4]][(start >= 300) + (start >= 400)]
@@ -53,14 +54,14 @@ def test_late_inputs_of_a_classifier_unlearned_and_merged():
     X, y = problem()
     y = np.where(y > 7, "high", "low")
     solver = Opium(epsilon=0.1)
-    whole = started(X, y, solver, ELMClassifier).set_direct_inputs(2, [])
+    whole = set_direct_inputs(started(X, y, solver, ELMClassifier), 2, [])
     first, second = (started(X, y, solver, ELMClassifier) for _ in range(2))
     whole.partial_fit(X, y)
     first.partial_fit(X[:300, :3], y[:300])
     with pytest.raises(ValueError, match="as many inputs"):
         first.merge(whole)
-    first.set_direct_inputs(2, [])
-    second.set_direct_inputs(2, []).partial_fit(X[300:], y[300:])
+    set_direct_inputs(first, 2, [])
+    set_direct_inputs(second, 2, []).partial_fit(X[300:], y[300:])
     both = first + second
     np.testing.assert_allclose(both.decision_function(X), whole.decision_function(X), atol=1e-9)
     both.unlearn(X[300:], y[300:])
@@ -75,7 +76,7 @@ def test_late_inputs_of_sparse_rows_and_of_the_first():
     dense.partial_fit(X[:100, :3], y[:100])  # the units are still measured
     thin.partial_fit(sparse.csr_array(X[:100, :3]), y[:100])
     for model, rows in ((dense, X), (thin, sparse.csr_array(X))):
-        model.set_direct_inputs(2, [])
+        set_direct_inputs(model, 2, [])
         for start in range(100, 600, 100):
             model.partial_fit(rows[start : start + 100], y[start : start + 100])
     np.testing.assert_allclose(thin.predict(X), dense.predict(X), rtol=1e-7)

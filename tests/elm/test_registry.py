@@ -8,6 +8,7 @@ import pytest
 
 import greville
 from greville import ELMClassifier, ELMRegressor, RandomLayer
+from greville.elm import set_direct_inputs
 from greville.fields import finite, number
 from greville.layers import Layer, stored_layer
 from greville.layers import registry as layers
@@ -148,7 +149,7 @@ def test_values_that_come_late_are_refused_in_a_sentence():
     model = ELMRegressor(8, Steps(0.5), random_state=0).partial_fit([[0.0], [1.0]], [0.0, 1.0])
     before = model.predict([[0.5]])
     with pytest.raises(ValueError, match="cannot learn a value that comes late"):
-        model.set_direct_inputs(1, [])
+        set_direct_inputs(model, 1, [])
     assert np.array_equal(model.predict([[0.5]]), before)
 
 

@@ -171,13 +171,17 @@ def test_in_a_vote(data):
 
 @pytest.mark.parametrize("model", [TableRegressor(20), TableClassifier(20)], ids=str)
 def test_scores_of_tables_have_weights(model, data):
+    """What learns tables takes weights in fit and in score, and says so by its requests."""
     X, y, weight = data
     y = np.where(y > 1.5, "high", "low") if isinstance(model, TableClassifier) else y
     frame = pd.DataFrame(X, columns=list("abcd"))
-    routed = clone(model).set_score_request(sample_weight=True).set_fit_request(sample_weight=True)
+    routed = clone(model).set_score_request(sample_weight=True)
+    routed.set_fit_request(sample_weight=True)
     if isinstance(model, TableClassifier):
         routed.set_partial_fit_request(classes=True)
-    pipeline = make_pipeline(routed).fit(frame, y)
+    pipeline = make_pipeline(routed).fit(frame, y, sample_weight=weight)
+    by_hand = clone(model).fit(frame, y, sample_weight=weight)
+    np.testing.assert_array_equal(pipeline.predict(frame), by_hand.predict(frame))
     found = pipeline.score(frame, y, sample_weight=weight)
     assert found == pipeline[-1].score(frame, y, sample_weight=weight)
     assert found != pipeline.score(frame, y)

@@ -9,7 +9,8 @@ from typing import Any
 import dask
 import numpy as np
 
-from ..elm.survey import Survey, survey
+from ..elm.columns import Survey
+from ..elm.starting import looks_at_rows, places_for_layer, survey_of
 from ..validation import check_something_counts
 from ._blocks import Blocks
 from ._cluster import as_tree, compute
@@ -52,7 +53,7 @@ def _looked_at(model: Any, i: int, X: Any, y: Any, weight: Any) -> Look:
     if not n:
         return Look(i, None, None, (0,))
     row = taken(X, np.arange(1)), taken(y, np.arange(1))
-    return Look(i, survey(model, X, y, weight), row, (n,))
+    return Look(i, survey_of(model, X, y, weight), row, (n,))
 
 
 def _joined(first: Look, second: Look) -> Look:
@@ -72,10 +73,10 @@ def _joined(first: Look, second: Look) -> Look:
 def rows_for_layer(client: Any, model: Any, blocks: Blocks, look: Look) -> tuple[Any, ...]:
     """The rows that the hidden layer is fitted to or chosen from."""
     assert look.survey is not None
-    if not model.looks_at_rows:
+    if not looks_at_rows(model):
         assert look.row is not None
         return look.row
-    places = model.places_for_layer(look.survey.n, len(look.survey.inputs.low))
+    places = places_for_layer(model, look.survey.n, len(look.survey.inputs.low))
     return rows_at(client, places, blocks, look)
 
 

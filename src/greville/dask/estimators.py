@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from .. import elm
 from ..elm.calibration import rows_of_fit
 from ..elm.capabilities import solver_adds
-from ..elm.survey import start_from
+from ..elm.starting import start_from
 from ..solvers import Solver
 from ..validation import Seed
 from ._blocks import Blocks, is_collection
@@ -86,7 +86,7 @@ class _Estimator(DaskModel):
         assert look.survey is not None
         start_from(model, look.survey, *rows_for_layer(client, model, blocks, look))
         model = self._with_rows(model, blocks, options)
-        if model.learns_from_left_out:
+        if model.fitted_.can_leave_out:
             places = rows_of_fit(look.survey.n)
             model.calibrate(*rows_at(client, places, blocks, look))
         self._take(model)

@@ -4,6 +4,7 @@ from .capabilities import regularises
 from .classifier import ELMClassifier
 from .fitted import FittedELM
 from .linear import LinearClassifier, LinearRegressor
+from .pipeline import set_direct_inputs
 from .regressor import ELMRegressor
 from .sizing import hidden_size, stream_size
 from .time_series import TimeSeriesClassifier, TimeSeriesRegressor
@@ -20,5 +21,6 @@ __all__ = [
     "Warmup",
     "hidden_size",
     "regularises",
+    "set_direct_inputs",
     "stream_size",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..compiled import usable, worth_loading
@@ -13,9 +15,10 @@ from ..devices import is_on_device, is_tensor, on_host, received
 from ..solvers import Publishing
 from ..validation import FLOATS, check_one
 from ._live import LiveELM
-from .capabilities import online
+from .capabilities import solver_is_online
 from .chunk import Chunk
 from .fitted import FittedELM
+from .starting import measure_stream
 
 
 class SingleRows(Publishing):
@@ -24,7 +27,6 @@ class SingleRows(Publishing):
     # What `ELM` has
     partial_fit: Any
     predict: Any
-    _measure_stream: Any
     _keep_flushed: Any
     # and of `Publishing`, which it is
     _lock: Any
@@ -32,7 +34,7 @@ class SingleRows(Publishing):
     _go_live: Any
     _unless_learning: Any
 
-    @online
+    @available_if(solver_is_online)
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
 
@@ -149,4 +151,4 @@ class SingleRows(Publishing):
     def _after_row(self, fitted: FittedELM, x: Any, y: Any) -> FittedELM:
         """The value after one more row, which does not wait."""
         one = Chunk(np.asarray(x)[None], fitted.targets.one_of_chunk(y))
-        return fitted.learn(one, self._measure_stream).flushed()
+        return fitted.learn(one, partial(measure_stream, self)).flushed()

@@ -25,6 +25,7 @@ from ..solvers import CACHES, Solver
 from .fitted import FittedELM
 from .hidden import LAYER
 from .pipeline import ELM
+from .starting import standardizes
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ def stored_estimator(
     def check(estimator: ELM) -> None:
         if estimator._started:
             fitted = estimator.fitted_
-            estimator._standardizes()
+            standardizes(estimator)
             require(isinstance(fitted.targets, targets), "the targets are those of another model")
             fits = not linear or fitted.hidden.layer is None
             require(fits, "a linear model has no hidden layer")
@@ -79,7 +80,7 @@ def stored_estimator(
             **({"n_channels_": count} if series else {}),
         },
         optional={"feature_names_in_": words},
-        derived=(*CACHES, "device", "verbose"),
+        derived=(*CACHES, "_agreed", "device", "verbose"),
         whole=True,
         check=check,
         compact=lambda estimator: estimator._compact(),

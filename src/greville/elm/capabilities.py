@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, update_wrapper
-from types import MethodType
+from functools import cache
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from ..solvers import OpiumLight, Solver, registry
 
@@ -60,22 +58,6 @@ def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
         return True
 
     return condition
-
-
-class online:
-    """`available_if` for methods that need an online solver, in no time while rows stream in."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self._usual = available_if(solver_is_online)(method)
-        update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, estimator: Any, owner: Any = None) -> Any:
-        if estimator is not None:
-            live = estimator._live
-            if live is not None and live.solver is estimator.solver:
-                return MethodType(self._method, estimator)
-        return self._usual.__get__(estimator, owner)
 
 
 _NO_SUM = "is not a sum over rows; use the solver Opium to unlearn and merge."

@@ -25,9 +25,9 @@ _MOST_ROWS, _LEAST_ROWS = 1000, 20
 # How many units layers have that are compared, or four times the inputs if that is more.
 _UNITS, _UNITS_PER_INPUT = 200, 4
 
-# A `TableLayer` has at least four units for each row, rounded up to 100, 200, 400 or 800: more do
+# A `TableLayer` has at least two units for each row, rounded up to 100, 200, 400 or 800: more do
 # no harm there, and one draw is then about as good as another.
-_UNITS_PER_ROW, _UNITS_OF_FEW, _MOST_UNITS_OF_FEW = 4, 100, 800
+_UNITS_PER_ROW, _UNITS_OF_FEW, _MOST_UNITS_OF_FEW = 2, 100, 800
 
 # By how much, for each row, the evidence for units that see all inputs must be larger. Where it is
 # smaller, as with noise, units that see a few inputs are better on tables that were not learned.

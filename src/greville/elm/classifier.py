@@ -190,7 +190,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         """
         _check_method(method)
         known = self._with_labels(classes)
-        chunk, targets, (scores, sharpness) = self._record(X, y, sample_weight, classes=classes)
+        recorded = self._learn(X, y, sample_weight, record=True, classes=classes)
+        chunk, targets, (scores, sharpness) = recorded
         unknown = targets.unknown_before(chunk.y, known)
         if unknown is not None:
             scores[unknown] = -np.inf

@@ -1,4 +1,4 @@
-"""What the units of columns are measured from: their ranges, means and variances."""
+"""What must be known of all rows before the first is learned: ranges, means and variances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..backend import Array
-from ..devices import backend_for, is_on_device, origin_of
+from ..devices import backend_for, is_on_device, on_host, origin_of
 
 # Rows that are measured at a time, of an array and of a tensor.
 _IN_CACHE, _ROWS = 256, 1 << 16
@@ -149,3 +149,81 @@ def _measured_on_device(X: Any, share: Array) -> tuple[Array, Array, Array, Arra
         spread = spread + b.matmul(w[:, rows], around * around)
     found = b.to_numpy(spread)[0]
     return low, high, b.to_numpy(mean)[0], found, found
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """How many rows there are, in which ranges, and with which targets; an immutable value.
+
+    Attributes
+    ----------
+    inputs : Columns
+    targets : Targets
+        The classes, or the number of outputs.
+    outputs : Columns or None
+        The ranges of targets that are numbers.
+    names : tuple of str, or None
+        Those of the columns, where they have any.
+    """
+
+    inputs: Columns
+    targets: Any
+    outputs: Columns | None
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, chunk: Any, targets: Any, names: Any = None) -> Survey:
+        """Of checked rows."""
+        outputs = None
+        if not targets.calibrates:
+            y = on_host(chunk.y) if is_on_device(chunk.y) else chunk.y
+            outputs = Columns.of(y, chunk.weight)
+        inputs = Columns.of(chunk.X, chunk.weight)
+        return cls(inputs, targets, outputs, None if names is None else tuple(map(str, names)))
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.inputs.n
+
+    @property
+    def count(self) -> float:
+        """How much they count."""
+        return self.inputs.count
+
+    def joined(self, other: Survey) -> Survey:
+        """Of the rows of both; a ValueError if they cannot be rows of one model."""
+        mine, theirs = len(self.inputs.low), len(other.inputs.low)
+        if mine != theirs:
+            raise ValueError(f"X: it has {theirs} columns, and that of the first {mine}.")
+        if self.names != other.names:
+            raise ValueError(
+                f"X: its columns are {_listed(other.names)}, and those of the first "
+                f"{_listed(self.names)}; pass the same columns in the same order."
+            )
+        if self.targets.dtype != other.targets.dtype:
+            raise ValueError(
+                f"X: its numbers are {other.targets.dtype}, and those of the first "
+                f"{self.targets.dtype}; pass all of them in one dtype."
+            )
+        outputs = None
+        if self.outputs is not None and other.outputs is not None:
+            if self.targets.n_outputs != other.targets.n_outputs:
+                raise ValueError(
+                    f"y: it has {other.targets.n_outputs} outputs, and that of the first "
+                    f"{self.targets.n_outputs}."
+                )
+            outputs = self.outputs.joined(other.outputs)
+        return replace(
+            self,
+            inputs=self.inputs.joined(other.inputs),
+            targets=self.targets.merged(other.targets),
+            outputs=outputs,
+        )
+
+
+def _listed(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "without names"
+    shown = ", ".join(map(repr, names[:8]))
+    return f"{shown}, ..." if len(names) > 8 else shown

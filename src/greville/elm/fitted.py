@@ -152,22 +152,22 @@ class FittedELM(NamedTuple):
         """What the solver learns, made a block at a time; `tell` is told of each."""
         X, y, weight = chunk
         encoded, b = self.targets.encode(y), self.solver.shape.backend
-        if place_of(b) is not None:
-
-            def make_on_device(start: int, stop: int) -> tuple[Array, Array]:
-                if tell is not None:
-                    tell(start)
-                return self.hidden.activations_on(b, X[start:stop]), encoded(slice(start, stop))
-
-            check = LateCheck(b, self.solver.dtype, ("X", "y"), weight)
-            return Rows(chunk.n, make_on_device, weight, check)
 
         def make(start: int, stop: int) -> tuple[Array, Array]:
             if tell is not None:
                 tell(start)
-            return self.hidden.activations(X[start:stop], weight), encoded(slice(start, stop))
+            return self.activations(X[start:stop], weight), encoded(slice(start, stop))
 
-        return Rows(chunk.n, make, weight)
+        late = place_of(b) is not None
+        check = LateCheck(b, self.solver.dtype, ("X", "y"), weight) if late else None
+        return Rows(chunk.n, make, weight, check)
+
+    def activations(self, X: Any, weight: Array | None = None) -> Array:
+        """A block of H for checked rows, where the solver is."""
+        b = self.solver.shape.backend
+        if place_of(b) is None:
+            return self.hidden.activations(X, weight)
+        return self.hidden.activations_on(b, X)
 
     # Learning
 
@@ -225,24 +225,18 @@ class FittedELM(NamedTuple):
         unknown : ndarray of bool, shape (n, n_outputs), optional
             The classes that are not known yet at each row, where there are any.
         """
-        fitted, start = self, 0
-        for window in self._windows(chunk.n, every=False):
-            if window.start > start:
-                part = chunk.part(slice(start, window.start))
-                fitted = fitted._learned(part, measure, later(tell, start))
-            hidden = None if unknown is None else unknown[window]
-            fitted = fitted.record(chunk.part(window), measure, unknown=hidden)[0]
-            start = window.stop
-        if start == 0:
-            return fitted._learned(chunk, measure, tell)
-        if start == chunk.n:
-            return fitted
-        return fitted._learned(chunk.part(slice(start, None)), measure, later(tell, start))
-
-    def _learned(self, chunk: Chunk, measure: Measure, tell: Tell | None = None) -> FittedELM:
-        fitted, again = self._extend_warmup(chunk, measure)
-        rows = fitted.rows(again, later(tell, chunk.n - again.n))
-        return fitted._replace(solver=fitted.solver.learn(rows))
+        fitted, windows = self, self._windows(chunk.n, every=False)
+        cuts = sorted({0, chunk.n}.union(*((w.start, w.stop) for w in windows)))
+        for piece in map(slice, cuts, cuts[1:]):
+            part = chunk if piece.stop - piece.start == chunk.n else chunk.part(piece)
+            if piece in windows:
+                hidden = None if unknown is None else unknown[piece]
+                fitted = fitted.record(part, measure, unknown=hidden)[0]
+                continue
+            fitted, again = fitted._extend_warmup(part, measure)
+            rows = fitted.rows(again, later(tell, piece.stop - again.n))
+            fitted = fitted._replace(solver=fitted.solver.learn(rows))
+        return fitted
 
     def _windows(self, n: int, *, every: bool) -> list[slice]:
         """Which of the next n rows say how sharp probabilities are."""
@@ -431,10 +425,7 @@ class FittedELM(NamedTuple):
             block = X[start : start + length]
             if tell is not None:
                 tell(start)
-            if on_device:
-                H = self.hidden.activations_on(b, block)
-            else:
-                H = self.hidden.activations(block)
+            H = self.activations(block)
             with threads_for_rows(b, H.shape[0]):
                 outputs.append(solver.predict(H, W))
             if spread:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
+from pickle import PicklingError
 from typing import Annotated, Any
 
+import joblib
 import numpy as np
 from scipy import sparse
 
@@ -22,7 +24,7 @@ from ..fields import (
     storable,
     stored,
 )
-from ..layers import runs_on_device, takes_checked_rows
+from ..layers import Layer, runs_on_device, takes_checked_rows
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
 from .chunk import Chunk
 from .units import Scaling
@@ -78,6 +80,15 @@ class HiddenMap:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", largest_square(self.dtype))
+
+    def in_words(self, n_units: int) -> str:
+        """The layer and how many units it has, for people."""
+        layer, n_direct = self.layer, self.n_direct
+        if layer is None:
+            return "none, the inputs themselves"
+        units = layer.units_in_words() if isinstance(layer, Layer) else f"{n_units - n_direct:,}"
+        more = f", and {n_direct:,} inputs that are units themselves" if n_direct else ""
+        return f"{type(layer).__name__}, units: {units}{more}"
 
     def n_units(self) -> int:
         if self.layer is None:
@@ -199,3 +210,17 @@ class HiddenMap:
         return np.concatenate(
             [self._transformed(scaling.apply(piece, self.dtype)) for piece in pieces]
         )
+
+
+def is_same_transformer(a: Any, b: Any) -> bool:
+    """Whether two fitted transformers do the same; how they were seeded does not matter."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    fitted = ({k: v for k, v in vars(t).items() if k != "random_state"} for t in (a, b))
+    try:
+        first, second = map(joblib.hash, fitted)
+    except (TypeError, AttributeError, PicklingError):  # they cannot be compared
+        return False
+    return bool(first == second)

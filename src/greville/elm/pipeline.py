@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Protocol, Self
+from copy import copy
+from functools import partial
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -23,17 +25,18 @@ from ..devices import (
 )
 from ..insight import Effect, Importance, effect_of, grid_of, importance_of
 from ..progress import told
-from ..representation import Described
-from ..solvers import Solver
+from ..representation import Described, named_list
+from ..solvers import Publishing, Solver, place_summary, solver_summary
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
-from ._merging import Merging
 from ._single import SingleRows
-from ._starting import Starting
-from ._summary import elm_summary
-from .capabilities import make_solver, solver_chooses, solver_removes
+from .capabilities import make_solver, solver_adds, solver_chooses, solver_removes
 from .chunk import Chunk
 from .fitted import FittedELM
+from .hidden import is_same_transformer
+from .starting import measure_stream, start
 from .targets import Targets
+
+T = TypeVar("T", bound="ELM")
 
 # Parameters of a solver that say where it learns.
 _PLACES = ("device", "precision")
@@ -45,7 +48,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC):
+class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
     """Parameters, checks and learning of both estimators; `Publishing` says how they change."""
 
     # Parameters that files do not have
@@ -53,6 +56,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
     verbose: Any = False
 
     _fitted: FittedELM | None
+    _agreed: Any = None  # the solver with which the model has started, for sure
 
     def __init__(
         self,
@@ -86,15 +90,16 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         -------
         self
         """
-        solver = params.get("solver", self.solver)
-        if isinstance(solver, str) and any(name.startswith("solver__") for name in params):
-            params["solver"] = make_solver(solver)
+        if any(name.startswith("solver__") for name in params):
+            params["solver"] = make_solver(params.get("solver", self.solver))
         self.leave_live()
         super().set_params(**params)
         return self
 
     def _check_solver(self) -> None:
         """Raise a ValueError if the model has started with another solver than its parameter."""
+        if self.solver is self._agreed:
+            return
         started, present = self.start_value.template, make_solver(self.solver)
         mine, its = (solver.get_params(deep=False) for solver in (present, started))
         for name in _PLACES:
@@ -104,6 +109,7 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
                 f"solver={self.solver!r}: this model has started with {started!r}, and goes on "
                 "with that; call fit to start again, or set the parameter back."
             )
+        self._agreed = self.solver
 
     # Rows as they are passed
 
@@ -167,8 +173,8 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
             chunk, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
             check_something_counts(chunk.weight)
             with told(self.verbose, "learned", chunk.n) as tell:
-                fitted, chunk = new._start(chunk, targets, whole=True)
-                new._fitted = fitted.learn_all(chunk, tell)
+                fitted, chunk = start(new, chunk, targets, whole=True)
+                new._fitted, new._agreed = fitted.learn_all(chunk, tell), self.solver
         return self
 
     def prepare(self, X: Any, y: Any, *, n_rows: int | None = None) -> Self:
@@ -191,34 +197,8 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         """
         with self.replacement() as new:
             chunk, targets = new._checked(X, y, None, reset=True, whole=True)
-            new._fitted, _ = new._start(chunk, targets, whole=True, n_rows=n_rows)
-        return self
-
-    def set_direct_inputs(self, n: int, old: Any) -> Self:
-        """Have n inputs, after those of the hidden layer, that are hidden units themselves.
-
-        Nothing is learned again: a unit that was zero in all rows so far has changed nothing.
-        So a model can get an input for a category that comes up late, and is then exactly the one
-        that had it from the start.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        old : array of int
-            Where among them those are that the model has already, in ascending order. The others
-            were zero in all rows so far.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        with self.replacement() as new:
-            fitted = self.leave_live()
-            fitted.check_learns()
-            new._fitted = fitted.with_direct(n, np.asarray(old, np.int64))
-            new.n_features_in_ = new._fitted.hidden.n_inputs
+            new._fitted, _ = start(new, chunk, targets, whole=True, n_rows=n_rows)
+            new._agreed = self.solver
         return self
 
     @available_if(solver_removes)
@@ -257,38 +237,33 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         fitted, chunk = self.fitted_, self._checked_known(X, y, sample_weight)
         return fitted.targets, fitted.solver.leave_out(fitted.rows(chunk))
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> None:
-        """Learn more rows of a stream, or its first."""
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        record: bool = False,
+        spread: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Learn more rows of a stream, or its first.
 
-        def learn(fitted: FittedELM, chunk: Chunk, unknown: Any) -> tuple[FittedELM, None]:
-            with told(self.verbose, "learned", chunk.n) as tell:
-                return fitted.learn(chunk, self._measure_stream, unknown, tell), None
+        With `record` each is predicted before: the rows, their targets and the outputs for each.
+        """
 
-        self._advance(X, y, sample_weight, learn, options)
-
-    def _record(
-        self, X: Any, y: Any, sample_weight: Any, *, spread: bool = False, **options: Any
-    ) -> tuple[Chunk, Any, list[Array]]:
-        """Learn more rows; the rows, their targets, and the outputs for each before it."""
-
-        def record(
-            fitted: FittedELM, chunk: Chunk, unknown: Any
-        ) -> tuple[FittedELM, tuple[Chunk, Any, list[Array]]]:
+        def step(fitted: FittedELM, chunk: Chunk, unknown: Any) -> tuple[FittedELM, Any]:
             self._check_spread(fitted, spread)
-            targets = fitted.targets
-            with told(self.verbose, "predicted and learned", chunk.n) as tell:
-                fitted, outputs = fitted.record(
-                    chunk, self._measure_stream, spread=spread, unknown=unknown, tell=tell
+            task = "predicted and learned" if record else "learned"
+            with told(self.verbose, task, chunk.n) as tell:
+                if not record:
+                    return fitted.learn(chunk, measure, unknown, tell), None
+                new, outputs = fitted.record(
+                    chunk, measure, spread=spread, unknown=unknown, tell=tell
                 )
-            return fitted, (chunk, targets, outputs)
+            return new, (chunk, fitted.targets, outputs)
 
-        recorded: tuple[Chunk, Any, list[Array]] = self._advance(
-            X, y, sample_weight, record, options
-        )
-        return recorded
-
-    def _advance(self, X: Any, y: Any, sample_weight: Any, step: Any, options: Any) -> Any:
-        """Publish what `step` makes of more rows, or of the first; return what else it returns."""
+        measure = partial(measure_stream, self)
         with self._lock:
             if self._started:
                 self._check_solver()
@@ -298,8 +273,11 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
             with self.replacement() as new:
                 chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
                 unknown = self._unknown(chunk.y, targets, **options)
-                start = new._start(chunk, targets, whole=False)[0]
-                new._fitted, answer = step(start, chunk, unknown)
+                measure = partial(measure_stream, new)
+                new._fitted, answer = step(
+                    start(new, chunk, targets, whole=False)[0], chunk, unknown
+                )
+                new._agreed = self.solver
             return answer
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
@@ -321,6 +299,108 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         with self._lock:
             if self._started:
                 self.convert(lambda fitted: (fitted.on(b), None))
+
+    # Models as sums over rows
+
+    @available_if(solver_adds)
+    def merge(self, *others: Self) -> Self:
+        """Learn all that other models have learned: as if this one had seen all of their rows.
+
+        Parameters
+        ----------
+        *others : estimators of the same kind with the same hidden layer and solver
+            Give them the same `random_state`, or the same fitted transformer.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        for other in others:
+            self._check_mergeable(other)
+
+        def merged(fitted: FittedELM) -> tuple[FittedELM, None]:
+            for other in others:
+                fitted = fitted.merge(other.fitted_)
+            return fitted, None
+
+        self.change(merged)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """A new model that has learned what both have."""
+        return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented  # sum()
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise ValueError(
+                f"other: expected {type(self).__name__}, got {type(other).__name__}; only models "
+                "of one kind can be merged."
+            )
+        check_is_fitted(other)
+        mine, theirs = self.fitted_, other.fitted_
+        units = [(f.hidden.scaling, f.targets.scaling) for f in (mine, theirs)]
+        if units[0] != units[1]:
+            raise ValueError(
+                "other: it has learned other units for its inputs or targets than this model; "
+                "let one model prepare from some rows, and give copies of it to all, or bring the "
+                "data to order one yourself, and pass standardize=False."
+            )
+        weights = getattr(mine.targets, "has_weights_of", None)
+        if weights is not None and not weights(theirs.targets):
+            raise ValueError(
+                "other: its rows count by other weights of classes than those of this model; "
+                "pass both the same dict as class_weight."
+            )
+        if mine.hidden.dtype != theirs.hidden.dtype:
+            raise ValueError(
+                f"other: it has learned in {theirs.hidden.dtype}, and this model in "
+                f"{mine.hidden.dtype}; only models of one dtype can be merged."
+            )
+        if mine.hidden.n_inputs != theirs.hidden.n_inputs:
+            raise ValueError("other: it does not have as many inputs as this model.")
+        if not is_same_transformer(mine.hidden.layer, theirs.hidden.layer):
+            raise ValueError(
+                "other: its hidden layer is not that of this model; give both the same "
+                "random_state, or the same fitted transformer as hidden; hidden='auto' is chosen "
+                "from the rows: let one model prepare from some, and give copies of it to all."
+            )
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn how sharp probabilities are, from leave-one-out scores of rows that were learned.
+
+        `fit` does so with the rows at `calibration.rows_of_fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        chunk = self._checked_known(X, y, sample_weight)
+        self.change(lambda fitted: (fitted.calibrated_by(chunk), None))
+        return self
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        other: Any = copy(self)
+        other.publish(self.fitted_.frozen())
+        return other
+
+    def choose(self) -> Self:
+        """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
+        check_is_fitted(self)
+        self.change(lambda fitted: (fitted.chosen(), None))
+        return self
 
     # Predicting
 
@@ -429,7 +509,21 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         '200'
         """
         live, fitted = self._live, self._fitted
-        return {} if fitted is None else elm_summary(self, fitted, live)
+        if fitted is None:
+            return {}
+        known, n_seen = (fitted, fitted.n_seen) if live is None else (live.start_value, live.n_seen)
+        hidden, targets, solver = known.hidden, known.targets, known.solver
+        classes = targets.classes.tolist() if targets.calibrates else ()
+        arrays = [hidden, targets, solver, known.warmup, *([] if live is None else [live.array])]
+        return {
+            "rows": f"{n_seen:,}",
+            "inputs": named_list(getattr(self, "feature_names_in_", ()), hidden.n_inputs),
+            "hidden layer": hidden.in_words(solver.shape.n_hidden),
+            "classes" if classes else "outputs": named_list(classes, targets.n_outputs),
+            "solver": " ".join(repr(known.template).split()),
+            **solver_summary(solver, n_seen),
+            **place_summary(solver, *arrays),
+        }
 
     @available_if(solver_chooses)
     def path(self) -> Any:
@@ -473,6 +567,10 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         live = self._live
         return self.fitted_.solver.n_seen if live is None else live.n_seen
 
+    def __dir__(self) -> list[str]:
+        """What is documented: how `Publishing` works says nothing to users."""
+        return [name for name in super().__dir__() if not hasattr(Publishing, name)]
+
     def __getstate__(self) -> Any:
         return self.pickled_state(super().__getstate__())
 
@@ -483,3 +581,43 @@ class ELM(Movable, SingleRows, Merging, Starting, Described, BaseEstimator, ABC)
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def set_direct_inputs(model: T, n: int, old: Any) -> T:
+    """Have n inputs, after those of the hidden layer, that are hidden units themselves.
+
+    Nothing is learned again: a unit that was zero in all rows so far has changed nothing. So a
+    model can get an input for a category that comes up late, and is then exactly the one that had
+    it from the start.
+
+    Parameters
+    ----------
+    model : ELMRegressor or ELMClassifier
+        Fitted.
+    n : int
+        How many.
+    old : array of int
+        Where among them those are that the model has already, in ascending order. The others were
+        zero in all rows so far.
+
+    Returns
+    -------
+    model
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import ELMRegressor
+    >>> from greville.elm import set_direct_inputs
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> model = ELMRegressor(10, random_state=0).fit(X, X[:, 0])
+    >>> set_direct_inputs(model, 1, []).n_features_in_
+    2
+    """
+    check_is_fitted(model)
+    with model.replacement() as new:
+        fitted = model.leave_live()
+        fitted.check_learns()
+        new._fitted = fitted.with_direct(n, np.asarray(old, np.int64))
+        new.n_features_in_ = new._fitted.hidden.n_inputs
+    return model

@@ -28,6 +28,7 @@ from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
 from .chunk import Chunk
 from .pipeline import ELM
+from .starting import standardizes
 from .targets import NumericTargets
 
 
@@ -85,7 +86,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     -----
     With ``hidden="auto"`` and the default solver, `fit` and `prepare` choose the layer by the
     evidence of up to 1000 of the rows, for up to 100 inputs and from 20 rows: a `TableLayer`, of
-    which few rows get at least four units each, up to 800, or, where that explains the rows clearly
+    which few rows get at least two units each, up to 800, or, where that explains the rows clearly
     better, as with smooth functions without noise and with images, a `RandomLayer` with a bias. A
     stream starts with the latter. A `TableLayer` is fitted to the means and ranges of the rows:
     models that are to be merged are made by copies of one that was prepared.
@@ -155,7 +156,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
             What `predict` would have returned for each; infinite for the first row. Only if
             `return_std`.
         """
-        _, targets, parts = self._record(X, y, sample_weight, spread=return_std)
+        _, targets, parts = self._learn(X, y, sample_weight, record=True, spread=return_std)
         shaped = origin_of(X).answer(tuple(map(targets.shaped, parts)))
         return shaped if return_std else shaped[0]
 
@@ -218,7 +219,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         else:
             y = check_targets(y, "y", X.shape[0], np.float64)
             check_representable("y", y, dtype)
-            check_magnitude("y", y if self._standardizes() else y.astype(dtype), weight)
+            check_magnitude("y", y if standardizes(self) else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)
         if reset:
             return Chunk(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 
 from ..devices import is_tensor
 from ..layers import MiniRocketLayer, series_rows
 from ..solvers import Solver
 from ..validation import Seed
 from ._stored import CLASS_WEIGHT, stored_estimator
-from .capabilities import online
+from .capabilities import solver_is_online
 from .classifier import ELMClassifier
 from .labels import LabelTargets
 from .pipeline import ELM, Transformer
@@ -44,7 +45,7 @@ class TimeSeries(ELM):
         self.verbose = verbose
 
     @property
-    def hidden(self) -> Any:
+    def hidden(self) -> Any:  # type: ignore[override]
         """The layer, for series of as many channels as the first rows have."""
         layer: Any = self.layer
         n = getattr(self, "n_channels_", None)
@@ -64,7 +65,7 @@ class TimeSeries(ELM):
             self.n_channels_ = n_channels
         return super()._checked_rows(X, reset=reset)
 
-    @online
+    @available_if(solver_is_online)
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one series.
 

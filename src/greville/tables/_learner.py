@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..elm import set_direct_inputs
 from ._answers import NOTHING_LEARNED, Answers, predict_into
 from ._categories import Categories
 from ._first import FirstRows
@@ -367,7 +368,7 @@ class Learner(SingleRows):
         """Take a schema with the same columns, and maybe more late values of them."""
         self.categories, old = self.categories.in_schema(schema)
         if self.estimator is not None and len(old) < schema.n_late:
-            self.estimator.set_direct_inputs(schema.n_late, old)
+            set_direct_inputs(self.estimator, schema.n_late, old)
 
     def _started(self, n_inputs: int | None = None) -> Any:
         """The estimator, which is made for so many inputs of its layer where there is none."""

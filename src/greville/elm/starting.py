@@ -1,0 +1,272 @@
+"""From the parameters of an estimator to a model that has learned nothing."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from ..backend import Array, Backend
+from ..devices import backend_for, fits_on_device, is_on_device, on_host, origin_of
+from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
+from ..solvers import Opium, OpiumLight
+from ..validation import check_number, naming
+from .capabilities import make_solver, regularises
+from .choosing import chosen_layer, is_for_choosing, places_for_choosing
+from .chunk import Chunk
+from .columns import Columns, Survey
+from .fitted import WARMUP_ROWS, FittedELM
+from .hidden import HiddenMap
+from .sizing import check_size, hidden_size, most_units, stream_size
+from .targets import Targets
+from .units import Scaling
+from .warmup import Warmup
+
+# Rows, and numbers in them, that a layer of ours is fitted to.
+_MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS = 1 << 16, 1 << 26, 1024
+
+
+def start(
+    model: Any,
+    chunk: Chunk,
+    targets: Targets,
+    *,
+    whole: bool,
+    survey: Survey | None = None,
+    n_rows: int | None = None,
+) -> tuple[FittedELM, Chunk]:
+    """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
+
+    A transformer that was passed is fitted once, to the first rows; so are the units then. With the
+    rows, which may be on a device now. Or, with a `survey` of all rows, the chunk has those that a
+    layer is fitted to. `n_rows` is how many there will be, if that is not the whole.
+    """
+    n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(model.solver)
+    n_known = survey.n if survey is not None else chunk.n if whole else None
+    _check_fits(model, solver, n_inputs, n_known or chunk.n, dtype)
+    layer = _make_layer(model, solver, n_inputs, n_rows or n_known, dtype)
+    b = _backend_for(model, solver, layer, chunk)
+    none, scaling = chunk.part(slice(0)).on_host(), Scaling()
+    if whole and fits_on_device(b, chunk.X):
+        chunk = chunk._replace(X=b.asarray(chunk.X))
+    if survey is not None:
+        scaling, targets = _units(model, survey)
+    elif whole or has_own_layer(model):
+        scaling, targets = _measure(model, chunk, targets)
+    if whole and _is_auto(model) and _chooses_epsilon(solver) and is_for_choosing(n_inputs):
+        columns, rows = survey.inputs if survey else Columns.of(chunk.X, chunk.weight), chunk
+        if survey is None:
+            rows = chunk.at(places_for_choosing(chunk.n, n_inputs))
+        expected = columns.count if n_rows is None else n_rows
+        layer = chosen_layer(layer, solver, scaling, targets, columns, rows, expected)
+    elif layer is not None:
+        looks = looks_at_rows(model) and not _is_auto(model)
+        _fit_layer(layer, b, scaling, chunk, dtype, looks=looks)
+    hidden = HiddenMap(scaling, layer, n_inputs, dtype)
+    warms_up = not whole and not has_own_layer(model) and standardizes(model)
+    warmup = Warmup(none, 0, WARMUP_ROWS) if warms_up else None
+    return FittedELM.start(hidden, targets, solver, warmup, b), chunk
+
+
+def measure_stream(model: Any, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling, Any, Any]:
+    """The units of inputs and targets from the first rows, and the layer for so many."""
+    scaling, targets = _measure(model, chunk, fitted.targets)
+    layer, hidden = fitted.hidden.layer, fitted.hidden
+    if _is_auto(model):
+        n_inputs = hidden.n_inputs - hidden.n_direct
+        size = _size_in_stream(model, fitted.template, n_inputs, chunk.n, hidden.dtype)
+        if size > layer.n_hidden_:
+            layer = RandomLayer(size, bias=True, random_state=layer.random_state)
+            layer.fit(np.zeros((1, n_inputs), hidden.dtype))
+    return scaling, targets, layer
+
+
+# For clusters, which look at all rows before they learn the first
+
+
+def survey_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+    """What an estimator must know of rows before it learns the first; it learns nothing."""
+    other = clone(model)
+    chunk, targets = other._checked(X, y, sample_weight, reset=True, whole=True)
+    return Survey.of(chunk, targets, getattr(other, "feature_names_in_", None))
+
+
+def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+    """Have an estimator take units, hidden layer and classes from a survey, and forget all else.
+
+    X, y and weights are the rows that the layer is fitted to or chosen from: those at
+    `places_for_layer`, or any one row where `looks_at_rows` is false.
+    """
+    with model.replacement() as new:
+        chunk: Chunk = new._checked(X, y, sample_weight, reset=True, whole=True)[0]
+        new._fitted = start(new, chunk, survey.targets, whole=True, survey=survey)[0]
+
+
+def looks_at_rows(model: Any) -> bool:
+    """Whether the hidden layer depends on more of X than the number of its columns."""
+    if _is_auto(model):
+        return _chooses_epsilon(make_solver(model.solver))
+    return has_own_layer(model) and not isinstance(model.hidden, RandomLayer)
+
+
+def places_for_layer(model: Any, n_rows: int, n_inputs: int) -> Array:
+    """Which of all rows the hidden layer of an estimator is fitted to, or chosen from.
+
+    Examples
+    --------
+    >>> from greville import ClassLayer, ELMClassifier
+    >>> from greville.elm.starting import places_for_layer
+    >>> places_for_layer(ELMClassifier(ClassLayer()), 200_000, 1000)[:3]
+    array([0, 3, 6])
+    >>> len(places_for_layer(ELMClassifier(), 200_000, 5))
+    1000
+    """
+    return places_for_choosing(n_rows, n_inputs) if _is_auto(model) else _places(n_rows, n_inputs)
+
+
+def _places(n_rows: int, n_inputs: int) -> Array:
+    """Which rows a layer that looks at samples is fitted to: at equal distances."""
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_NUMBERS // n_inputs))
+    return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
+
+
+# The parameters
+
+
+def _is_auto(model: Any) -> bool:
+    return isinstance(model.hidden, str) and model.hidden == "auto"
+
+
+def has_own_layer(model: Any) -> bool:
+    """Whether `hidden` is a transformer, which then gets X as it is."""
+    return hasattr(model.hidden, "transform") and not isinstance(model.hidden, type)
+
+
+def standardizes(model: Any) -> bool:
+    """Whether units of inputs and targets are learned."""
+    if isinstance(model.standardize, str) and model.standardize == "auto":
+        return not has_own_layer(model) or getattr(model.hidden, "wants_order_one", False)
+    if not isinstance(model.standardize, (bool, np.bool_)):
+        raise ValueError(f"standardize={model.standardize!r}: pass 'auto', True or False.")
+    return bool(model.standardize)
+
+
+def _chooses_epsilon(solver: Any) -> bool:
+    return isinstance(solver, Opium) and solver.epsilon == "auto"
+
+
+# The layer
+
+
+def _make_layer(model: Any, solver: Any, n_inputs: int, n_rows: int | None, dtype: Any) -> Any:
+    """A transformer as `hidden` describes it, not yet fitted; None for a linear model."""
+    hidden, seed = model.hidden, model.random_state
+    if hidden is None:
+        return None
+    if has_own_layer(model):
+        return _seeded(clone(hidden), seed)
+    if not _is_auto(model):
+        if not isinstance(hidden, Integral) or isinstance(hidden, bool):
+            raise ValueError(
+                f"hidden={hidden!r}: pass 'auto', a number of units, a transformer object, or "
+                "None for a linear model."
+            )
+        check_number("hidden", hidden, low=1, whole=True)
+        return RandomLayer(int(hidden), bias=True, random_state=seed)
+    if n_rows is None:
+        size = _size_in_stream(model, solver, n_inputs, 0, dtype)
+        return RandomLayer(size, bias=True, random_state=_one_seed(seed))
+    size = UNITS_PER_INPUT * n_inputs
+    if getattr(solver, "epsilon", None) == "auto":
+        size = hidden_size(n_inputs, n_rows, most=most_units(dtype), doubled=True)
+    return RandomLayer(size, bias=True, random_state=seed)
+
+
+def _seeded(transformer: Any, random_state: Any) -> Any:
+    """Seed whatever in the transformer has a random_state that is None."""
+    for name, value in transformer.get_params().items():
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            transformer.set_params(**{name: random_state})
+    return transformer
+
+
+def _one_seed(random_state: Any) -> int:
+    """A number, so that a layer that grows has the same first units, and copies grow alike."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    with naming("random_state"):
+        return int(check_random_state(random_state).randint(1 << 31))
+
+
+def _size_in_stream(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: Any) -> int:
+    """The units of ``hidden="auto"`` after some rows of a stream."""
+    most = most_units(dtype)
+    if not standardizes(model):  # no row is kept, and the layer cannot grow
+        return hidden_size(n_inputs, most=most)
+    return stream_size(n_inputs, n_rows, most=most, regularised=regularises(solver))
+
+
+def _fit_layer(
+    layer: Any, b: Backend, scaling: Scaling, chunk: Chunk, dtype: Any, *, looks: bool
+) -> None:
+    """Fit a layer to some rows of a chunk, or to one if it does not look at them."""
+    if not looks:
+        chunk = chunk.part(slice(1))
+    elif isinstance(layer, Layer):
+        places = _places(chunk.n, chunk.X.shape[1])
+        chunk = chunk if len(places) == chunk.n else chunk.at(places)
+    seen, y = chunk.X, chunk.y
+    if is_on_device(seen):
+        seen = scaling.apply_on(b, seen, dtype)
+        seen = seen if isinstance(layer, Layer) else on_host(seen)
+    else:
+        seen = scaling.apply(seen, dtype)
+    layer.fit(seen, on_host(y) if is_on_device(y) else y)
+
+
+def _check_fits(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: Any) -> None:
+    """Raise a NotEnoughMemory if layer and solver do not fit, before they are made."""
+    size, what = 0, f"X with {n_inputs:,} columns"
+    if model.hidden is None:
+        size = min(n_rows, n_inputs)
+    elif isinstance(model.hidden, Integral):
+        size, what = int(model.hidden), f"hidden={model.hidden!r} and {what}"
+    elif _is_auto(model):
+        size = hidden_size(n_inputs, most=most_units(dtype))
+    check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
+
+
+def _backend_for(model: Any, solver: Any, layer: Any, chunk: Chunk) -> Backend:
+    """Where a new model learns."""
+    device = model.device if model.device is not None else getattr(solver, "device", None)
+    if model.device is not None and "device" in solver.get_params():
+        solver.set_params(device=model.device)
+    units = getattr(layer, "n_hidden", "auto")
+    each = 1 if layer is None else UNITS_PER_INPUT
+    n_units = each * chunk.X.shape[1] if isinstance(units, str) else int(units)
+    return backend_for(device, origin_of(chunk.X), n_units, getattr(solver, "precision", None))
+
+
+# Units
+
+
+def _measure(model: Any, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
+    """The units of inputs and targets, from these rows."""
+    if not standardizes(model):
+        return Scaling(), targets.unmeasured()
+    return _units(model, Survey.of(chunk, targets))
+
+
+def _units(model: Any, survey: Survey) -> tuple[Scaling, Any]:
+    """The units of inputs and targets, from what was measured of rows."""
+    if not standardizes(model):
+        return Scaling(), survey.targets.unmeasured()
+    scaling = Scaling.of_inputs(
+        survey.inputs,
+        always=not isinstance(model.standardize, str),
+        centre_sparse=not has_own_layer(model),
+    )
+    return scaling, survey.targets.measured(survey.outputs)
