@@ -91,3 +91,13 @@ def test_the_command_without_rows(here, rng):
         *("train", "-", "--target", "y", "--report", "p.html"), stdin="x,y\n1,2\n"
     )
     assert not (here / "p.html").exists()
+
+
+def test_why_beside_predictions(here, rng):
+    table(here / "t.csv", rng)
+    run("train", "t.csv", "--target", "kind", "--ignore", "y", "-o", "m.greville")
+    run("predict", "m.greville", "t.csv", "--why", "-o", "out.csv")
+    header, first = (here / "out.csv").read_text().splitlines()[:2]
+    assert header.endswith(",prediction,why")
+    assert re.search(r"x \$a\^b\$ [+-][0-9.e-]+;", first)
+    assert "not on a cluster" in refused("predict", "m.greville", "t.csv", "--why", "--workers", 2)

@@ -57,6 +57,10 @@ def predict(
     ] = None,
     std: StdOption = False,
     proba: ProbaOption = False,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Add the columns with the largest shares of each prediction."),
+    ] = False,
     name: Annotated[
         str, typer.Option("--as", help="The name of the column of predictions.")
     ] = "prediction",
@@ -84,6 +88,8 @@ def predict(
     known = load_learned_model(model)
     check_std_and_proba(known, std, proba)
     if on.wanted:
+        if why:
+            raise UserError("--why: not on a cluster; leave --workers and --scheduler out.")
         folder = check_folder(output)
         sources = find_sources(data)
         predicted = _predict_on_cluster(
@@ -103,7 +109,8 @@ def predict(
             for batch in batches:
                 answers = known.answers(batch, std=std, proba=proba)
                 unlearned.add(answers)
-                writer.write(with_predictions(known, batch, answers, troubles, name))
+                rows_with = with_predictions(known, batch, answers, troubles, name, why=why)
+                writer.write(rows_with)
                 rows += len(batch)
                 left_out += len(batch.skipped)
                 advance(batch, rows)

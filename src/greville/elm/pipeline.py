@@ -23,7 +23,16 @@ from ..devices import (
     origin_of,
     received,
 )
-from ..insight import Effect, Importance, effect_of, grid_of, importance_of
+from ..insight import (
+    Effect,
+    Importance,
+    Why,
+    effect_of,
+    grid_of,
+    importance_of,
+    influence_of,
+    why_of,
+)
 from ..progress import told
 from ..representation import Described, named_list
 from ..solvers import Publishing, Solver, place_summary, solver_summary
@@ -476,6 +485,47 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
         inputs = [grid[:, None] for grid in grids]
         columns = [[place] for place in places]
         return effect_of(self, rows, [names[place] for place in places], columns, grids, inputs)
+
+    def why(self, X: Any, rows: Any = None) -> Why:
+        """Predictions as sums: that of a mean row, and the share of each input.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        rows : array-like of shape (n_rows, n_features), optional
+            Rows whose mean is compared with. Default: the mean by which inputs were brought into
+            units, or zeros where they were left as they are.
+
+        Returns
+        -------
+        why : Why
+        """
+        check_is_fitted(self)
+        mean = None if rows is None else self._dense_rows(rows).mean(axis=0)
+        return why_of(self, self._dense_rows(X), mean=mean)
+
+    def influence(self, x: Any, X: Any, y: Any) -> Array:
+        """How much each of some learned rows moves the prediction for another, exactly.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            The row that is predicted.
+        X : array-like of shape (n_samples, n_features)
+            Rows that were learned, without sample weights.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        influence : ndarray of shape (n_samples, n_outputs)
+            The prediction minus what it would be without the row; for classes of each output.
+        """
+        check_is_fitted(self)
+        chunk = self._checked_known(X, y, None)
+        targets = self.fitted_.targets
+        encoded = on_host(targets.encode(chunk.y)(slice(0, chunk.n)))
+        Y = targets.scaling.undo(np.asarray(encoded, np.float64))
+        return influence_of(self, self._dense_rows([x])[0], self._dense_rows(X), Y)
 
     def _dense_rows(self, X: Any) -> Array:
         rows = self._checked_rows(X, reset=False)

@@ -213,7 +213,7 @@ def gradients(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
         found[:, :n] = inner / unit[:, None]
     else:
         H = ((X[:, :n] - centre) / unit) @ matrix.weights
-        slopes = _slopes(H if matrix.bias is None else H + matrix.bias, matrix)
+        slopes = slopes_of(H if matrix.bias is None else H + matrix.bias, matrix)
         for k in range(inner.shape[1]):
             found[:, :n, k] = (slopes * inner[:, k]) @ matrix.weights.T / unit
         direct = parts.weights[len(inner) :]
@@ -221,7 +221,7 @@ def gradients(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
     return found
 
 
-def _slopes(H: Array, matrix: Matrix) -> Array:
+def slopes_of(H: Array, matrix: Matrix) -> Array:
     """The derivatives of the activation."""
     if matrix.activation != "by unit":
         slopes: Array = _SLOPES[matrix.activation](H)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..insight import Effect, Importance, effect_of, grid_of, importance_of
+from ..anatomy import anatomy_of
+from ..insight import Effect, Importance, Why, effect_of, grid_of, importance_of, why_of
 from ._sample import sampled
 from ._values import Values
 from .batch import Batch, TableError, listed
@@ -62,6 +63,51 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
         [shown for shown, _ in grids],
         wide,
     )
+
+
+def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
+    """The shares of columns in the predictions of a batch, and what is wrong with rows."""
+    groups = inputs_of_columns(model.schema)
+    X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
+    X[list(wrong)] = 0
+    mean, categories = _mean_row(model, groups)
+    names = list(groups)
+    return why_of(_estimator(model), X, list(groups.values()), names, mean, categories), wrong
+
+
+def reasons(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[str]:
+    """For each row the columns with the largest shares of its prediction, as text.
+
+    For classes of the output of the class that is predicted.
+    """
+    why = table_why(model, batch)[0]
+    outputs = np.zeros(len(batch), int)
+    if model.classes:
+        places = {label: i for i, label in enumerate(model.classes)}
+        outputs = np.array([places.get(label, 0) for label in prediction.tolist()])
+    return [
+        "; ".join(f"{name} {share:+.4g}" for name, share in why.largest(row, output=int(output)))
+        for row, output in enumerate(outputs)
+    ]
+
+
+def _mean_row(model: Any, groups: dict[str, list[int]]) -> tuple[NDArray[np.float64], list[int]]:
+    """The means of numbers, the most common category of texts; and the inputs of categories."""
+    estimator = _estimator(model)
+    mean, categories = np.zeros(len(model.schema.inputs)), []
+    centre = anatomy_of(estimator).centre
+    if centre is not None:
+        mean[: len(centre)] = centre
+    for column in model.schema.used:
+        places = groups[column.name]
+        if isinstance(column, Text):
+            mean[places] = 0
+            mean[places[column.common]] = 1
+            categories += places
+        elif isinstance(column, Flag):
+            mean[places] = np.round(mean[places])
+            categories += places
+    return mean, categories
 
 
 def encoded(model: Any, batches: Iterable[Batch]) -> NDArray[np.float64]:

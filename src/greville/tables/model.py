@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fields import compact, stored
-from ..insight import Effect, Importance
+from ..insight import Effect, Importance, Why
 from ._answers import NOTHING_LEARNED, Answers
 from ._dicts import DictRows
 from ._fields import FIELDS, OPTIONAL, check_state, from_fields, to_fields
@@ -20,7 +20,7 @@ from ._settings import checked, make_solver
 from ._state import State
 from .batch import Batch, TableError, Troubles, batches_of, listed
 from .findings import Finding
-from .insights import table_effect, table_importance
+from .insights import table_effect, table_importance, table_why
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION
 
@@ -352,6 +352,17 @@ class TableModel(DictRows):
         if not 1 <= len(columns) <= 2:
             raise TableError(f"column={column!r}: name one or two.")
         return table_effect(self.settle(), columns, batches_of(table))
+
+    def why(self, batch: Batch) -> tuple[Why, dict[int, str]]:
+        """Predictions as sums: that of a mean row, and the share of each column.
+
+        Returns
+        -------
+        why : Why
+        wrong : dict of int to str
+            What is wrong with rows that cannot be predicted.
+        """
+        return table_why(self.settle(), batch)
 
     def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
         """The targets of a batch, which are there, and what is wrong with the others."""

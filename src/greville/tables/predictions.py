@@ -9,13 +9,22 @@ import pyarrow as pa
 
 from ._answers import Answers
 from .batch import Batch, TableError, Troubles
+from .insights import reasons
 from .model import TableModel
 
 
 def with_predictions(
-    model: TableModel, batch: Batch, answers: Answers, troubles: Troubles, name: str
+    model: TableModel,
+    batch: Batch,
+    answers: Answers,
+    troubles: Troubles,
+    name: str,
+    *,
+    why: bool = False,
 ) -> Any:
     """The record batch with a column of predictions, and what else was asked for.
+
+    With `why` also the columns with the largest shares of each prediction.
 
     Rows that cannot be used are counted, and have no prediction.
     """
@@ -28,6 +37,8 @@ def with_predictions(
         new["std"] = answers.std
     if answers.proba is not None:
         new |= {f"p({label})": answers.proba[:, i] for i, label in enumerate(model.classes)}
+    if why:
+        new["why"] = np.array(reasons(model, batch, answers.prediction), object)
     table = batch.table
     for column, values in new.items():
         if column in table.schema.names:
