@@ -90,7 +90,7 @@ def test_units_of_the_first_series(rng):
 @pytest.mark.parametrize("length", [24, 65, 300])
 def test_compiled_code_gives_the_same_bits(rng, channels, length, monkeypatch):
     pytest.importorskip("numba", reason="numba is not installed")
-    monkeypatch.setattr("greville.compiled.proportions._WORTH_LOADING", 0)
+    monkeypatch.setattr("greville.compiled.on_demand._WORTH_LOADING", 0)
     X = waves(rng, 20, channels, length)
     layer = MiniRocketLayer(840, random_state=0).fit(X)
     X[3, 0, 5:9] = 1e300

@@ -17,6 +17,7 @@ from greville import (
     ELMClassifier,
     ELMRegressor,
     FourierLayer,
+    LagLayer,
     LinearClassifier,
     LinearRegressor,
     MiniRocketLayer,
@@ -24,6 +25,7 @@ from greville import (
     OpiumLight,
     RandomLayer,
     ReceptiveFieldLayer,
+    ReservoirLayer,
     TableLayer,
     TimeSeriesClassifier,
     TimeSeriesRegressor,
@@ -104,6 +106,7 @@ def corpus(rng):
     models.append(LinearClassifier(class_weight={"a": 2.0}).fit(H, labels))
     models.append(ELMClassifier(10).partial_fit(H[:50], np.column_stack([y > 0, y < 1])[:50]))
     models.append(LinearClassifier().partial_fit(H[:50], labels[:50]))
+    models += [layer.fit(H) for layer in (ReservoirLayer(9, random_state=0), LagLayer(2))]
     layer = MiniRocketLayer(84, random_state=0)
     models.append(TimeSeriesRegressor(layer).fit(H.reshape(-1, 2, 8), y))
     models.append(TimeSeriesClassifier(layer).partial_fit(H[:50], labels[:50]))

@@ -166,6 +166,11 @@ def _make_layer(model: Any, solver: Any, n_inputs: int, n_rows: int | None, dtyp
     hidden, seed = model.hidden, model.random_state
     if hidden is None:
         return None
+    if getattr(hidden, "follows_rows", False):
+        raise ValueError(
+            f"hidden={hidden!r}: its units depend on earlier rows; pass layer.advance(X) as the X "
+            "of a linear model, such as Opium('auto')."
+        )
     if has_own_layer(model):
         return _seeded(clone(hidden), seed)
     if not _is_auto(model):

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..backend import Array
 from ._curve import Curve
+from ._layer_states import LayerStates
 from ._median import RunningMedian
 from ._smoothing import Smoothing
 
@@ -37,6 +38,7 @@ class Features(NamedTuple):
     last_season: Array  # on the curve, what was one season before each target, (n, n_steps)
     errors: Array  # on the curve, the latest errors of smoothing
     smoothed: Array  # on the curve, its forecasts, (n, n_steps)
+    states: Array  # what the layer makes of the series; empty without one
 
     def from_time(self, k: int) -> Features:
         return Features(*(part[k:] for part in self))
@@ -69,6 +71,7 @@ class FeatureBuilder:
     curve : Curve or None
         The scale on which a linear model and smoothing see the series too.
     horizon, n_inputs : int
+    layer : LayerStates or None
     """
 
     def __init__(
@@ -78,7 +81,9 @@ class FeatureBuilder:
         curve: Curve | None,
         horizon: int,
         n_inputs: int,
+        layer: LayerStates | None = None,
     ) -> None:
+        self._layer = layer
         self._lags, self._curve = np.array(lags), curve
         self._n_steps = horizon
         steps = np.arange(1, horizon + 1)
@@ -101,7 +106,8 @@ class FeatureBuilder:
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced."""
-        return [self, self._smoothing, self._median]
+        layer = [] if self._layer is None else self._layer.stateful_parts()
+        return [self, self._smoothing, self._median, *layer]
 
     @property
     def n_features(self) -> int:
@@ -121,6 +127,10 @@ class FeatureBuilder:
     def has_season(self) -> bool:
         return self._season is not None
 
+    @property
+    def has_layer(self) -> bool:
+        return self._layer is not None
+
     def nothing(self, n: int) -> Features:
         """Features of n times before the first sample."""
         inputs, steps = (self.n_features,), (self._n_steps,)
@@ -128,7 +138,11 @@ class FeatureBuilder:
             (len(lags),) for lags in (self._bent_lags, self._seasonal_lags, self._error_lags)
         )
         rules = (self._n_steps, self.n_rules)
-        shapes = ((), (), inputs, inputs, inputs, rules, (), bent, seasonal, steps, errors, steps)
+        states = (0 if self._layer is None else self._layer.n_features,)
+        shapes = (
+            *((), (), inputs, inputs, inputs, rules, (), bent, seasonal, steps, errors, steps),
+            states,
+        )
         return Features(*(np.full((n, *shape), np.nan) for shape in shapes))
 
     def append(self, columns: Array, expected: float | None) -> Features:
@@ -171,9 +185,12 @@ class FeatureBuilder:
         for rows in (relative, centred, raw, bent, seasonal, errors):
             rows[~np.isfinite(rows).all(axis=1)] = np.nan
         rules[np.isnan(relative[:, 0])] = np.nan
+        states = np.empty((len(now), 0))
+        if self._layer is not None:
+            states = self._layer.advance(np.column_stack([now, known[:, 1:]]))
         return Features(
             seen[:, 0], now, relative, centred, raw, rules, curved, bent, seasonal, last_season,
-            errors, smoothed,
+            errors, smoothed, states,
         )  # fmt: skip
 
     def to_curve(self, values: Array) -> Array:

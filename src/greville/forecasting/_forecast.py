@@ -23,6 +23,7 @@ def forecast(
     solver: Any = None,
     inputs: Any = None,
     interval: float = 0.9,
+    layer: Any = None,
     random_state: Any = 0,
     progress: Progress = silent,
 ) -> Forecast:
@@ -35,7 +36,7 @@ def forecast(
     ----------
     series : array-like of shape (n_samples,)
         NaN where a sample is missing.
-    lags, horizon, alpha, hidden, solver, interval, random_state
+    lags, horizon, alpha, hidden, solver, interval, layer, random_state
         As in `Forecaster`.
     inputs : array-like of shape (n_samples, n_inputs), optional
         What else is known at the time of each sample, for the prediction made then.
@@ -60,7 +61,7 @@ def forecast(
     """
     columns = as_columns(series, inputs, "series")
     settings = {"alpha": alpha, "hidden": hidden, "solver": solver, "interval": interval}
-    model = Forecaster(lags, horizon, **settings, random_state=random_state)
+    model = Forecaster(lags, horizon, **settings, layer=layer, random_state=random_state)
     n, parts = len(columns), []
     if n < model.lags:
         raise ValueError(

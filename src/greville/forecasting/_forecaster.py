@@ -15,6 +15,7 @@ from ..validation import check_number, unchanged_on_error
 from ._arguments import as_columns, network_solvers
 from ._curve import Curve
 from ._features import FeatureBuilder
+from ._layer_states import LayerStates, check_layer
 from ._predictors import Models, Predictions, Predictors
 from ._result import Forecast
 from ._season import LOOKS, RECENT_LAGS, choose_lags, find_season
@@ -71,8 +72,12 @@ class Forecaster:
         What learns the weights of the hidden layer, instead of what `alpha` says.
     interval : float, default=0.9
         The part of the targets that should lie between `lower` and `upper`.
+    layer : ReservoirLayer or LagLayer, optional
+        What remembers the series; a linear model of its units, with the last sample and the other
+        inputs, is one more predictor. It gets the series around the mean and in units of the
+        standard deviation of the first 100 samples; until then it predicts no change.
     random_state : int, default=0
-        Seeds the hidden layer.
+        Seeds the hidden layer, and the other layer where it has no seed of its own.
 
     Attributes
     ----------
@@ -116,8 +121,10 @@ class Forecaster:
         hidden: Any = "auto",
         solver: Any = None,
         interval: float = 0.9,
+        layer: Any = None,
         random_state: Any = 0,
     ) -> None:
+        check_layer(layer)
         self._auto_lags = isinstance(lags, str) and lags == "auto"
         if isinstance(lags, str) and not self._auto_lags:
             raise ValueError(f"lags={lags!r}: pass 'auto' or a number.")
@@ -129,7 +136,7 @@ class Forecaster:
         check_number("interval", interval, low=0, high=1, include_low=False)
         self.lags = RECENT_LAGS if isinstance(lags, str) else int(lags)
         self.horizon, self.interval = int(horizon), float(interval)
-        self.alpha, self.hidden, self.solver = alpha, hidden, solver
+        self.alpha, self.hidden, self.solver, self.layer = alpha, hidden, solver, layer
         self.random_state = random_state
         self.n_samples_seen_ = 0
         self.season_: int | None = None
@@ -204,7 +211,10 @@ class Forecaster:
         """Predictors that have learned nothing."""
         n_inputs = self._n_columns - 1
         curve = Curve.fitted(self._first_samples[:, 0]) if self._curved else None
-        features = FeatureBuilder(lags, self.season_, curve, self.horizon, n_inputs)
+        layer = None
+        if self.layer is not None:
+            layer = LayerStates(self.layer, 1 + n_inputs, self.random_state)
+        features = FeatureBuilder(lags, self.season_, curve, self.horizon, n_inputs, layer)
         auto = isinstance(self.hidden, str) and self.hidden == "auto"
         size = hidden_size(len(lags) + n_inputs, most=_MAX_UNITS)
         hidden = size if auto else self.hidden
@@ -216,8 +226,10 @@ class Forecaster:
                 f"solver={self.solver!r}: it does not learn online; pass 'opium', 'light', "
                 "'dynamic', 'greville' or such an object."
             )
-        linear, bent, seasonal, errors = (Opium(epsilon="auto", intercept=True) for _ in range(4))
-        models = Models(linear, bent, seasonal, errors, networks, raw)
+        linear, bent, seasonal, errors, states = (
+            Opium(epsilon="auto", intercept=True) for _ in range(5)
+        )
+        models = Models(linear, bent, seasonal, errors, networks, raw, states)
         return Predictors(features, models, self.horizon, self.interval)
 
     def _network(self, hidden: Any, solver: Any) -> ELMRegressor:

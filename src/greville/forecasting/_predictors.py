@@ -80,6 +80,7 @@ class Models(NamedTuple):
     errors: Any  # of smoothing, on the curve
     networks: Sequence[Any]  # from the lags, relative to each other and to the level
     raw: Any  # a network, from the lags as they are
+    states: Any  # linear, from what the layer makes of the series, if there is one
 
 
 class Predictors:
@@ -105,6 +106,7 @@ class Predictors:
         self._bent = Learner(models.bent, horizon) if features.has_curve else None
         self._seasonal = Learner(models.seasonal, horizon) if features.has_season else None
         self._errors, self._raw = (Learner(each, horizon) for each in (models.errors, models.raw))
+        self._states = Learner(models.states, horizon) if features.has_layer else None
         self._networks = [Learner(model, horizon) for model in models.networks]
         self._trust = [
             Trust.start(-np.log(_PRIOR_RATIO) * self._complexity(step))
@@ -134,12 +136,14 @@ class Predictors:
         linear = [0, *([0] if self._features.has_curve else [])]
         linear += [1 if later else 0] if season else []
         errors = [2 if later else 0]
-        return np.array([*rules, *linear, *errors, *range(1, len(self._networks) + 1), 2])
+        last = [2, *([2] if self._features.has_layer else [])]
+        return np.array([*rules, *linear, *errors, *range(1, len(self._networks) + 1), *last])
 
     def stateful_parts(self) -> list[Any]:
         """The objects whose attributes are replaced while they learn."""
         learners = [self._linear, self._errors, self._raw, *self._networks]
-        learners += [each for each in (self._bent, self._seasonal) if each is not None]
+        some = (self._bent, self._seasonal, self._states)
+        learners += [each for each in some if each is not None]
         parts = chain.from_iterable(learner.stateful_parts() for learner in learners)
         return [self, *self._features.stateful_parts(), *parts]
 
@@ -212,6 +216,8 @@ class Predictors:
         for network in self._networks:
             predicted.append(network.learn_and_predict(rows.centred[:n], changes, new.centred))
         predicted.append(self._raw.learn_and_predict(rows.raw[:n], changes, new.raw))
+        if self._states is not None:
+            predicted.append(self._states.learn_and_predict(rows.states[:n], changes, new.states))
         # Where one cannot predict yet, nothing changes.
         return np.stack(
             [np.where(np.isnan(each), predicted[0], each) for each in predicted], axis=1

@@ -4,6 +4,7 @@ from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
+from .lags import LagLayer
 from .minirocket import MiniRocketLayer
 from .patches import PatchLayer, PatchSteps, patch_steps
 from .protocol import (
@@ -16,6 +17,8 @@ from .protocol import (
     takes_checked_rows,
 )
 from .random import RandomLayer
+from .reservoir import ReservoirLayer
+from .sequence import SequenceLayer
 from .series import SeriesLayer, series_rows
 from .stacked import StackedLayer
 from .table import ColumnSummary, TableLayer
@@ -33,6 +36,7 @@ __all__ = [
     "ColumnSummary",
     "ContrastLayer",
     "FourierLayer",
+    "LagLayer",
     "Layer",
     "Matrix",
     "MiniRocketLayer",
@@ -40,6 +44,8 @@ __all__ = [
     "PatchSteps",
     "RandomLayer",
     "ReceptiveFieldLayer",
+    "ReservoirLayer",
+    "SequenceLayer",
     "SeriesLayer",
     "StackedLayer",
     "TableLayer",

@@ -16,6 +16,7 @@ _CLASSES = {
     "greville.layers": (
         *("RandomLayer", "TableLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer"),
         *("ClassLayer", "PatchLayer", "StackedLayer", "MiniRocketLayer"),
+        *("ReservoirLayer", "LagLayer"),
     ),
     "greville.solvers": (
         *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),

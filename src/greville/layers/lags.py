@@ -1,0 +1,109 @@
+"""Lags and products of lags: a reservoir without a reservoir."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+
+from ..backend import Array
+from ..fields import array, count, require, stored, words
+from ..validation import check_memory, check_number
+from .sequence import SequenceLayer
+
+
+def _check_fields(layer: LagLayer) -> None:
+    if hasattr(layer, "state_"):
+        layer.check_parameters()
+        fits = layer.n_hidden_ == layer._size(layer.n_features_in_)
+        require(fits, "the units are not as many as the parameters say")
+        layer._check_state()
+
+
+@stored(
+    parameters={"lags": count, "stride": count, "order": count},
+    fitted={"n_features_in_": count, "n_hidden_": count, "state_": array(2)},
+    optional={"feature_names_in_": words},
+    whole=True,
+    check=_check_fields,
+)
+class LagLayer(SequenceLayer):
+    """The latest rows, and the products of their numbers: nonlinear vector autoregression.
+
+    It is called the next generation of reservoirs, since a reservoir with a linear readout is such
+    a model, and this one has nothing random and few parameters. Before the first row all are zero.
+
+    Parameters
+    ----------
+    lags : int, default=2
+        How many rows: the last one, and those before it.
+    stride : int, default=1
+        How many rows lie from one of them to the next.
+    order : int, default=2
+        Products of up to so many numbers; 1 has the numbers alone.
+
+    Attributes
+    ----------
+    state_ : ndarray of shape ((lags - 1) * stride, n_features)
+        The rows before the next, with which `advance` goes on.
+    n_hidden_, n_features_in_ : int
+
+    References
+    ----------
+    Gauthier, Bollt, Griffith & Barbosa, "Next generation reservoir computing", Nature
+    Communications 12, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import LagLayer
+    >>> LagLayer(2).fit_transform([[1.0], [2.0], [5.0]])  # now, before, and their products
+    array([[ 1.,  0.,  1.,  0.,  0.],
+           [ 2.,  1.,  4.,  2.,  1.],
+           [ 5.,  2., 25., 10.,  4.]])
+    """
+
+    def __init__(self, lags: int = 2, *, stride: int = 1, order: int = 2) -> None:
+        self.lags = lags
+        self.stride = stride
+        self.order = order
+
+    def check_parameters(self) -> None:
+        for name in ("lags", "stride", "order"):
+            check_number(name, getattr(self, name), low=1, whole=True)
+
+    def _size(self, n_features: int) -> int:
+        n = int(self.lags) * n_features
+        return sum(comb(n + k - 1, k) for k in range(1, int(self.order) + 1))
+
+    def _set_weights(self, n_features: int) -> None:
+        size = self._size(n_features)
+        check_memory(
+            f"lags={self.lags!r} and order={self.order!r} for {n_features:,} columns",
+            64.0 * size,
+            "pass fewer of them.",
+        )
+        self.n_hidden_ = size
+
+    def _rest(self) -> Array:
+        return np.zeros(((int(self.lags) - 1) * int(self.stride), self.n_features_in_))
+
+    def _follow(self, X: Array, state: Array) -> tuple[Array, Array]:
+        rows = np.concatenate([state, X])
+        before, n = len(state), len(X)
+        starts = [before - k * int(self.stride) for k in range(int(self.lags))]
+        numbers = np.hstack([rows[start : start + n] for start in starts])
+        H, at = np.empty((n, self.n_hidden_)), numbers.shape[1]
+        H[:, :at] = numbers
+        with np.errstate(over="ignore"):
+            for k in range(2, int(self.order) + 1):
+                factors = np.array(
+                    list(combinations_with_replacement(range(numbers.shape[1]), k))
+                ).T
+                products = numbers[:, factors[0]]
+                for column in factors[1:]:
+                    products *= numbers[:, column]
+                H[:, at : at + products.shape[1]] = products
+                at += products.shape[1]
+        return H, rows[n:]

@@ -1,0 +1,192 @@
+"""A reservoir: units that are connected with each other, and so remember."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..backend import Array
+from ..compiled import states_kernel
+from ..fields import array, count, number, random_state, require, stored, words
+from ..validation import Seed, check_memory, check_number, naming
+from .protocol import product
+from .sequence import SequenceLayer
+
+# Steps of which the growth says what the spectral radius is, after as many that are left out.
+_STEPS = 300
+
+
+def _check_fields(layer: ReservoirLayer) -> None:
+    if not hasattr(layer, "weights_"):
+        return
+    layer.check_parameters()
+    n, M = layer.n_features_in_, layer.n_hidden_
+    require(M == layer.n_hidden >= 1, "the units are not as many as the parameter says")
+    require(layer.weights_.shape == (n, M), "the weights do not fit the size")
+    require(layer.bias_.shape == (M,), "the biases do not fit the size")
+    sources = layer.sources_
+    fits = sources.ndim == 2 and sources.shape[1] == M and layer.strengths_.shape == sources.shape
+    require(fits and len(sources) >= 1, "the connections do not fit the size")
+    require(sources.min() >= 0 and sources.max() < M, "a connection comes from nowhere")
+    layer._check_state()
+
+
+@stored(
+    parameters={
+        "n_hidden": count,
+        "spectral_radius": number,
+        "leak": number,
+        "scale": number,
+        "bias": number,
+        "degree": count,
+        "random_state": random_state,
+    },
+    fitted={
+        "n_features_in_": count,
+        "n_hidden_": count,
+        "weights_": array(2),
+        "bias_": array(1),
+        "sources_": array(2, "i"),
+        "strengths_": array(2),
+        "state_": array(1),
+    },
+    optional={"feature_names_in_": words},
+    whole=True,
+    check=_check_fields,
+)
+class ReservoirLayer(SequenceLayer):
+    """An echo state network without its readout: random units that see rows and each other.
+
+    ``x ← x + leak·(tanh(u @ weights_ + bias_ + W x) - x)`` for each row u; x is what comes out. W
+    has `degree` random connections into each unit, and as many out of it.
+
+    Any solver of greville is its readout: exact, and with `DynamicOpium` one that forgets.
+
+    Parameters
+    ----------
+    n_hidden : int, default=300
+        Number of units.
+    spectral_radius : float, default=0.9
+        The size of the largest eigenvalue of W, to a hundredth: how long the units remember. It is
+        mostly less than one, and may be more where `leak` is small or inputs are large.
+    leak : float, default=1.0
+        How much of a unit is new at each row, at most one.
+    scale : float, default=0.5
+        Input weights are uniform in [-scale, scale]. Inputs should be of order one.
+    bias : float, default=0.5
+        Biases are uniform in [-bias, bias].
+    degree : int, default=10
+        Connections into each unit; never more than there are units.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draw.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features, n_hidden)
+    bias_ : ndarray of shape (n_hidden,)
+    sources_ : ndarray of int, shape (degree, n_hidden)
+        From which units the connections into each unit come.
+    strengths_ : ndarray of shape (degree, n_hidden)
+        Their weights.
+    state_ : ndarray of shape (n_hidden,)
+        Where `advance` goes on.
+    n_hidden_, n_features_in_ : int
+
+    References
+    ----------
+    Jaeger, "The 'echo state' approach to analysing and training recurrent neural networks", GMD
+    report 148, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville import DynamicOpium, ReservoirLayer
+    >>> u = np.sin(np.arange(500) / 5)[:, None]
+    >>> layer = ReservoirLayer(50, random_state=0).fit(u)
+    >>> readout = DynamicOpium("auto", epsilon="auto", intercept=True)
+    >>> predicted = readout.prequential(layer.advance(u[:-1]), u[1:, 0])
+    >>> bool(np.abs(predicted - u[1:, 0])[-100:].max() < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        n_hidden: int = 300,
+        *,
+        spectral_radius: float = 0.9,
+        leak: float = 1.0,
+        scale: float = 0.5,
+        bias: float = 0.5,
+        degree: int = 10,
+        random_state: Seed = None,
+    ) -> None:
+        self.n_hidden = n_hidden
+        self.spectral_radius = spectral_radius
+        self.leak = leak
+        self.scale = scale
+        self.bias = bias
+        self.degree = degree
+        self.random_state = random_state
+
+    def check_parameters(self) -> None:
+        check_number("n_hidden", self.n_hidden, low=1, whole=True)
+        check_number("spectral_radius", self.spectral_radius, low=0, high=1e6)
+        check_number("leak", self.leak, low=0, high=np.nextafter(1, 2), include_low=False)
+        check_number("scale", self.scale, low=0, high=1e100, include_low=False)
+        check_number("bias", self.bias, low=0, high=1e100)
+        check_number("degree", self.degree, low=1, whole=True)
+
+    def _set_weights(self, n_features: int) -> None:
+        M = self.n_hidden_ = int(self.n_hidden)
+        degree = min(int(self.degree), M)
+        check_memory(
+            f"n_hidden={self.n_hidden!r} and degree={self.degree!r} for {n_features:,} columns",
+            32.0 * M * (n_features + degree),
+            "pass fewer of them.",
+        )
+        with naming("random_state"):
+            random = check_random_state(self.random_state)
+        self.weights_ = random.uniform(-self.scale, self.scale, size=(M, n_features)).T.copy()
+        self.bias_ = random.uniform(-self.bias, self.bias, size=M)
+        self.sources_ = np.array([random.permutation(M) for _ in range(degree)], np.int64)
+        self.strengths_ = random.uniform(-1, 1, size=(degree, M))
+        radius = _spectral_radius(self.sources_, self.strengths_, random.normal(size=M))
+        if radius > 0:
+            self.strengths_ *= self.spectral_radius / radius
+
+    def _rest(self) -> Array:
+        return np.zeros(self.n_hidden_)
+
+    def _follow(self, X: Array, state: Array) -> tuple[Array, Array]:
+        with np.errstate(over="ignore"):
+            drive = np.ascontiguousarray(product(X, self.weights_)) + self.bias_
+        H, x, leak = np.empty(drive.shape), state.copy(), float(self.leak)
+        kernel = states_kernel(drive.size)
+        if kernel is not None:
+            kernel(drive, self.sources_, self.strengths_, leak, x, H)
+            return H, x
+        incoming, total = np.empty(self.sources_.shape), np.empty(len(x))
+        for t in range(len(H)):
+            np.take(x, self.sources_, out=incoming, mode="clip")
+            np.multiply(incoming, self.strengths_, out=incoming)
+            np.add.reduce(incoming, axis=0, out=total)
+            total += drive[t]
+            np.tanh(total, out=total)
+            total -= x
+            total *= leak
+            x += total
+            H[t] = x
+        return H, x
+
+
+def _spectral_radius(sources: Array, strengths: Array, v: Array) -> float:
+    """How much faster than before a vector grows with each step, in the long run."""
+    growth = 0.0
+    for step in range(2 * _STEPS):
+        v = (strengths * v[sources]).sum(axis=0)
+        size = float(np.sqrt(v @ v))
+        if size == 0:
+            return 0.0
+        v = v / size
+        growth += np.log(size) if step >= _STEPS else 0.0
+    return float(np.exp(growth / _STEPS))

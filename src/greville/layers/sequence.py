@@ -1,0 +1,140 @@
+"""Layers for rows that follow each other in time: units depend on earlier rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..backend import Array
+from ..fields import require
+from ..representation import Described, memory_of, size_in_words
+from ..validation import FLOATS, check_rows, unchanged_on_error
+
+
+class SequenceLayer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEstimator, ABC
+):
+    """Units that depend on a row and on those before it.
+
+    `transform` begins at rest, with nothing before the first row. `advance` goes on where it ended
+    the last time: called with pieces of a sequence, it returns what one call with all of it would.
+    A subclass provides `check_parameters`, `_set_weights`, `_rest` and `_follow`.
+
+    Attributes
+    ----------
+    state_ : ndarray
+        Where `advance` goes on.
+    """
+
+    # Estimators that see rows in blocks, in any order, cannot have such a layer.
+    follows_rows: ClassVar[bool] = True
+
+    n_hidden_: int
+    n_features_in_: int
+    state_: Array
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Set the weights for the columns of X; it looks at nothing else.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self.check_parameters()
+            X = check_rows(self, X, "X", reset=True, dtype=FLOATS)
+            self._set_weights(X.shape[1])
+            self.state_ = self._rest()
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The units at each row of a sequence that begins at rest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One row after the other.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_hidden)
+            float32 for float32 input, else float64.
+        """
+        X = self._checked(X)
+        return self._follow(X.astype(np.float64), self._rest())[0].astype(X.dtype, copy=False)
+
+    def advance(self, X: Any) -> Array:
+        """The units at each of the next rows, after all that `advance` has seen so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One row after the other.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_hidden)
+        """
+        X = self._checked(X)
+        H, self.state_ = self._follow(X.astype(np.float64), self.state_)
+        return H.astype(X.dtype, copy=False)
+
+    def reset(self) -> Self:
+        """Have `advance` begin at rest again."""
+        check_is_fitted(self)
+        self.state_ = self._rest()
+        return self
+
+    @abstractmethod
+    def check_parameters(self) -> None:
+        """Raise a ValueError for a parameter out of range."""
+
+    @abstractmethod
+    def _set_weights(self, n_features: int) -> None:
+        """Set `n_hidden_` and the weights."""
+
+    @abstractmethod
+    def _rest(self) -> Array:
+        """The state before any row."""
+
+    @abstractmethod
+    def _follow(self, X: Array, state: Array) -> tuple[Array, Array]:
+        """The units at rows that follow a state, and the state after them."""
+
+    def _checked(self, X: Any) -> Array:
+        check_is_fitted(self)
+        checked: Array = check_rows(self, X, "X", reset=False, dtype=FLOATS)
+        return checked
+
+    def summary(self) -> dict[str, str]:
+        """What was set by `fit`, in words: the table that notebooks show. Empty before `fit`."""
+        if not hasattr(self, "n_hidden_"):
+            return {}
+        return {
+            "columns": f"{self.n_features_in_:,}",
+            "units": f"{self.n_hidden_:,}",
+            "memory": size_in_words(memory_of(vars(self))),
+        }
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hidden_
+
+    def _check_state(self) -> None:
+        """Raise a FieldError where a state in a file does not fit."""
+        fits = self.state_.shape == self._rest().shape
+        require(fits and self.n_features_in_ >= 1, "the state does not fit the layer")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
