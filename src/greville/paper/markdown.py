@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ._report import read_results
-from ._words import WORDS
 from .result import Block, Picture, Result, Table, Text
 
 KEYS = """
@@ -58,11 +57,7 @@ def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> s
         "divided by that of the paper.",
         "## Summary",
         "\n".join(f"- {result.summary()}" for result in results),
-        "## Words and symbols",
-        "\n".join(
-            ["| word | meaning |", "|---|---|"]
-            + [f"| {word} | {meaning.replace('|', '&#124;')} |" for word, meaning in WORDS.items()]
-        ),
+        "Words and symbols are those of the [paper](paper.md) and the [glossary](glossary.md).",
     ]
     for result in results:
         parts.append(f"## {result.title}")
