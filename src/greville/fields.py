@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
@@ -52,6 +53,28 @@ def require(condition: Any, message: str) -> None:
 def require_finite(array: Any, what: str) -> None:
     """Raise a `FieldError` if there is inf or nan in an array."""
     require(all_finite(array), f"{what} has numbers that are not finite")
+
+
+# Numbers that are not in a file, and are made again when it is read
+
+# All of those of one file. Without a limit a small file could ask for any memory.
+_MOST_MADE = 1 << 22
+
+_made: ContextVar[int] = ContextVar("made", default=0)
+
+
+def begin_file() -> None:
+    """Count numbers that are not in a file afresh, before one is written or read."""
+    _made.set(0)
+
+
+def may_be_left_out(n: int) -> bool:
+    """Whether n more numbers may be left out of a file; they are counted then."""
+    total = _made.get() + n
+    if total > _MOST_MADE:
+        return False
+    _made.set(total)
+    return True
 
 
 # Kinds: what a field may hold

@@ -447,11 +447,15 @@ ACTIVATION = choice(*ACTIVATIONS).or_else(
 
 
 def stored_layer(
-    parameters: dict[str, Kind], fitted: dict[str, Kind] | None = None, *, sized: bool = True
+    parameters: dict[str, Kind],
+    fitted: dict[str, Kind] | None = None,
+    *,
+    sized: bool = True,
+    **declared: Any,
 ) -> Callable[[type[Any]], type[Any]]:
     """Declare a layer with these parameters beside its size and its seed, and with weights.
 
-    Not `sized`: the size is no parameter of it.
+    Not `sized`: the size is no parameter of it. `declared` is what else a `Declaration` has.
     """
     size = {"n_hidden": SIZE} if sized else {}
     return stored(
@@ -467,6 +471,7 @@ def stored_layer(
         whole=True,
         check=_check_fields,
         try_out=_try_out,
+        **declared,
     )
 
 

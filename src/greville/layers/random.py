@@ -8,7 +8,18 @@ from typing import Any, Literal
 import numpy as np
 
 from ..backend import Array
-from ..fields import choice, flag, number
+from ..fields import (
+    NEVER_STORED,
+    Fields,
+    array,
+    choice,
+    count,
+    flag,
+    floating,
+    may_be_left_out,
+    number,
+    require,
+)
 from ..validation import Seed, check_memory, check_switch
 from .activations import Activation
 from .protocol import ACTIVATION, Layer, stored_layer
@@ -22,13 +33,47 @@ _MOST_KEPT = 1 << 23
 _last: dict[Any, tuple[Array, Array | None]] = {}
 
 
+def _to_fields(layer: RandomLayer) -> Fields:
+    """What a file holds: instead of weights that the seed gives, their dtype."""
+    fields = {k: v for k, v in dict(vars(layer)).items() if k not in NEVER_STORED}
+    if hasattr(layer, "weights_") and _follow_from_seed(layer):
+        dtype, bias = layer.weights_.dtype, layer.bias_
+        again, bias_again = layer._drawn(layer.n_features_in_, layer.n_hidden_, dtype)
+        same = bias is None if bias_again is None else np.array_equal(bias_again, bias)  # type: ignore[arg-type]
+        if same and np.array_equal(again, layer.weights_) and may_be_left_out(again.size):
+            fields |= {"weights_": dtype, "bias_": None}
+    return fields
+
+
+def _from_fields(cls: type[RandomLayer], fields: Fields) -> RandomLayer:
+    layer: Any = object.__new__(cls)
+    vars(layer).update(fields)
+    dtype = fields.get("weights_")
+    if isinstance(dtype, np.dtype):
+        layer.check_parameters()
+        n = layer.n_features_in_ * layer.n_hidden_
+        fits = n > 0 and _follow_from_seed(layer) and may_be_left_out(n)
+        require(fits, "the weights of the layer do not follow from its seed")
+        layer.weights_, layer.bias_ = layer._drawn(layer.n_features_in_, layer.n_hidden_, dtype)
+    return layer
+
+
+def _follow_from_seed(layer: RandomLayer) -> bool:
+    """Whether the same weights are drawn again, on every machine and in no time."""
+    usual = layer.weights == "uniform" and count.holds(layer.random_state)
+    return usual and layer.n_features_in_ * layer.n_hidden_ <= _MOST_KEPT
+
+
 @stored_layer(
     {
         "weights": choice("uniform", "normal"),
         "scale": number,
         "activation": ACTIVATION,
         "bias": flag,
-    }
+    },
+    {"weights_": array(2) | floating},
+    to_fields=_to_fields,
+    from_fields=_from_fields,
 )
 class RandomLayer(Layer):
     """A hidden layer with random, fixed input weights: ``H = f(X @ weights_ + bias_)``.
@@ -105,11 +150,14 @@ class RandomLayer(Layer):
             16.0 * X.shape[1] * self.n_hidden_,
             "pass fewer units or fewer columns.",
         )
+        self.weights_, self.bias_ = self._drawn(X.shape[1], self.n_hidden_, dtype)
+
+    def _drawn(self, n_inputs: int, n_units: int, dtype: Any) -> tuple[Array, Array | None]:
+        """Weights and biases, in arrays of their own."""
         random, dtype = self._random(), np.dtype(dtype)
-        draw = (self.weights, self.scale, self.bias, X.shape[1], self.n_hidden_, dtype)
-        if not isinstance(self.random_state, Integral) or X.shape[1] * self.n_hidden_ > _MOST_KEPT:
-            self.weights_, self.bias_ = _drawn(random, *draw)
-            return
+        draw = (self.weights, self.scale, self.bias, n_inputs, n_units, dtype)
+        if not isinstance(self.random_state, Integral) or n_inputs * n_units > _MOST_KEPT:
+            return _drawn(random, *draw)
         key = int(self.random_state), *draw
         kept = _last.get(key)
         if kept is None:
@@ -117,7 +165,7 @@ class RandomLayer(Layer):
             _last.clear()
             _last[key] = kept
         weights, bias = kept
-        self.weights_, self.bias_ = weights.copy(), None if bias is None else bias.copy()
+        return weights.copy(), None if bias is None else bias.copy()
 
 
 def _drawn(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..fields import MAX_DEPTH, Fields
+from ..fields import MAX_DEPTH, Fields, begin_file
 from .container import Array
 from .errors import Refused
 
@@ -42,6 +42,7 @@ class Encoder:
     def __init__(self, to_fields: ToFields) -> None:
         self.tensors: dict[str, Array] = {}
         self._to_fields = to_fields
+        begin_file()
 
     def encode(self, value: Any, name: str) -> Any:
         """The value as JSON; `name` is the path to it."""
@@ -121,6 +122,7 @@ class Decoder:
     def __init__(self, tensors: dict[str, Array], from_fields: FromFields) -> None:
         self.left = dict(tensors)
         self._from_fields = from_fields
+        begin_file()
         self._tags: dict[str, Callable[[Any, int], Any]] = {
             "float": self._float,
             "numpy": self._scalar,
