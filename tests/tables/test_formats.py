@@ -17,6 +17,7 @@ import pytest
 from openpyxl import Workbook
 from pyarrow import parquet
 
+import greville
 from greville.tables import Reading, TableError, TableModel, Troubles
 
 from ..children import forked
@@ -164,6 +165,35 @@ def test_sheets(here):
     assert "bare.xlsx, row 1: the names of the columns would be '1.5', '2'" in refused(
         "train", "bare.xlsx", "--target", "y"
     )
+
+
+def test_the_sheet_or_the_table_with_the_target(here):
+    rows = [["region", "y"], *([f"r{i % 3}", i] for i in range(20)), ["Total", 190]]
+    write_excel("b.xlsx", Notes=[["a", "b"], [1, 2]], Sales=[["Sales of 2020"], *rows])
+    run("train", "b.xlsx", "--target", "y", "--task", "regression", "-q")
+    assert greville.load("model.greville").n_rows == 20
+    said = run("check", "b.xlsx", "--target", "y")[1]
+    assert "the sheet 'Sales' is read, and not 'Notes'" in said
+    assert "Warning: b.xlsx, row 23 is left out: it is the total of the others (Total)" in said
+    write_sqlite("d.db", notes=[{"a": 1}], sales=[{"x": i, "y": i} for i in range(9)])
+    assert "the table 'sales' in it is read" in run("check", "d.db", "--target", "y")[1]
+
+
+def test_workbooks_that_unpack_to_much_more_than_they_are(here):
+    write_excel("b.xlsx", s=[["x", "y"]])
+    head = (
+        b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+    )
+    far = b'<row r="999999999"><c r="A999999999"><v>1</v></c></row>'
+    for rows, message in (
+        (far, "no more than 1,048,576 rows"),
+        (b"<row/>" * (1 << 24), "unpacks to"),
+    ):
+        with zipfile.ZipFile("b.xlsx") as good:
+            parts = {name: good.read(name) for name in good.namelist()}
+        parts["xl/worksheets/sheet1.xml"] = head + rows + b"</sheetData></worksheet>"
+        write_zip("bomb.xlsx", parts)
+        assert message in refused("check", "bomb.xlsx")
 
 
 def test_excel_without_its_extra(here, monkeypatch):

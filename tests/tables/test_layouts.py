@@ -211,6 +211,44 @@ def test_values_that_are_taken_for_names_are_said(here, text, why):
     assert "header" not in read_text(text, header=False)[2]
 
 
+# Above and below a table
+
+
+@pytest.mark.parametrize(
+    ("above", "title"),
+    [("", None), ("Sales\n", 2), ("Sales;;\n\nof 2020\n", 4), ("sep=;\n", None)],
+)
+@pytest.mark.parametrize("below", ["", "Source: office\n", "\nnote\nSource: office\n\n"])
+@pytest.mark.parametrize("total", ["", "Summe;435;900\n"])
+def test_what_stands_above_and_below_is_no_part_of_a_table(here, above, title, below, total):
+    text = "region;units;y\n" + "".join(f"r{i % 3};{i};{2 * i}\n" for i in range(30))
+    names, rows, findings, skipped = read_text(above + text + total + below)
+    assert names == ["region", "units", "y"]
+    assert [row[2] for row in rows] == [str(i) for i in range(30)]
+    assert rows[0][0] == above.count("\n") + 2
+    assert not skipped
+    assert ("title" in findings) == (title is not None)
+    assert title is None or f"what is above line {title} is no part" in findings["title"].message
+    assert ("footer" in findings) == bool(below)
+    assert ("total" in findings) == bool(total)
+    assert not total or "it is the total of the others (Summe)" in findings["total"].message
+
+
+def test_lines_that_are_skipped_by_number(here):
+    text = "made,by,hand\n1,2,3\na,b,y\n4,5,6\n7,8,9\n"
+    names, rows, _, _ = read_text(text, skip_rows=2)
+    assert (names, rows) == (["a", "b", "y"], [(4, "4", "5", "6"), (5, "7", "8", "9")])
+    Path("t.csv").write_text(text)
+    said = run("check", "t.csv", "--skip-rows", "2", "--target", "y")[0]
+    assert "t.csv: 2 rows" in said
+
+
+def test_one_row_that_is_ragged_changes_no_other(here):
+    text = "a;b;y\n" + "".join(f"{i};{i},5;{i}\n" for i in range(20)) + "1,2;3\n4;5;6\n"
+    names, rows, _, skipped = read_text(text)
+    assert (names, len(rows), skipped) == (["a", "b", "y"], 21, [22])
+
+
 # Comments and blanks
 
 

@@ -277,6 +277,38 @@ def test_json_dates_stay_as_they_came(tmp_path):
     assert batch.table.to_pydict() == {"b": [1, 2], "d": ["2024-01-01", "2024-01-02"]}
 
 
+def test_objects_in_objects_and_lists(tmp_path):
+    rows = [
+        {
+            "engine": {"cylinders": 4 + i % 3, "a/b": {"~": i}},
+            "v": [i, 0.5],
+            "t": ["u", "v"][: i % 3],
+        }
+        for i in range(6)
+    ]
+    rows[5]["late"] = True
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "x.json").write_text(json.dumps(rows, indent=1))
+    for name in ("x.jsonl", "x.json"):
+        (batch,) = rows_of(tmp_path / name)
+        assert batch.table.to_pydict() == {
+            "engine.cylinders": [4, 5, 6, 4, 5, 6],
+            "engine.a/b.~": list(range(6)),
+            "v": [[float(i), 0.5] for i in range(6)],
+            "t": ["", "u", "u, v"] * 2,
+            "late": [None] * 5 + [True],
+        }
+        assert batch.where(2).endswith("line 3" if name == "x.jsonl" else "row 3")
+
+
+def test_nan_of_python_in_json(tmp_path):
+    (tmp_path / "x.jsonl").write_text(
+        '{"a": NaN, "b": "NaN", "c": 1}\n{"a": 2.5, "b": "", "c": 2}\n'
+    )
+    (batch,) = rows_of(tmp_path / "x.jsonl")
+    assert batch.table.to_pydict() == {"a": [None, 2.5], "b": ["NaN", ""], "c": [1, 2]}
+
+
 def test_optional_fields_of_json(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "ROWS_AT_ONCE", 1000)
     rows = [{"x": float(i), "y": 2.0 * i} | ({"z": 1.0} if i < 5 else {}) for i in range(5000)]

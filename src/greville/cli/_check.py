@@ -53,7 +53,7 @@ def check(
     """
     from ..tables import find_sources, look_at, read
 
-    how, troubles = reading.reading(), reading.troubles()
+    how, troubles = reading.reading(target), reading.troubles()
     sources = find_sources(data)
     batches = read(sources, how, troubles)
     with closing(batches), rows_bar(False, "reading", sources) as advance:

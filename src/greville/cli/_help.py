@@ -31,6 +31,7 @@ _METAVARS = {
     "ADDRESS": ("allow_origin", "host", "scheduler"),
     "DURATION": ("keep", "keep_log", "timeout"),
     "SIZE": ("max_body",),
+    "SQL": ("where",),
     "SHARE": ("interval", "test"),
     "NUMBER": ("alpha", "epsilon"),
     "N": (

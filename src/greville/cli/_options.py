@@ -46,7 +46,7 @@ def _known_format(name: str) -> str:
 Data = Annotated[
     list[str],
     typer.Argument(
-        help="Files, folders, quoted patterns, or - for standard input.",
+        help="Files, folders, quoted patterns, a query of SQL, or - for standard input.",
         metavar="DATA",
         show_default=False,
     ),
@@ -130,9 +130,13 @@ class ReadingOptions:
             help="How many lines above the names of the columns are left out. Detected by default.",
         ),
     ] = 0
+    where: Annotated[
+        str | None,
+        typer.Option(help='A condition of SQL, such as "year > 2000": only such rows are read.'),
+    ] = None
 
-    def reading(self) -> Any:
-        """The same for the library's readers."""
+    def reading(self, column: str | None = None) -> Any:
+        """The same for the library's readers; `column` is one that the table has."""
         from ..tables import Reading
 
         try:
@@ -147,6 +151,8 @@ class ReadingOptions:
             self.encoding,
             self.table,
             self.skip_rows,
+            self.where,
+            column,
         )
 
     def troubles(self) -> Any:

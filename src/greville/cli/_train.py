@@ -265,11 +265,11 @@ def _start(
     """A run from its beginning, or from its checkpoint; None if it has ended before."""
     from ..tables import Holdout, TrainingScore, find_sources
 
-    how, troubles = reading.reading(), reading.troubles()
+    how, troubles = reading.reading(base.model.target), reading.troubles()
     sources = find_sources(data)
     check_apart(output, sources)
     holdout = Holdout(test)
-    if test and any(source.path is None for source in sources):
+    if test and not all(source.can_be_read_again for source in sources):
         raise UserError("--test: a pipe cannot be read twice; write it to a file first.")
     settings = {**settings, "test": test} if test else settings
     fingerprint = _fingerprint(sources, how, base.identity, settings, str(reading.on_error))

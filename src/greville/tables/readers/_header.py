@@ -1,14 +1,31 @@
-"""Whether the first row of a table has the names of its columns, or is a row like the others."""
+"""Whether the first and the last row of a table are rows like the others, or names and totals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..batch import TableError
 from ..findings import Finding
 
 # Rows that are compared with the first.
 COMPARED = 100
+
+
+# What stands in a row of totals.
+_TOTAL = re.compile(
+    "(grand |over ?all |sub)?(totals?|sum|sums)|(gesamt)?(summen?|gesamt|insgesamt)|totale|totaux|"
+    "sommes?|suma|totales|totaal|итого|合計|总计",
+    re.IGNORECASE,
+)
+
+
+def total_in(row: Iterable[Any]) -> str | None:
+    """The text that says that a row is the total of the others, if its first text does."""
+    texts = (value.strip() for value in row if isinstance(value, str) and value.strip())
+    first = next(texts, "")
+    return first if _TOTAL.fullmatch(first) else None
 
 
 def is_number(text: str) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from ..batch import TableError
 from ..findings import Finding
-from ._header import COMPARED, check_header, is_number
+from ._header import COMPARED, check_header, is_number, total_in
 from ._plain import Blocks, PlainText, whole_lines, with_newlines
 from .source import Reading
 
@@ -165,9 +165,14 @@ def layout_of(name: str, text: PlainText, reading: Reading) -> Layout:
         below = [list(column) for column in zip(*values[:COMPARED], strict=True)]
         where = f"{name}, line {place + 1:,}"
         lines.findings += check_header(where, names, below or [[] for _ in names])
-    footer = _footer(text, mark, len(names))
-    if footer:
-        lines.say("footer", f"lines below the table are left out: the last {footer}")
+    footer, total = _footer(text, mark, len(names))
+    if footer > (total is not None):
+        n = footer - (total is not None)
+        lines.say("footer", f"the last {n} lines are no rows of the table and left out"
+                  if n > 1 else "the last line is no row of the table and left out")  # fmt: skip
+    if total is not None:
+        what = f"a last row is left out: it is the total of the others ({total})"
+        lines.say("total", what, warning=True)
     # DuckDB would look for the end of a quote that opens above the rows.
     above = skipped if any(line.count('"') % 2 for line in lines.lines[:skipped]) else 0
     text = _rewritten(text, mark, lines.has_comments, footer, above)
@@ -227,19 +232,25 @@ def _between_blanks(line: str) -> list[str]:
     return re.findall(r'(?:"[^"]*"|[^ \t\r\n])+', line)
 
 
-def _footer(text: PlainText, mark: str, width: int) -> int:
-    """How many of the last lines have one field only, where those above have all."""
+def _footer(text: PlainText, mark: str, width: int) -> tuple[int, str | None]:
+    """How many of the last lines are no rows, and what a row of totals above them is called.
+
+    They have one field only, where those above have all.
+    """
     size = text.path.stat().st_size
     with text.path.open("rb") as file:
         file.seek(max(0, size - _TAIL))
         tail = file.read().decode("utf8", "replace")
-    if width < 2 or '"' in tail:
-        return 0
     lines = [line for line in tail.splitlines()[size > _TAIL :] if line.strip()]
-    widths = [len(fields) for _, fields in _parsed(lines, mark)]
-    n = next((i for i, n in enumerate(reversed(widths)) if n != 1), len(widths))
-    above = widths[: len(widths) - n]
-    return n if 0 < n <= _MOST_FOOTER and len(above) > 2 and set(above[1:]) == {width} else 0
+    if width < 2 or any(line.count('"') % 2 for line in lines):
+        return 0, None
+    rows = [fields for _, fields in _parsed(lines, mark)]
+    n = next((i for i, fields in enumerate(reversed(rows)) if len(fields) != 1), len(rows))
+    above = [len(fields) for fields in rows[: len(rows) - n][-3:]]
+    if n > _MOST_FOOTER or above != [width] * 3:
+        return 0, None
+    total = total_in(rows[-1 - n])
+    return n + (total is not None), total
 
 
 def _rewritten(text: PlainText, mark: str, comments: bool, footer: int, above: int) -> PlainText:

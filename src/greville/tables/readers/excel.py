@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..batch import Batch, TableError, check_column_names, listed, record_batch
 from ..findings import Finding
-from ._header import COMPARED, check_header
+from ._header import COMPARED, check_header, total_in
 from .source import ROWS_AT_ONCE, ReadRequest, Unreadable, array_from, with_findings
+
+# Rows that a sheet of Excel may have, and cells that are read, empty ones too: a small file may
+# claim any number of them.
+_MOST_ROWS, _MOST_CELLS = 1 << 20, 1 << 28
+
+# Bytes that a part of a file may have anyway, and how many for each byte that it has when packed.
+_LARGE, _MOST_PACKED = 1 << 26, 150
 
 # The number of a row as Excel shows it, and the values in its cells.
 Row = tuple[int, tuple[Any, ...]]
@@ -30,17 +40,29 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         ) from error
     try:
         assert request.source.path is not None
+        _check_sizes(name, request.source.path)
         with request.source.path.open("rb") as file, _opened(load_workbook, file) as book:
             sheet, rows = _sheet(request, book)
             others = [other.title for other in book.worksheets if other is not sheet]
             text = f"{name}: the sheet {sheet.title!r} is read"
             text += f", and not {listed(others)} (see --table)" if others else ""
-            batches = _batches(request, sheet, rows)
+            batches = _without_total(_batches(request, sheet, rows))
             yield from with_findings(batches, [Finding("sheet", text + ".")])
     except (TableError, MemoryError, OSError):
         raise
     except Exception as error:  # a damaged workbook raises whatever its parser does
         raise Unreadable(str(error) or type(error).__name__) from error
+
+
+def _check_sizes(name: str, path: Path) -> None:
+    """Raise a TableError for a small file that becomes a very large one."""
+    with ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if entry.file_size > max(_LARGE, _MOST_PACKED * entry.compress_size):
+                raise TableError(
+                    f"{name}: {entry.filename!r} in it unpacks to {entry.file_size >> 20:,} MB, "
+                    f"more than {_MOST_PACKED} times its size, as no table does; write it as CSV."
+                )
 
 
 def _opened(load: Any, file: Any) -> Any:
@@ -54,18 +76,32 @@ def _sheet(request: ReadRequest, book: Any) -> tuple[Any, Iterator[Row]]:
     titles = [sheet.title for sheet in book.worksheets]
     if wanted is not None and wanted not in titles:
         raise TableError(f"{name}: there is no sheet {wanted!r} in it, but {listed(titles)}.")
+    found = None
     for sheet in book.worksheets:
         if wanted in (None, sheet.title):
             sheet.reset_dimensions()  # what a file says of its size may be anything
-            rows = _filled_rows(sheet)
-            first = next(rows, None)
-            if first is not None:
-                return sheet, chain([first], rows)
+            rows = _filled_rows(name, sheet)
+            ahead = list(islice(rows, COMPARED))
+            column = request.reading.column
+            cells = {str(value).strip() for _, row in ahead for value in row}
+            if ahead and (column is None or wanted or column in cells):
+                return sheet, chain(ahead, rows)
+            if ahead and found is None:
+                found = sheet, chain(ahead, rows)
+    if found is not None:
+        return found
     raise TableError(f"{name}: there are no values in {wanted or 'any sheet'!r} of it.")
 
 
-def _filled_rows(sheet: Any) -> Iterator[Row]:
+def _filled_rows(name: str, sheet: Any) -> Iterator[Row]:
+    n_cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        n_cells += len(row)
+        if number > _MOST_ROWS or n_cells > _MOST_CELLS:
+            raise TableError(
+                f"{name}, row {number:,}: no more than {_MOST_ROWS:,} rows and {_MOST_CELLS:,} "
+                "cells of a sheet are read; write it as CSV."
+            )
         if any(value not in (None, "") for value in row):
             yield number, row
 
@@ -79,6 +115,8 @@ def _batches(request: ReadRequest, sheet: Any, rows: Iterator[Row]) -> Iterator[
     if width > 1 and with_header:
         filled = [sum(value not in (None, "") for value in row) for _, row in ahead]
         titles = next((i for i, n in enumerate(filled) if n > 1), 0)
+        above = request.reading.skip_rows
+        titles = sum(number <= above for number, _ in ahead) if above else titles
     findings = []
     if titles:
         text = f"{source.name}: what is above row {ahead[titles][0]} is no part of the table"
@@ -103,6 +141,23 @@ def _batches(request: ReadRequest, sheet: Any, rows: Iterator[Row]) -> Iterator[
         done = min(1.0, numbers[-1] / total) if total else 0.0
         columns = _columns(source.name, names, numbers, [row for _, row in some])
         yield Batch(columns, source.name, numbers, done, findings=tuple(findings))
+
+
+def _without_total(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The rows without a last one that is their total, and a finding."""
+    held: Batch | None = None
+    for batch in batches:
+        if held is not None:
+            yield held
+        held = batch
+    last = len(held) - 1 if held is not None else 0
+    label = None if held is None else total_in(held.table.slice(last).to_pylist()[0].values())
+    if held is not None and label is not None and last:
+        what = f"{held.where(last)} is left out: it is the total of the others ({label})"
+        found = Finding("total", f"{what}.", warning=True)
+        held = replace(held.filter(np.arange(len(held)) < last), findings=(*held.findings, found))
+    if held is not None:
+        yield held
 
 
 def _columns(

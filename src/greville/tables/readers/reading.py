@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..batch import Batch, TableError, Troubles, listed
 from ..findings import Finding
 from ._partitions import partitions_of, with_partitions
+from .query import Query, filtered, is_query
 from .recognition import recognised, text_batches
 from .registry import by_path
 from .remote import RemoteSource, is_remote, remote_sources
@@ -21,7 +22,9 @@ from .source import Reading, ReadRequest, Source, Stopped, Unreadable, with_find
 
 
 def find_sources(names: Sequence[str]) -> list[Source]:
-    """What the arguments of a command name: files, folders, patterns, or - for standard input.
+    """What the arguments of a command name: files, folders, patterns, queries, or - for a pipe.
+
+    A query is a SELECT of SQL, or a file of one whose name ends in ``.sql``.
 
     Examples
     --------
@@ -40,6 +43,9 @@ def find_sources(names: Sequence[str]) -> list[Source]:
         if is_remote(name):
             sources += _remote(name)
             continue
+        if is_query(name):
+            sources.append(Query(name))
+            continue
         path, findings = Path(name), []
         try:
             if path.is_dir():
@@ -54,7 +60,12 @@ def find_sources(names: Sequence[str]) -> list[Source]:
         if not found:
             what = "a folder without any table in it" if path.is_dir() else "there is no such file"
             raise TableError(f"{name}: {what}; pass files, folders, patterns, or - for a pipe.")
-        sources += [Source(file, partitions_of(file), findings) for file in found]
+        sources += [
+            Query(file.read_text(encoding="utf8"))
+            if file.suffix == ".sql"
+            else Source(file, partitions_of(file), findings)
+            for file in found
+        ]
     return sources
 
 
@@ -136,27 +147,37 @@ def read(
     names: list[str] | None = None
     for source in sources:
         empty = True
-        for piece in _read_source(ReadRequest(source, reading, troubles.skip, columns, stopped)):
+        needed = None if reading.where else columns  # the condition may need others
+        request = ReadRequest(source, reading, troubles.skip, needed, stopped)
+        batches: Iterator[Batch] = (
+            with_partitions(each, source.partitions, needed) for each in _rows_of(request)
+        )
+        if reading.where:
+            batches = filtered(batches, reading.where)
+        for batch in batches:
             if stopped():
                 raise Stopped
-            batch = with_partitions(piece, source.partitions, columns)
             if empty and not batch.sparse:
-                names, batch = _with_new_names(batch, names)
+                names, finding = _new_names(batch, names)
+                yield (
+                    batch
+                    if finding is None
+                    else replace(batch, findings=(*batch.findings, finding))
+                )
+            else:
+                yield batch
             empty = False
-            yield batch
+        if empty and reading.where:
+            what = f"where={reading.where!r}: no row of {source.name} is like that."
+            raise TableError(what, argument="where")
         if empty:
             raise TableError(f"{source.name}: it has no rows; there is nothing to read.")
 
 
-def _with_new_names(batch: Batch, names: list[str] | None) -> tuple[list[str], Batch]:
-    """The names of the first source, and a batch that says which others its source has."""
+def _new_names(batch: Batch, names: list[str] | None) -> tuple[list[str], Finding | None]:
+    """The names of the first source, and which others the source of a batch has."""
     present = batch.table.schema.names
-    if names is None:
-        return present, batch
-    finding = new_columns(batch.source, present, names)
-    if finding is not None:
-        batch = replace(batch, findings=(*batch.findings, finding))
-    return names, batch
+    return names or present, new_columns(batch.source, present, names or present)
 
 
 def new_columns(source: str, present: Sequence[str], names: Sequence[str]) -> Finding | None:
@@ -172,9 +193,12 @@ def new_columns(source: str, present: Sequence[str], names: Sequence[str]) -> Fi
     return Finding("new columns", message, new[0], warning=True)
 
 
-def _read_source(request: ReadRequest) -> Iterator[Batch]:
+def _rows_of(request: ReadRequest) -> Iterator[Batch]:
     """The batches of one source, whose errors say what is wrong with it."""
     source = request.source
+    if isinstance(source, Query):
+        yield from source.batches(request)
+        return
     try:
         format, findings = recognised(source, request.reading)
         if format is not None and source.path is None and not format.from_pipe:

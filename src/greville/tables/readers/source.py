@@ -62,6 +62,10 @@ class Reading:
     skip_rows : int
         Lines above the names of the columns of CSV, or rows above them in a sheet, that are left
         out. By default lines that are no rows of a table are found.
+    where : str, optional
+        A condition of SQL; only the rows of which it is true are read.
+    column : str, optional
+        A column that the table has, which says which sheet or table is meant if there are several.
 
     Examples
     --------
@@ -76,6 +80,8 @@ class Reading:
     encoding: str | None = None
     table: str | None = None
     skip_rows: int = 0
+    where: str | None = None
+    column: str | None = None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as database:
             database.execute("PRAGMA trusted_schema = OFF")  # no functions with side effects
             names = [name for (name,) in database.execute(_TABLES)]
-            name = _chosen(request, names)
+            name = _chosen(request, _with_column(request, database, names))
             finding = Finding("table", f"{source.name}: the table {name!r} in it is read.")
             yield from with_findings(_rows(request, database, name), [finding])
     except sqlite3.Error as error:
@@ -58,6 +58,17 @@ def _rows(request: ReadRequest, database: Any, name: str) -> Iterator[Batch]:
             yield record_batch(dict(zip(columns, values, strict=True)))
 
     yield from numbered(source, tables(), lambda rows: rows / max(n, 1))
+
+
+def _with_column(request: ReadRequest, database: Any, names: list[str]) -> list[str]:
+    """The tables that have the column that is asked for, if that is one of several."""
+    column = request.reading.column
+    found = [
+        name
+        for name in names
+        if column in [row[1] for row in database.execute(f"PRAGMA table_info({_quoted(name)})")]
+    ]
+    return found if len(found) == 1 and request.reading.table is None else names
 
 
 def _chosen(request: ReadRequest, names: list[str]) -> str:

@@ -1,0 +1,92 @@
+"""Queries of SQL as tables, and conditions on rows."""
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import greville
+from greville.tables import Reading, TableError, TableRegressor, find_sources
+
+from ..houses import houses, number_rows, rows_of, shown_numbers, write
+from ..runner import refused, run
+
+JOINED = "SELECT a, b, y + extra AS y FROM 'left.csv' JOIN 'right.parquet' USING (id) ORDER BY id"
+
+
+@pytest.fixture
+def two_tables(here):
+    """A table of which the numbers are in one file, and what belongs to its target in another."""
+    rows = number_rows(200).splitlines()
+    text = "".join(f"{i},{row}\n" for i, row in enumerate(rows[1:]))
+    Path("left.csv").write_text(f"id,{rows[0]}\n{text}")
+    duckdb.sql("SELECT range AS id, 10.0 * range AS extra FROM range(200)").write_parquet(
+        "right.parquet"
+    )
+    return np.array([[float(v) for v in row.split(",")] for row in rows[1:]])
+
+
+@pytest.mark.parametrize("how", ["argument", "file"])
+def test_a_query_is_a_table(two_tables, how):
+    Path("joined.sql").write_text(JOINED + ";\n")
+    data = JOINED if how == "argument" else "joined.sql"
+    (batch,) = rows_of(data)
+    assert batch.table.schema.names == ["a", "b", "y"]
+    want = two_tables[:, 2] + 10.0 * np.arange(200)
+    np.testing.assert_allclose(batch.table.column("y"), want)
+    assert shown_numbers(batch)[:2] == [1, 2]
+    run("train", data, "--target", "y", "--test", "0.2", "-q")
+    run("predict", "model.greville", "SELECT 0.5 AS a, 1.5 AS b", "-o", "out.csv", "-q")
+    assert greville.load("model.greville").schema.names == ["a", "b"]
+    assert len(Path("out.csv").read_text().splitlines()) == 2
+
+
+def test_a_relation_is_a_frame(two_tables):
+    relation = duckdb.sql(JOINED)
+    fitted = TableRegressor(hidden=20).fit(relation.project("a, b"), relation.fetchnumpy()["y"])
+    want = TableRegressor(hidden=20).fit(relation.project("a, b").df(), relation.fetchnumpy()["y"])
+    frame = relation.project("a, b").df()
+    np.testing.assert_array_equal(fitted.predict(frame), want.predict(frame))
+
+
+def test_queries_that_cannot_be_answered(two_tables):
+    for query, message in {
+        "SELECT nothing FROM 'left.csv'": 'Referenced column "nothing" not found',
+        "SELECT * FROM 'nothing.csv'": "No files found that match the pattern",
+        "SELECT * FROM": "syntax error",
+        "SELECT * FROM 'left.csv' WHERE false": "it has no rows; there is nothing to read",
+    }.items():
+        said = refused("train", query, "--target", "y")
+        assert said.startswith(query[:37])
+        assert message in said
+    assert len(find_sources(["left.csv"])) == 1
+    with pytest.raises(TableError, match="there is no such file"):
+        find_sources(["select.csv"])
+
+
+@pytest.mark.parametrize("name", ["houses.csv", "houses.jsonl", "houses.parquet"])
+def test_conditions_on_rows(here, name):
+    table = houses(100)
+    path = write(table, name)
+    rows = rows_of(path, Reading(where="rooms > 3 AND city = 'Ulm' OR area < 40.5"))
+    numbers = [number - (name == "houses.csv") for batch in rows for number in shown_numbers(batch)]
+    want = [
+        i
+        for i, row in enumerate(table.to_pylist(), 1)
+        if (row["rooms"] > 3 and row["city"] == "Ulm") or (row["area"] or 99) < 40.5
+    ]
+    assert numbers == want
+    run("train", path, "-t", "price", "--features", "area", "--where", "rooms > 3", "-q")
+    known = sum(row["rooms"] > 3 for row in table.to_pylist())
+    assert greville.load("model.greville").n_rows == known
+
+
+def test_conditions_that_are_wrong(here):
+    write(houses(20))
+    for where, message in {
+        "windows > 3": "--where='windows > 3': Referenced column \"windows\" not found",
+        "rooms > 300": "--where='rooms > 300': no row of houses.csv is like that",
+        "rooms >": "syntax error",
+    }.items():
+        assert message in refused("train", "houses.csv", "-t", "price", "--where", where)
