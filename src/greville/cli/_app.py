@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from ._check import check
+from ._compare import compare
 from ._explain import explain
 from ._export import export
 from ._forecast import forecast
@@ -50,7 +51,7 @@ def greville(
 
 
 for command in (
-    *(check, train, predict, score, explain, export, forecast, stream, serve),
+    *(check, train, predict, score, compare, explain, export, forecast, stream, serve),
     *(info, merge, unlearn, paper),
 ):
     app.command(cls=Command)(command)

@@ -37,6 +37,7 @@ _METAVARS = {
     "N": (
         "categories",
         "every",
+        "folds",
         "hidden",
         "horizon",
         "lags",
@@ -45,6 +46,7 @@ _METAVARS = {
         "max_rows",
         "max_waiting",
         "port",
+        "rows",
         "runs",
         "seed",
         "window",
