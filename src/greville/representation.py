@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from math import floor, log10
 from types import SimpleNamespace
 from typing import Any
 
@@ -137,26 +136,6 @@ def shown_name(name: Any) -> str:
     text = " ".join(str(name).split())
     text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
     return repr(text) if not text or set(text) & set(",;:()'\"") else text
-
-
-def numbers(values: Any) -> str:
-    """A few numbers with at least four digits each.
-
-    Examples
-    --------
-    >>> from greville.representation import numbers
-    >>> numbers([0.123456, 1.5, 32761.8])
-    '0.1235, 1.500, 32,762'
-    """
-    values = np.ravel(values).tolist()
-    shown = [_number(value) for value in values[:_MOST_NAMES]]
-    return ", ".join(shown if len(values) <= _MOST_NAMES else [*shown, "..."])
-
-
-def _number(value: float) -> str:
-    if not 1e-4 <= abs(value) < 1e9:
-        return f"{value:.4g}"
-    return f"{value:,.{max(0, 3 - floor(log10(abs(value))))}f}"
 
 
 def size_in_words(n_bytes: int) -> str:

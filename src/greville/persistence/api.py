@@ -27,7 +27,6 @@ from .container import (
     metadata_of,
     opened,
     parse,
-    upgraded,
     write_document,
 )
 from .errors import ModelFileError, Refused
@@ -261,7 +260,7 @@ def open_file(path: Path) -> ModelFile:
         tensors = file.tensors()
         if checksum(number, text, tensors) != digest:
             raise Refused("it is damaged: its checksum does not match its content")
-        document = upgraded(parse(text), number)
+        document = parse(text)
         return _described(os.fspath(path), document, tensors, number, file.size, digest)
 
 

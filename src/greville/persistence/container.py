@@ -10,7 +10,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -226,9 +226,6 @@ def metadata_of(metadata: dict[str, str]) -> tuple[int, str, str]:
 
 FORMAT = 4
 
-# From the document of a format to that of the next, for formats that a release has written.
-UPGRADES: dict[int, Callable[[Any], Any]] = {}
-
 
 def check_format(found: int) -> None:
     """Raise unless this version of greville can read the format."""
@@ -239,15 +236,8 @@ def check_format(found: int) -> None:
         )
     if found < 1:
         raise Refused("it is not a greville model")
-    if any(n not in UPGRADES for n in range(found, FORMAT)):
+    if found < FORMAT:
         raise Refused(
             f"it is in format {found}, of a greville before its first release, and this one reads "
             f"format {FORMAT}; train the model again"
         )
-
-
-def upgraded(document: Any, written: int) -> Any:
-    """The document in the present format."""
-    for n in range(written, FORMAT):
-        document = UPGRADES[n](document)
-    return document
