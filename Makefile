@@ -102,10 +102,13 @@ format: $(VENV)/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# CASES=quick needs none of the other libraries.
+# CASES=quick needs none of the other libraries, and CASES=series has an environment of its own.
 ifeq ($(strip $(CASES)),quick)
 bench: $(VENV)/demo
 	$(BIN)/python -m benchmarks quick
+else ifeq ($(strip $(CASES)),series)
+bench: .venv-series/ready
+	OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 .venv-series/$(SCRIPTS)/python -m benchmarks series
 else
 bench: .venv-bench/ready
 	.venv-bench/$(SCRIPTS)/python -m benchmarks $(CASES)
@@ -165,6 +168,18 @@ $(VENV)/docs: $(VENV)/base pyproject.toml
 $(VENV)/dist: $(VENV)/test
 	@$(INSTALL) build twine
 	@touch $@
+
+# aeon needs an older numba, and that an older pandas.
+.venv-series/ready: constraints.txt pyproject.toml
+	@$(PYTHON) -m venv .venv-series
+	@sed -e 's/^numba==.*/numba==0.63.1/' -e 's/^llvmlite==.*/llvmlite==0.46.0/' -e 's/^pandas==.*/pandas==3.0.6/' \
+		constraints.txt > .venv-series/constraints.txt
+	@$(MAKE) --no-print-directory .venv-series/installed CONSTRAINTS=.venv-series/constraints.txt
+	@touch $@
+
+.venv-series/installed:
+	@.venv-series/$(PIP) hatchling editables
+	@.venv-series/$(PIP) --no-build-isolation --editable '.[fast]' aeon==1.6.0
 
 # The libraries to compare with have an environment of their own.
 .venv-bench/ready: constraints.txt pyproject.toml

@@ -30,8 +30,9 @@ def run() -> None:
     data = _data()
     print("  all intents at once, 15,000 sentences")
     _others(data)
-    for units in (2000, 5000):
+    for units in (0, 2000, 5000):
         _at_once(units, data)
+    _at_once("auto", data)
     print("  ten groups of 15 intents, each learned once, in the order of the groups")
     for units in (2000, 5000):
         _in_groups(units, data)
@@ -47,8 +48,12 @@ def _data() -> dict[str, Array]:
         return {k: v.astype(np.float32) if v.dtype.kind == "f" else v for k, v in file.items()}
 
 
-def layer(units: int) -> RandomLayer:
+def layer(units: int | str) -> Any:
     """Rectified units, which suit embeddings a little better than tanh (on `val`: 95.6, 95.1 %)."""
+    if units == 0:
+        return None
+    if isinstance(units, str):
+        return units
     return RandomLayer(units, activation="relu", weights="normal", random_state=0)
 
 
@@ -65,9 +70,9 @@ def _others(data: dict[str, Array]) -> None:
         print(f"    {name}: {_accuracy(model, data):.1f} %, {took:.1f} s", flush=True)
 
 
-def _at_once(units: int, data: dict[str, Array]) -> None:
+def _at_once(units: int | str, data: dict[str, Array]) -> None:
     start = time.perf_counter()
-    model = ELMClassifier(layer(units)).fit(data["train"], data["train_y"])
+    model = ELMClassifier(layer(units), random_state=0).fit(data["train"], data["train_y"])
     took = time.perf_counter() - start
     inside, outside = (model.decision_function(data[k]).max(axis=1) for k in ("test", "oos_test"))
     known = np.repeat([1, 0], [len(inside), len(outside)])

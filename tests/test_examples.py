@@ -173,11 +173,40 @@ def live_alarms(text):
     assert number(text, "false alarms of the limit:") >= 5
 
 
+def time_series(text):
+    before, then, after = (
+        float(re.search(rf"^{name} +(\d+\.\d+) %", text, re.MULTILINE)[1])
+        for name in ("weeks 3 to 19", "week 20", "after week 40")
+    )
+    assert before > 95
+    assert then < 90  # a kind that is not known yet
+    assert after > 95
+    assert number(text, "where it is sure of nine in ten:") > 97
+
+
+def reservoir(text):
+    error = {
+        name: number(text, f"{name}: mean error")
+        for name in ("no memory", "lags and products", "reservoir", "no change")
+    }
+    assert error["reservoir"] < 0.4 * error["lags and products"]
+    assert error["lags and products"] < 0.4 * error["no memory"] < error["no change"]
+    assert number(text, "largest difference:") < 1e-9
+
+
+def text(said):
+    ours, ridge = (number(said, name) for name in ("greville, text by", "RidgeClassifier, at once"))
+    assert ours > 70
+    assert abs(ours - ridge) < 2
+    assert number(said, "the largest effect of 50 texts:") > 0.01
+
+
 CLAIMS = {
     check.__name__: check
     for check in (
         *(sensor_drift, load_forecast, growing_intents, digits, unlearn_customer),
         *(merge_hospitals, sliding_window, river_dicts, pipeline_grid_search, live_alarms),
+        *(time_series, reservoir, text),
     )
 }
 

@@ -1,0 +1,143 @@
+"""Reservoirs next to reservoirpy: its own series, the same units, the same rows, one thread.
+
+Errors are root mean squares over the range of the series; times are processor times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from greville import LagLayer, Opium, ReservoirLayer
+from greville.compiled import states_kernel
+from greville.forecasting import forecast
+
+from .measure import Array
+
+SEEDS, WASHOUT, RIDGE = 3, 100, 1e-8
+
+
+def run() -> None:
+    """Batch readouts, online readouts, and forecasts with a layer."""
+    from reservoirpy.datasets import lorenz, mackey_glass
+
+    states_kernel(1 << 40)  # it is loaded before the clock runs
+    series = {
+        "Mackey-Glass": (_scaled(mackey_glass(2510, tau=17)), 2000),
+        "Lorenz": (_scaled(lorenz(5010, h=0.03)), 4000),
+    }
+    for name, (S, n) in series.items():
+        for steps in (1, 10):
+            X, Y = S[:-steps], S[steps:]
+            rows = X[:n], Y[:n], X[n:], Y[n:]
+            for units in (100, 500):
+                ours = [_reservoir(units, seed, *rows) for seed in range(SEEDS)]
+                theirs = [_their_reservoir(units, seed, *rows) for seed in range(SEEDS)]
+                _say(f"{name}, {steps} ahead, {units} units", ours, theirs)
+            _say(f"{name}, {steps} ahead, 4 lags", [_lags(*rows)], [_their_lags(*rows)])
+        X, Y = S[:-1], S[1:]
+        _say(f"{name}, online, 100 units", [_online(X, Y)], [_their_online(X, Y)])
+    values = mackey_glass(3000)[:, 0]
+    noise = 0.03 * np.random.default_rng(0).normal(size=len(values))
+    for name, y in (("Mackey-Glass", values), ("with noise of 0.03", values + noise)):
+        for horizon in (1, 6):
+            errors = [
+                _forecast_error(y, horizon, layer)
+                for layer in (None, ReservoirLayer(200, leak=0.5))
+            ]
+            print("  forecast of {}, {} ahead: {:.2e} without a layer, {:.2e} with a reservoir"
+                  .format(name, horizon, *errors), flush=True)  # fmt: skip
+
+
+def _scaled(S: Array) -> Array:
+    low, high = S.min(axis=0), S.max(axis=0)
+    return np.asarray(2 * (S - low) / (high - low) - 1)
+
+
+def _measured(work: Callable[[], Array], want: Array) -> tuple[float, float]:
+    start = time.process_time()
+    got = work()
+    took = time.process_time() - start
+    return float(np.sqrt(np.mean((got - want) ** 2)) / (want.max() - want.min())), took
+
+
+def _say(what: str, ours: list[tuple[float, float]], theirs: list[tuple[float, float]]) -> None:
+    (e, t), (error, took) = np.mean(ours, axis=0), np.mean(theirs, axis=0)
+    print(
+        f"  {what}: error {e:.2e}, reservoirpy {error:.2e}, ratio {e / error:.2f}; "
+        f"time {t:.3f} s, ratio {t / took:.2f}",
+        flush=True,
+    )
+
+
+def _readout(layer: Any, X: Array, Y: Array, T: Array) -> Array:
+    H = layer.fit(X).advance(X)
+    readout = Opium("auto", intercept=True).fit(H[WASHOUT:], Y[WASHOUT:])
+    return readout.predict(layer.advance(T))
+
+
+def _reservoir(units: int, seed: int, X: Array, Y: Array, T: Array, S: Array) -> Any:
+    layer = ReservoirLayer(units, spectral_radius=1.25, leak=0.3, scale=1.0, random_state=seed)
+    return _measured(lambda: _readout(layer, X, Y, T), S)
+
+
+def _their_reservoir(units: int, seed: int, X: Array, Y: Array, T: Array, S: Array) -> Any:
+    from reservoirpy.nodes import Reservoir, Ridge
+
+    def work() -> Array:
+        model = Reservoir(units, lr=0.3, sr=1.25, input_scaling=1.0, seed=seed) >> Ridge(RIDGE)
+        model.fit(X, Y, warmup=WASHOUT)
+        return np.asarray(model.run(T))
+
+    return _measured(work, S)
+
+
+def _lags(X: Array, Y: Array, T: Array, S: Array) -> Any:
+    return _measured(lambda: _readout(LagLayer(4), X, Y, T), S)
+
+
+def _their_lags(X: Array, Y: Array, T: Array, S: Array) -> Any:
+    from reservoirpy.nodes import NVAR, Ridge
+
+    def work() -> Array:
+        model = NVAR(delay=4, order=2, strides=1) >> Ridge(RIDGE)
+        model.fit(X, Y, warmup=WASHOUT)
+        return np.asarray(model.run(T))
+
+    return _measured(work, S)
+
+
+def _online(X: Array, Y: Array) -> Any:
+    """Each row predicted before it is learned, from the second half on."""
+    half = len(X) // 2
+
+    def work() -> Array:
+        layer = ReservoirLayer(100, spectral_radius=1.25, leak=0.3, scale=1.0, random_state=0)
+        readout = Opium("auto", intercept=True)
+        return readout.prequential(layer.fit(X).advance(X), Y)[half:]
+
+    return _measured(work, Y[half:])
+
+
+def _their_online(X: Array, Y: Array) -> Any:
+    """After all rows were learned, which is in its favour; without its bias it is more exact."""
+    from reservoirpy.nodes import RLS, Reservoir
+
+    half = len(X) // 2
+
+    def work() -> Array:
+        model = Reservoir(100, lr=0.3, sr=1.25, input_scaling=1.0, seed=0)
+        states, readout = model.run(X), RLS(fit_bias=False)
+        readout.partial_fit(states, Y)
+        return np.asarray(readout.run(states[half:]))
+
+    return _measured(work, Y[half:])
+
+
+def _forecast_error(y: Array, horizon: int, layer: Any) -> float:
+    found = forecast(y, horizon=horizon, layer=layer)
+    late = (found.index >= 1000) & np.isfinite(found.target)
+    return float(np.abs(found.target - found.prediction)[late].mean())
