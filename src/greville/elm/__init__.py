@@ -7,6 +7,7 @@ from .linear import LinearClassifier, LinearRegressor
 from .pipeline import set_direct_inputs
 from .regressor import ELMRegressor
 from .sizing import hidden_size, stream_size
+from .starting import looks_at_rows
 from .time_series import TimeSeriesClassifier, TimeSeriesRegressor
 from .warmup import Warmup
 
@@ -20,6 +21,7 @@ __all__ = [
     "TimeSeriesRegressor",
     "Warmup",
     "hidden_size",
+    "looks_at_rows",
     "regularises",
     "set_direct_inputs",
     "stream_size",

@@ -106,7 +106,15 @@ def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = 
 
 
 def looks_at_rows(model: Any) -> bool:
-    """Whether the hidden layer depends on more of X than the number of its columns."""
+    """Whether the hidden layer depends on more of X than the number of its columns.
+
+    Examples
+    --------
+    >>> from greville import ELMRegressor
+    >>> from greville.elm import looks_at_rows
+    >>> looks_at_rows(ELMRegressor(10)), looks_at_rows(ELMRegressor("auto"))
+    (False, True)
+    """
     if _is_auto(model):
         return _chooses_epsilon(make_solver(model.solver))
     return has_own_layer(model) and not isinstance(model.hidden, RandomLayer)

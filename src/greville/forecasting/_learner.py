@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
+from ..elm import ELMRegressor, looks_at_rows
 
 # Fewer rows than this are learned one by one.
 _MIN_BLOCK = 32
@@ -32,7 +33,9 @@ class Learner:
         self.model = model
         self.started = False
         self._n_steps = n_steps
-        self._n_first = FIRST_ROWS if getattr(model, "looks_at_rows", False) else 1
+        self._n_first = (
+            FIRST_ROWS if isinstance(model, ELMRegressor) and looks_at_rows(model) else 1
+        )
         self._first: list[tuple[Array, Array]] = []  # rows and targets that wait
 
     def stateful_parts(self) -> list[Any]:
