@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import greville
 from greville import TableClassifier, TableRegressor
-from greville.tables import TableError, TableModel, dates, look_at
+from greville.tables import Stream, TableError, TableModel, Troubles, dates, look_at
 from greville.tables._values import Values
 from greville.tables.decisions import RULES, Evidence, decide
 from greville.tables.numerals import FORMS, LIMIT, MARKS, Numerals
@@ -304,3 +305,54 @@ def test_many_findings_alike_are_one_line(here):
     assert err.count("left out") == 1
     assert "'f0' is left out: it is 0 in every row. The same goes for 'f1', " in err
     assert "'f5' and 344 more." in err
+
+
+# A last row of totals
+
+
+def _sheet(n=40, label="Summe"):
+    area, rent = np.round(RNG.uniform(20, 90, n), 1), RNG.integers(200, 900, n)
+    lines = [f"flat {i % 9},{a},{r}" for i, (a, r) in enumerate(zip(area, rent, strict=True))]
+    return "name,area,rent\n" + "\n".join([*lines, f"{label},{area.sum():.1f},{rent.sum()}"]) + "\n"
+
+
+@pytest.mark.parametrize("label", ["Summe", "Total:", "GRAND TOTAL", "gesamt"])
+def test_a_last_row_of_totals_is_named_and_left_out(here, label):
+    (here / "x.csv").write_text(_sheet(label=label))
+    for command in ("train", "check"):
+        _, err = run(command, "x.csv", "--target", "rent")
+        assert f"x.csv, line 42, is left out: it is a row of totals ({label!r}" in err
+    assert greville.load("model.greville").n_rows == 40
+
+
+def test_a_last_row_that_has_no_sums_or_no_label_is_learned(here):
+    sheet = _sheet()
+    other = sheet[: sheet.index("Summe")] + "Summe,3.5,7\n"
+    for text in (_sheet(label="flat 3"), other):
+        (here / "x.csv").write_text(text)
+        run("train", "x.csv", "--target", "rent", "-q")
+        assert greville.load("model.greville").n_rows == 41
+
+
+def test_totals_in_a_data_frame_are_left_out():
+    names = [f"flat {i % 9}" for i in range(N)]
+    columns = {"name": [*names, "Total"], "area": [*X, X.sum()]}
+    y = np.r_[2 * X, 2 * X.sum()]
+    for weight in (None, np.ones(N + 1)):
+        with pytest.warns(UserWarning, match="row 301, is left out: it is a row of totals"):
+            model = TableRegressor(hidden=20).fit(columns, y, sample_weight=weight)
+        assert model.model_.n_rows == N
+        assert model.findings_[0].kind == "totals"
+
+
+# A stream
+
+
+@pytest.mark.parametrize("line", [3, 5, 11, 50])
+def test_one_odd_value_among_the_first_rows_of_a_stream_does_not_decide(line):
+    x = np.random.default_rng(3).normal(size=600)
+    rows = [{"x": float(v), "y": float(3 * v + 1)} for v in x]
+    rows[line]["x"] = "high"
+    answers = Stream(TableModel("y", task="numbers")).answer(rows, 1, Troubles(skip=True))
+    answered = [(a, r) for a, r in zip(answers, rows, strict=True) if "error" not in a][-400:]
+    assert np.mean([abs(a["prediction"] - r["y"]) for a, r in answered]) < 0.1

@@ -36,6 +36,9 @@ def test_scores_of_labels_are_scikit_learns(rng, labels):
     assert found["balanced_accuracy"] == pytest.approx(balanced)
     assert found["log_loss"] == pytest.approx(metrics.log_loss(true, proba))
     brier = np.mean(((proba - np.eye(len(labels))[y]) ** 2).sum(axis=1))
+    if len(labels) == 2:
+        assert brier / 2 == pytest.approx(metrics.brier_score_loss(y, proba[:, 1]))
+        brier /= 2
     assert found["brier"] == pytest.approx(brier)
     matrix = metrics.confusion_matrix(true, predicted, labels=labels)
     assert found["confusion"]["counts"] == matrix.tolist()
@@ -53,3 +56,14 @@ def test_labels_that_no_model_knows_count_as_wrong():
     found = score.summary()
     assert found["accuracy"] == 0.5
     assert found["classes"]["z"]["recall"] == 0
+
+
+def test_scores_that_are_no_better_than_guessing_are_said():
+    score = ClassificationScore(["a", "b"])
+    score.add(np.array(["a", "b", "a"]), np.array(["a", "a", "a"]))
+    assert score.summary()["no_better_than_guessing"]
+    score.add(np.array(["b", "b"]), np.array(["b", "b"]))
+    assert "no_better_than_guessing" not in score.summary()
+    numbers = RegressionScore()
+    numbers.add(np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0]))
+    assert numbers.summary()["no_better_than_guessing"]

@@ -327,6 +327,8 @@ def _show(summary: dict[str, Any]) -> None:
             value = summary[key]
             add_row(measures, name, f"{value:,}" if isinstance(value, int) else f"{value:.5g}")
     out.print(measures)
+    if summary.get("no_better_than_guessing"):
+        out.print("This is no better than guessing.")
     if "classes" in summary:
         each = table("class", "rows", "precision", "recall", "most often taken for")
         labels, counts = summary["confusion"]["labels"], summary["confusion"]["counts"]

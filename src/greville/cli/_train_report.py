@@ -73,15 +73,16 @@ def _in_words(scores: dict[str, Any], target: str) -> str:
         "held out": f"On {rows} that were held out",
         "before learning": f"On {rows}, each chunk before it was learned",
     }[scores["how"]]
+    doubt = " That is no better than guessing." * scores.get("no_better_than_guessing", False)
     if "accuracy" in scores:
         return (
             f"{where}: accuracy {scores['accuracy']:.3g} (predicting the most frequent class: "
-            f"{scores['most_frequent_class']:.3g})."
+            f"{scores['most_frequent_class']:.3g}).{doubt}"
         )
     r2 = "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
     return (
         f"{where}: RMSE {_plain(scores['rmse'])} (predicting the mean of {target!r}: "
-        f"{_plain(scores['target_std'])}){r2}."
+        f"{_plain(scores['target_std'])}){r2}.{doubt}"
     )
 
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .schema import far_values as far_values
     from .schema import numbers as numbers
     from .stream import Stream as Stream
+    from .totals import totals_row as totals_row
     from .unlearned import UnlearnedValues as UnlearnedValues
     from .writers import written as written
 
@@ -85,6 +86,7 @@ _EXPORTS = {
     "overview": ("Overview", "look_at"),
     "schema": ("decision_of", "far_values", "numbers"),
     "stream": ("Stream",),
+    "totals": ("totals_row",),
     "unlearned": ("UnlearnedValues",),
     "writers": ("written",),
 }

@@ -28,6 +28,7 @@ from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array
 from .model import TableModel
 from .target import REGRESSION
+from .totals import totals_row
 from .unlearned import UnlearnedValues
 
 
@@ -154,12 +155,17 @@ class TableEstimator(Described, BaseEstimator):
         targets, labels = self._targets(y, table.num_rows, reset=reset, **options)
         model = self._new_model(table.column_names) if reset else self.model_.twin()
         table = table.append_column(model.target, column_of(targets))
+        totals = _totals(table) if reset else None
+        if totals is not None:
+            table, weight = table.slice(0, len(table) - 1), None if weight is None else weight[:-1]
         if reset:
             model.prepare(table)
         self._tell_estimator(model)
         model.learn(table)
         if reset:
             model.settle()
+        if totals is not None:
+            model.say(totals)
         if weight is not None:
             model.weigh(table, weight)
         self._publish(model, columns, labels)
@@ -338,6 +344,12 @@ _LISTS = ("ignore", "categorical", "na", "number", "text", "fold")
 
 def _checked_row(row: Any) -> Mapping[str, Any]:
     return checked_row(row, learn="partial_fit")
+
+
+def _totals(table: Any) -> Finding | None:
+    """What is said of a last row of totals, if there is one."""
+    batches = list(batches_of(table))
+    return totals_row(batches[0]) if len(batches) == 1 else None
 
 
 def _doubts_of_labels(labels: Sequence[Any]) -> list[Finding]:

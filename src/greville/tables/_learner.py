@@ -21,6 +21,7 @@ from ._single import SingleRows
 from ._values import IN_LABELS
 from .batch import Batch, TableError, Troubles
 from .decisions import Evidence, Hints, unused_options, usual_of
+from .findings import Finding
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target, decide_target
 
@@ -112,6 +113,11 @@ class Learner(SingleRows):
     @property
     def schema(self) -> Schema:
         return self.categories.schema
+
+    def say(self, finding: Finding) -> None:
+        """Have one more finding about the table."""
+        schema = Schema(self.schema.columns, [finding, *self.schema.findings])
+        self.categories = Categories(schema, self.categories.learned)
 
     def copy(self) -> Self:
         """One that learns on its own."""

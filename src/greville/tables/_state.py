@@ -17,6 +17,7 @@ from ._sample import sampled
 from ._settings import NAMING_COLUMNS, is_used
 from .batch import Batch, TableError, Troubles, listed
 from .target import check_target
+from .totals import totals_row
 
 # Rows from which is learned what columns are. They are kept until so many have come.
 FIRST_ROWS = 4096
@@ -89,8 +90,20 @@ class State:
         return State(self.settings, None, False, learner)
 
     def settled(self, troubles: Troubles) -> State:
-        """With all of the first rows learned."""
-        return self._relearned(*self._fit_schema(), troubles) if self.stale else self
+        """With all of the first rows learned, but for a last one of totals."""
+        if not self.stale:
+            return self
+        assert self.warmup is not None
+        rows = self.warmup.rows
+        found = totals_row(rows.batch(), rows.where(rows.n - 1)) if rows.n else None
+        if found is None:
+            return self._relearned(*self._fit_schema(), troubles)
+        rows = rows.without([rows.n - 1])
+        state = replace(self, warmup=self.warmup.with_rows(rows, rows.n))
+        state = state._relearned(*state._fit_schema(), troubles)
+        assert state.learner is not None
+        state.learner.say(found)
+        return state
 
     def recorded(
         self, batches: Iterator[Batch], troubles: Troubles, **wanted: bool

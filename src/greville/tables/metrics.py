@@ -76,6 +76,8 @@ class RegressionScore:
             "r2": float(1 - mse / variance) if variance > 0 else None,
             "target_std": float(np.sqrt(max(variance, 0.0))),
         }
+        if mse >= (1 - 1e-9) * variance > 0:
+            found["no_better_than_guessing"] = True
         if self._with_std:
             found["within_90_percent_interval"] = float(self._sums[5] / self._with_std)
         return found
@@ -183,9 +185,13 @@ class ClassificationScore:
             "balanced_accuracy": float(recall.mean()),
             "most_frequent_class": float(of_class.max() / self.n),
         }
+        if right.sum() <= of_class.max() < self.n:
+            found["no_better_than_guessing"] = True
         if self._with_proba:
             found["log_loss"] = self._logs / self._with_proba
-            found["brier"] = self._squares / self._with_proba
+            # Of two classes, the squares for one of them count, as in scikit-learn.
+            halves = 2 if len(self.classes) == 2 else 1
+            found["brier"] = self._squares / (halves * self._with_proba)
             if len(self.classes) == 2 and (self._second.sum(axis=1) > 0).all():
                 found["roc_auc"] = _area(self._second)
         found["classes"] = {

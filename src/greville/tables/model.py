@@ -266,6 +266,12 @@ class TableModel(DictRows):
         self._state = self._state.settled(troubles or Troubles())
         return self
 
+    def say(self, finding: Finding) -> None:
+        """Have one more finding about the table."""
+        learner = self._state.learner
+        assert learner is not None
+        learner.say(finding)
+
     def weigh(self, table: Any, weight: NDArray[np.float64]) -> None:
         """Learn the rows of a table again, that are all rows learned so far, with weights."""
         learner = self._state.learner

@@ -21,6 +21,7 @@ from .decisions import Hints
 from .findings import Finding, as_argument, distinct
 from .model import TableModel
 from .schema import Schema
+from .totals import totals_row
 
 # Values of a column that are shown, and how much of each.
 _EXAMPLES, _LONGEST_EXAMPLE = 3, 24
@@ -118,6 +119,11 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
     rows = FirstRows()
     for batch in sample:
         rows = rows.with_batch(batch, lambda name: True)
+    if rows.n == n and n:
+        found = totals_row(rows.batch(), rows.where(n - 1))
+        if found is not None:
+            rows = rows.without([n - 1])
+            said.append(found)
     task, schema = _described(model.settings, target, rows)
     columns = {column.name: column for column in schema.columns}
     whole = rows.batch().with_gaps(model.settings["na"])
