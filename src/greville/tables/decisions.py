@@ -315,9 +315,9 @@ def _marked_number(column: Evidence) -> Decision | None:
 def _ambiguous(column: Evidence, decision: Decision, how: str, mark: str) -> Decision:
     numerals = decision.numerals
     arguments: dict[str, Any] = {"decimal": mark}
-    advice = "; for a decimal comma pass {decimal}."
+    advice = "; pass {decimal} for a decimal comma."
     if not numerals.thousands:
-        advice = "; for a point between thousands pass {thousands}, for a decimal point {decimal}."
+        advice = "; pass {thousands} for a point between thousands, {decimal} for a decimal one."
         arguments = {"thousands": ".", "decimal": "."}
     return decision.saying(
         "ambiguous numbers",
