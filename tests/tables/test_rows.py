@@ -17,7 +17,7 @@ from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _fi
 from greville.tables import batch as _batch
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
-from greville.tables.decisions import Hints
+from greville.tables.evidence import Hints
 from greville.tables.kinds import KINDS
 from greville.tables.readers.json import array_of
 from greville.tables.schema import Schema

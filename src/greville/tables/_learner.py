@@ -20,7 +20,9 @@ from ._settings import make_estimator
 from ._single import SingleRows
 from ._values import IN_LABELS
 from .batch import Batch, TableError, Troubles
-from .decisions import Evidence, Hints, unused_options, usual_of
+from .decisions import usual_of
+from .doubts import unused_options
+from .evidence import Evidence, Hints
 from .findings import Finding
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target, decide_target

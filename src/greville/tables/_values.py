@@ -267,6 +267,12 @@ def _bounded(values: Floats, wrong: Mask) -> tuple[Floats, Mask]:
     return (np.where(large, math.nan, values), wrong | large) if large.any() else (values, wrong)
 
 
+def folded(column: Any) -> Any:
+    """Text in small letters, with single blanks in it and none around it."""
+    blanks = pc.replace_substring_regex(column, r"\s+", " ")
+    return pc.utf8_lower(pc.utf8_trim_whitespace(blanks))
+
+
 def text_of(value: Any) -> str | None:
     """One value of JSON as text, in the same way."""
     if isinstance(value, str):

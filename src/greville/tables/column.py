@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from ._plain import Floats, Mask
 from ._values import Values
-from .decisions import Decision, Hints
+from .evidence import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
 

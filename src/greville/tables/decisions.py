@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,34 +14,26 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import find_far, find_gaps
-from ._plain import LARGEST, NUMBER, TEXT, VECTOR, Floats
-from ._values import FLAGS, GAPS, IN_TEXT, SEPARATORS, Values
-from .findings import Finding, listed_values, shown_value
+from ._plain import LARGEST, NUMBER, TEXT
+from ._values import FLAGS, GAPS, SEPARATORS, Values
+from .evidence import Decision, Evidence, Hints, example, matching, spaced
+from .findings import listed_values, shown_value
 from .numerals import (
     FORMS,
     LIMIT,
     MARKS,
-    PLAIN,
     Numerals,
-    Reading,
     as_mask,
     find_form,
-    find_numerals,
-    normal,
     several_units,
     usual_decimal,
 )
 
-# Up to this share of odd values, text is named as numbers, or dates, that it nearly is.
-_SHARE_OF_ODD = 0.3
-
 # Values from which dates without marks, and odd values, are told; different values of text from
-# which a pattern of digits is said, and several numbers in one value are read.
+# which several numbers in one value are read.
 _LEAST_VALUES, _LEAST_DIFFERENT = 5, 20
 
-# Rows from which a column is left out, the share of different values from which all differ, and
-# text with so many different values that may be sentences, of so many words, half of them common.
-_LEAST_ROWS, _SHARE_OF_UNIQUE, _LEAST_ROWS_OF_INDEX = 50, 0.9, 3
+# Text with so many different values may be sentences, of so many words, half of them common.
 _LEAST_TEXTS, _LEAST_WORDS, _SHARE_OF_COMMON = 50, 4, 0.5
 
 # Where two orders of day, month and year read all dates, one with so many times fewer years is it.
@@ -58,148 +49,7 @@ _YES_OF_COMMAS = {"nein", "nee", "oui", "si", "sí", "sim", "нет", "wahr", "v
 
 LEADING_ZEROS = r"^0[0-9]+$"
 _THOUSANDS_OR_THREE_DECIMALS = r"^[-+]?(?:0|[1-9][0-9]{0,2}(?:\.[0-9]{3})*)$"
-_DIGITS_FIRST = r"^[^\pL0-9]{0,3}[0-9]"
 _WORD, _LETTER = re.compile(r"\w+"), re.compile(r"[^\W\d_]")
-
-# The row numbers of pandas; the last word of a name, or all of it, for which whole numbers are ids.
-_PANDAS, _UNNAMED = re.compile(r"__index_level_\d+__"), re.compile(r"(Unnamed: \d+(_level_\d+)?)?")
-_ID_WORDS = {"id", "ids", "uuid", "guid", "pk", "rowid", "nr", "no", "serial"}
-_ID_NAMES = {"index", "idx", "key", "row", "rownum", "row number", "rownumber", "#"}
-_ID_NAMES |= {"rownames", "rowname", "row names", "row name", "rn", "lfd", "seqn"}
-
-
-@dataclass(frozen=True)
-class Hints:
-    """What the user says about columns; None, or nothing, where nothing was said."""
-
-    decimal: str | None = None
-    thousands: str | None = None
-    date_format: str | None = None
-    na: Sequence[str] = ()
-    number: Sequence[str] = ()
-    text: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    features: Sequence[str] = ()
-    fold: Sequence[str] = ()
-    categories: int | None = None
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Hints:
-        """Those in the settings of a `TableModel`."""
-        said = {each.name: settings[each.name] for each in fields(cls)}
-        return cls(**{key: value for key, value in said.items() if value is not None})
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a column is: number, flag, time, vector, text, words, code, empty, or ignored.
-
-    `numerals` and `dates` say how its numbers and times are written, `width` how many numbers a
-    value has, `numbers` whether text is numbers that are names. Of its values `wrong` are something
-    else. Where it can be read in two ways it is `ambiguous`.
-    """
-
-    kind: str
-    wrong: float = 0
-    numerals: Numerals = PLAIN
-    dates: str = dates.ISO
-    width: int = 0
-    numbers: bool = False
-    findings: tuple[Finding, ...] = ()
-    ambiguous: bool = False
-
-    def says(self, kind: str) -> bool:
-        """Whether there is a finding of this kind."""
-        return any(finding.kind == kind for finding in self.findings)
-
-    def saying(
-        self,
-        kind: str,
-        text: str,
-        column: str,
-        advice: str = "",
-        /,
-        *,
-        warning: bool = False,
-        **arguments: Any,
-    ) -> Decision:
-        """The same with one more finding."""
-        found = Finding(kind, text, column, warning, advice, tuple(arguments.items()))
-        return replace(self, findings=(*self.findings, found))
-
-
-class Evidence:
-    """The first values of a column: the different ones, and how often each of them is there."""
-
-    def __init__(
-        self,
-        name: str,
-        values: Values,
-        hints: Hints | None = None,
-        usual: str | None = None,
-        gaps: Any = IN_TEXT,
-    ) -> None:
-        self.name, self.values, self.hints = name, values, hints or Hints()
-        self.usual = usual  # the decimal mark of the table's other columns
-        self.gaps = gaps  # what stands for a missing value in text
-        self.is_text = values.plain.type == TEXT
-
-    @cached_property
-    def text(self) -> Any:
-        """Text with one kind of blanks around and in it, without gaps."""
-        return normal(self.values.trimmed.drop_null())
-
-    @cached_property
-    def _counted(self) -> Any:
-        return pc.value_counts(self.text)
-
-    @property
-    def distinct(self) -> Any:
-        return self._counted.field("values")
-
-    @cached_property
-    def counts(self) -> Any:
-        return self._counted.field("counts").to_numpy()
-
-    @property
-    def n(self) -> int:
-        return len(self.text)
-
-    @property
-    def slips(self) -> float:
-        """How many of the values may be wrong."""
-        return np.inf if self.name in self.hints.number else self.values.slips
-
-    @property
-    def most_odd(self) -> float:
-        return np.inf if self.name in self.hints.number else _SHARE_OF_ODD * self.n
-
-    @property
-    def wrong_numbers(self) -> int:
-        """How many values are no numbers as programs write them."""
-        return int(self.values.numbers[1].sum())
-
-    @cached_property
-    def numerals(self) -> Reading | None:
-        """How numbers are written, if they are written in one way but for some odd ones."""
-        marks = self.hints.decimal, self.hints.thousands
-        found = find_numerals(self.distinct, self.counts, self.most_odd, *marks)
-        if found is None and any(marks):
-            found = find_numerals(self.distinct, self.counts, self.most_odd)
-        if found is not None and found.other is not None and self.usual == found.other.decimal:
-            return Reading(found.other, found.wrong)
-        if found is not None and found.other is not None and self.usual == found.numerals.decimal:
-            return Reading(found.numerals, found.wrong)
-        return found
-
-    def matches(self, pattern: str) -> bool:
-        """Whether all values match a pattern."""
-        return bool(pc.all(pc.match_substring_regex(self.distinct, pattern)).as_py())
-
-    def some(self, pattern: str, n: int = 2) -> str:
-        """Values that match a pattern, for a message."""
-        found = self.distinct.filter(pc.match_substring_regex(self.distinct, pattern))
-        return listed_values(found[:n].to_pylist())
 
 
 @dataclass(frozen=True)
@@ -219,7 +69,7 @@ class Rule:
 
 
 def _code(column: Evidence) -> Decision | None:
-    codes = int(column.counts[_matching(column, LEADING_ZEROS)].sum())
+    codes = int(column.counts[matching(column, LEADING_ZEROS)].sum())
     asked = column.name in column.hints.number
     if asked or codes < max(2, 0.01 * column.n) or column.wrong_numbers > column.slips:
         return None
@@ -263,7 +113,7 @@ def _with_other_marks(column: Evidence) -> Decision | None:
     return Decision("number", wrong, numerals).saying(
         "written numbers",
         f"{column.name!r} is read with {numerals.description()}, {why}: "
-        f"{_example(column, numerals, thousands)}.",
+        f"{example(column, numerals, thousands)}.",
         column.name,
         warning=not asked,
     )
@@ -292,20 +142,20 @@ def _marked_number(column: Evidence) -> Decision | None:
     if other is not None:
         how = numerals.description() if numerals.thousands else "a decimal point"
         return _ambiguous(column, decision, how, mark)
-    marks = [each for each in MARKS if _matching(column, each.pattern).any()]
+    marks = [each for each in MARKS if matching(column, each.pattern).any()]
     how = ", ".join(filter(None, [numerals.description(), *(each.name for each in marks)]))
     if how:
         pattern = marks[0].pattern if marks else re.escape(mark)
-        example = _example(column, numerals, pattern)
-        message = f"{name!r} is read as numbers with {how}: {example}."
+        shown = example(column, numerals, pattern)
+        message = f"{name!r} is read as numbers with {how}: {shown}."
         decision = decision.saying("written numbers", message, name)
-    if _matching(column, LIMIT.pattern).any():
-        n = int(column.counts[_matching(column, LIMIT.pattern)].sum())
+    if matching(column, LIMIT.pattern).any():
+        n = int(column.counts[matching(column, LIMIT.pattern)].sum())
         decision = decision.saying(
             "limits",
             f"{name!r}: {n:,} of {column.n:,} values are limits, not measured, such as "
             f"{column.some(LIMIT.pattern)}; they are read as the limit itself, "
-            f"{_example(column, numerals, LIMIT.pattern)}.",
+            f"{example(column, numerals, LIMIT.pattern)}.",
             name,
             warning=True,
         )
@@ -322,7 +172,7 @@ def _ambiguous(column: Evidence, decision: Decision, how: str, mark: str) -> Dec
     return decision.saying(
         "ambiguous numbers",
         f"{column.name!r} can be read in two ways, and is read with {how}: "
-        f"{_example(column, numerals, re.escape(mark))}",
+        f"{example(column, numerals, re.escape(mark))}",
         column.name,
         advice,
         warning=True,
@@ -359,7 +209,7 @@ def _form(column: Evidence) -> Decision | None:
     return Decision("number", found.wrong, found.numerals).saying(
         "written numbers",
         f"{name!r} is read as numbers, since all are {form.name}: "
-        f"{_example(column, found.numerals, '.')}.",
+        f"{example(column, found.numerals, '.')}.",
         name,
     )
 
@@ -368,7 +218,7 @@ def _several_numbers(column: Evidence) -> Decision | None:
     if len(column.distinct) < _LEAST_DIFFERENT:
         return None
     for mark, pattern in SEPARATORS.items():
-        reads = _matching(column, pattern)
+        reads = matching(column, pattern)
         if column.counts[~reads].sum() > column.slips:
             continue
         lists = column.values.lists
@@ -512,7 +362,7 @@ def _as_times(column: Evidence, decision: Decision) -> Decision:
     for unit, factor in ((dates.SECONDS, 1), (dates.MILLISECONDS, 1000)):
         first, last = (factor * end for end in _SECONDS_IN_USE)
         if first <= low < high <= last:
-            if _NAME_OF_TIME.search(_spaced(column.name)):
+            if _NAME_OF_TIME.search(spaced(column.name)):
                 return as_dates(column, unit)
             if low >= 9 * first:
                 return decision.saying(
@@ -669,134 +519,7 @@ def _has_points(values: Values, decision: Decision) -> bool:
     return bool((numbers[np.isfinite(numbers)] % 1 != 0).any())
 
 
-def left_out(column: Evidence, decision: Decision) -> tuple[str, str] | None:
-    """The kind of finding and the reason to leave out a column; None for the others."""
-    values, n, kind = column.values, len(column.values), decision.kind
-    if kind == "empty":
-        return "empty", "it has no values"
-    if _is_index(column, decision):
-        return "pandas index", "it is the row number of a data frame"
-    if n < _LEAST_ROWS or values.plain.type == VECTOR:
-        return None
-    if kind in ("number", "flag", "time") and _is_constant(values):
-        return "constant", f"it is {values.text[0].as_py()} in every row"
-    if kind in ("text", "code"):
-        known = n - values.plain.null_count
-        distinct = pc.count_distinct(values.plain).as_py()
-        if known >= _LEAST_ROWS and distinct > _SHARE_OF_UNIQUE * known:
-            return "unique text", "text with a different value in nearly every row"
-    if kind == "number":
-        numbers = _known(values.numbers_as(decision.numerals)[0])
-        if _all_differ(numbers) and _is_named_id(column.name, numbers):
-            return "id", "it is an id, a different whole number in nearly every row"
-    return None
-
-
-def doubts(column: Evidence, decision: Decision, places: Any = None) -> list[Finding]:
-    """What may be wrong with a column as it is decided; `places` are the numbers of its rows."""
-    if decision.kind in ("text", "code"):
-        return _doubts_of_text(column, decision)
-    numbers, name = column.values.numbers_as(decision.numerals)[0], column.name
-    known = ~np.isnan(numbers)
-    if decision.kind != "number" or not _all_differ(numbers[known]):
-        return []
-    steps = np.diff(numbers[known])
-    if places is not None:
-        steps = steps - np.diff(places[known]) + 1
-    if (steps == 1).mean() > 0.99:
-        message = f"{name!r} counts the rows and is used as a number; if it is not a measurement"
-        advice = ", pass {ignore}."
-        return [Finding("row numbers", message, name, True, advice, (("ignore", (name,)),))]
-    low, high = numbers[known].min(), numbers[known].max()
-    if low >= 1e4 and np.floor(np.log10(low * 10)) > np.log10(high) and not decision.findings:
-        message = (
-            f"{name!r} is used as a number; if its values (all different, and of equal length) are "
-            "ids"
-        )
-        return [Finding("id", message, name, False, ", pass {ignore}.", (("ignore", (name,)),))]
-    return []
-
-
-def _doubts_of_text(column: Evidence, decision: Decision) -> list[Finding]:
-    name, values, found = column.name, column.values, []
-    if len(values) >= _LEAST_ROWS and _is_constant(values):
-        value = repr(values.text[0].as_py()[:60])
-        message = f"{name!r} has no information so far: it is {value} in every row."
-        found.append(Finding("constant", message, name))
-    if not column.is_text or name in (*column.hints.text, *column.hints.categorical):
-        return found + spellings(column)
-    if decision.kind == "text" and not decision.findings:
-        found += _digits_in_one_pattern(column)
-    return found + spellings(column)
-
-
-def _digits_in_one_pattern(column: Evidence) -> list[Finding]:
-    """Text that may be numbers or dates in a way that is not known."""
-    reads = _matching(column, _DIGITS_FIRST)
-    if len(column.distinct) < _LEAST_DIFFERENT or 2 * column.counts[reads].sum() <= column.n:
-        return []
-    shapes = pc.replace_substring_regex(column.distinct.filter(pa.array(reads)), "[0-9]+", "9")
-    weights: Counter[str] = Counter()
-    for shape, n in zip(shapes.to_pylist(), column.counts[reads].tolist(), strict=True):
-        weights[shape] += n
-    ((shape, n),) = weights.most_common(1)
-    if 2 * n <= column.n:
-        return []
-    alike = column.distinct.filter(pa.array(reads)).filter(pc.equal(shapes, shape))
-    message = (
-        f"{column.name!r} is text, but most of its values are digits in one pattern, such as "
-        f"{listed_values(alike[:3].to_pylist())}; if they are numbers or dates, write them in a "
-        "usual way"
-    )
-    advice = ", and if they are names, pass {text}."
-    return [Finding("digits", message, column.name, True, advice, (("text", (column.name,)),))]
-
-
-def spellings(column: Evidence) -> list[Finding]:
-    """Values that differ in case and blanks only, which may be the same."""
-    if not column.is_text or column.name in column.hints.fold:
-        return []
-    texts = column.values.text.drop_null().unique()
-    alike: dict[str, list[str]] = {}
-    for text, key in zip(texts.to_pylist(), folded(texts).to_pylist(), strict=True):
-        alike.setdefault(key, []).append(text)
-    if len(alike) == len(texts):
-        return []
-    shown = listed_values(max(alike.values(), key=len))
-    message = (
-        f"{column.name!r} has values that differ in case and blanks only, such as {shown}: of "
-        f"{len(texts):,} values {len(alike):,} differ otherwise"
-    )
-    advice = "; if they are the same, pass {fold}."
-    return [Finding("spellings", message, column.name, True, advice, (("fold", (column.name,)),))]
-
-
-def folded(column: Any) -> Any:
-    """Text in small letters, with single blanks in it and none around it."""
-    blanks = pc.replace_substring_regex(column, r"\s+", " ")
-    return pc.utf8_lower(pc.utf8_trim_whitespace(blanks))
-
-
-def unused_options(
-    columns: Mapping[str, Values], decisions: Iterable[Decision], hints: Hints
-) -> list[Finding]:
-    """What was said of columns and is true of none."""
-    decided = list(decisions)
-    values = [*columns.values()]
-    unused: list[tuple[str, Any]] = [
-        ("na", (gap,)) for gap in hints.na if not any(each.had(gap) for each in values)
-    ]
-    if hints.decimal == "," and all(each.numerals.decimal != "," for each in decided):
-        unused.append(("decimal", ","))
-    if hints.thousands and all(each.numerals.thousands != hints.thousands for each in decided):
-        unused.append(("thousands", hints.thousands))
-    if hints.date_format and all(each.dates != hints.date_format for each in decided):
-        unused.append(("date_format", hints.date_format))
-    message = "No column of the first rows has what is said by "
-    return [
-        Finding("unused option", message, None, True, "{" + key + "}.", ((key, value),))
-        for key, value in unused
-    ]
+# Values
 
 
 def _is_free_text(values: Values) -> bool:
@@ -810,57 +533,3 @@ def _is_free_text(values: Values) -> bool:
     rows = Counter(word for words in texts for word in words)
     common = sum(n for n in rows.values() if n > 1)
     return common >= _SHARE_OF_COMMON * sum(rows.values())
-
-
-def _is_index(column: Evidence, decision: Decision) -> bool:
-    """Whether a data frame has left its row numbers in a column."""
-    pandas = _PANDAS.fullmatch(column.name)
-    if not (pandas or _UNNAMED.fullmatch(column.name)) or decision.kind != "number":
-        return False
-    numbers = _known(column.values.numbers[0])
-    if len(numbers) < _LEAST_ROWS_OF_INDEX or (numbers != np.round(numbers)).any():
-        return False
-    unique = len(np.unique(numbers)) == len(numbers)
-    return bool(pandas or unique or (np.diff(numbers) == 1).mean() > _SHARE_OF_UNIQUE)
-
-
-def _is_constant(values: Values) -> bool:
-    return values.plain.null_count == 0 and pc.count_distinct(values.plain).as_py() == 1
-
-
-def _known(numbers: Floats) -> Floats:
-    return numbers[~np.isnan(numbers)]
-
-
-def _all_differ(numbers: Floats) -> bool:
-    """Whether they are whole, and different in nearly every row."""
-    n = len(numbers)
-    if n < _LEAST_ROWS or (numbers != np.round(numbers)).any():
-        return False
-    return len(np.unique(numbers)) > _SHARE_OF_UNIQUE * n
-
-
-def _is_named_id(name: str, numbers: Floats) -> bool:
-    words = re.split(r"[^a-z#]+", _spaced(name))
-    if words[-1] in _ID_WORDS or _spaced(name).strip() in _ID_NAMES:
-        return True
-    consecutive = numbers.max() - numbers.min() < 1.1 * len(numbers)
-    return consecutive and words[-1].endswith("id")
-
-
-def _spaced(name: str) -> str:
-    """The name of a column in small letters, with spaces in the place of capitals."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-
-
-def _matching(column: Evidence, pattern: str) -> Any:
-    return as_mask(pc.match_substring_regex(column.distinct, pattern))
-
-
-def _example(column: Evidence, numerals: Numerals, pattern: str) -> str:
-    """An example of how a value is read, one that matches a pattern if there is one."""
-    numbers, wrong = Values(column.distinct).numbers_as(numerals)
-    reads = ~wrong & ~np.isnan(numbers)
-    matching = reads & _matching(column, pattern)
-    place = int(np.flatnonzero(matching if matching.any() else reads)[0])
-    return f"{shown_value(column.distinct[place].as_py())} is {numbers[place]:.15g}"

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from . import dates
 from ._outliers import compressed, find_limits
 from ._plain import EXACT, LARGEST, TEXT, Floats, Mask
-from ._values import Values
+from ._values import Values, folded
 from .column import Column
-from .decisions import Decision, Hints, folded
+from .evidence import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
 from .words import Words

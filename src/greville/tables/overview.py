@@ -17,7 +17,7 @@ from ._state import FIRST_ROWS
 from ._values import Values
 from .batch import Batch
 from .column import Column
-from .decisions import Hints
+from .evidence import Hints
 from .findings import Finding, as_argument, distinct
 from .model import TableModel
 from .schema import Schema

@@ -13,7 +13,9 @@ from ._plain import Floats, UnknownType
 from ._values import Values
 from .batch import Batch, TableError, listed
 from .column import Column
-from .decisions import Decision, Evidence, Hints, decide, decide_all, doubts, left_out
+from .decisions import decide, decide_all
+from .doubts import doubts, left_out
+from .evidence import Decision, Evidence, Hints
 from .findings import Finding
 from .kinds import KINDS, MOST_UNITS, Ignored, Text
 from .numerals import PLAIN

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from ._outliers import find_limits
 from ._plain import EXACT, LARGEST, TEXT, UnknownType
-from ._values import FLAGS, IN_LABELS, Values
+from ._values import FLAGS, IN_LABELS, Values, folded
 from .batch import Batch, TableError, listed, record_batch
-from .decisions import LEADING_ZEROS, Decision, Evidence, decide, folded, spellings
+from .decisions import LEADING_ZEROS, decide
+from .doubts import spellings
+from .evidence import Decision, Evidence
 from .findings import Finding, listed_values, shown_value
 from .numerals import PLAIN, Numerals
 from .readers.json import array_of

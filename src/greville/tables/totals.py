@@ -9,7 +9,8 @@ import numpy as np
 from ._plain import NUMBER, TEXT, Floats, UnknownType
 from ._values import Values
 from .batch import Batch
-from .decisions import Evidence, decide
+from .decisions import decide
+from .evidence import Evidence
 from .findings import Finding
 
 _LABEL = re.compile(

@@ -11,7 +11,7 @@ import numpy as np
 from ._plain import Floats, Mask
 from ._values import Values
 from .column import Column
-from .decisions import Decision, Hints
+from .evidence import Decision, Hints
 from .findings import Finding
 
 # Inputs that share all words.

@@ -1,0 +1,189 @@
+"""Columns that are not used, and what may be wrong with those that are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ._plain import VECTOR, Floats
+from ._values import Values, folded
+from .evidence import Decision, Evidence, Hints, matching, spaced
+from .findings import Finding, listed_values
+
+# Rows from which a column is left out, and the share of different values from which all differ;
+# rows of an index; different values of text from which a pattern of digits is said.
+_LEAST_ROWS, _SHARE_OF_UNIQUE, _LEAST_ROWS_OF_INDEX, _LEAST_DIFFERENT = 50, 0.9, 3, 20
+
+_DIGITS_FIRST = r"^[^\pL0-9]{0,3}[0-9]"
+
+# The row numbers of pandas; the last word of a name, or all of it, for which whole numbers are ids.
+_PANDAS, _UNNAMED = re.compile(r"__index_level_\d+__"), re.compile(r"(Unnamed: \d+(_level_\d+)?)?")
+_ID_WORDS = {"id", "ids", "uuid", "guid", "pk", "rowid", "nr", "no", "serial"}
+_ID_NAMES = {"index", "idx", "key", "row", "rownum", "row number", "rownumber", "#"}
+_ID_NAMES |= {"rownames", "rowname", "row names", "row name", "rn", "lfd", "seqn"}
+
+
+def left_out(column: Evidence, decision: Decision) -> tuple[str, str] | None:
+    """The kind of finding and the reason to leave out a column; None for the others."""
+    values, n, kind = column.values, len(column.values), decision.kind
+    if kind == "empty":
+        return "empty", "it has no values"
+    if _is_index(column, decision):
+        return "pandas index", "it is the row number of a data frame"
+    if n < _LEAST_ROWS or values.plain.type == VECTOR:
+        return None
+    if kind in ("number", "flag", "time") and _is_constant(values):
+        return "constant", f"it is {values.text[0].as_py()} in every row"
+    if kind in ("text", "code"):
+        known = n - values.plain.null_count
+        distinct = pc.count_distinct(values.plain).as_py()
+        if known >= _LEAST_ROWS and distinct > _SHARE_OF_UNIQUE * known:
+            return "unique text", "text with a different value in nearly every row"
+    if kind == "number":
+        numbers = _known(values.numbers_as(decision.numerals)[0])
+        if _all_differ(numbers) and _is_named_id(column.name, numbers):
+            return "id", "it is an id, a different whole number in nearly every row"
+    return None
+
+
+def doubts(column: Evidence, decision: Decision, places: Any = None) -> list[Finding]:
+    """What may be wrong with a column as it is decided; `places` are the numbers of its rows."""
+    if decision.kind in ("text", "code"):
+        return _doubts_of_text(column, decision)
+    numbers, name = column.values.numbers_as(decision.numerals)[0], column.name
+    known = ~np.isnan(numbers)
+    if decision.kind != "number" or not _all_differ(numbers[known]):
+        return []
+    steps = np.diff(numbers[known])
+    if places is not None:
+        steps = steps - np.diff(places[known]) + 1
+    if (steps == 1).mean() > 0.99:
+        message = f"{name!r} counts the rows and is used as a number; if it is not a measurement"
+        advice = ", pass {ignore}."
+        return [Finding("row numbers", message, name, True, advice, (("ignore", (name,)),))]
+    low, high = numbers[known].min(), numbers[known].max()
+    if low >= 1e4 and np.floor(np.log10(low * 10)) > np.log10(high) and not decision.findings:
+        message = (
+            f"{name!r} is used as a number; if its values (all different, and of equal length) are "
+            "ids"
+        )
+        return [Finding("id", message, name, False, ", pass {ignore}.", (("ignore", (name,)),))]
+    return []
+
+
+def _doubts_of_text(column: Evidence, decision: Decision) -> list[Finding]:
+    name, values, found = column.name, column.values, []
+    if len(values) >= _LEAST_ROWS and _is_constant(values):
+        value = repr(values.text[0].as_py()[:60])
+        message = f"{name!r} has no information so far: it is {value} in every row."
+        found.append(Finding("constant", message, name))
+    if not column.is_text or name in (*column.hints.text, *column.hints.categorical):
+        return found + spellings(column)
+    if decision.kind == "text" and not decision.findings:
+        found += _digits_in_one_pattern(column)
+    return found + spellings(column)
+
+
+def _digits_in_one_pattern(column: Evidence) -> list[Finding]:
+    """Text that may be numbers or dates in a way that is not known."""
+    reads = matching(column, _DIGITS_FIRST)
+    if len(column.distinct) < _LEAST_DIFFERENT or 2 * column.counts[reads].sum() <= column.n:
+        return []
+    shapes = pc.replace_substring_regex(column.distinct.filter(pa.array(reads)), "[0-9]+", "9")
+    weights: Counter[str] = Counter()
+    for shape, n in zip(shapes.to_pylist(), column.counts[reads].tolist(), strict=True):
+        weights[shape] += n
+    ((shape, n),) = weights.most_common(1)
+    if 2 * n <= column.n:
+        return []
+    alike = column.distinct.filter(pa.array(reads)).filter(pc.equal(shapes, shape))
+    message = (
+        f"{column.name!r} is text, but most of its values are digits in one pattern, such as "
+        f"{listed_values(alike[:3].to_pylist())}; if they are numbers or dates, write them in a "
+        "usual way"
+    )
+    advice = ", and if they are names, pass {text}."
+    return [Finding("digits", message, column.name, True, advice, (("text", (column.name,)),))]
+
+
+def spellings(column: Evidence) -> list[Finding]:
+    """Values that differ in case and blanks only, which may be the same."""
+    if not column.is_text or column.name in column.hints.fold:
+        return []
+    texts = column.values.text.drop_null().unique()
+    alike: dict[str, list[str]] = {}
+    for text, key in zip(texts.to_pylist(), folded(texts).to_pylist(), strict=True):
+        alike.setdefault(key, []).append(text)
+    if len(alike) == len(texts):
+        return []
+    shown = listed_values(max(alike.values(), key=len))
+    message = (
+        f"{column.name!r} has values that differ in case and blanks only, such as {shown}: of "
+        f"{len(texts):,} values {len(alike):,} differ otherwise"
+    )
+    advice = "; if they are the same, pass {fold}."
+    return [Finding("spellings", message, column.name, True, advice, (("fold", (column.name,)),))]
+
+
+def unused_options(
+    columns: Mapping[str, Values], decisions: Iterable[Decision], hints: Hints
+) -> list[Finding]:
+    """What was said of columns and is true of none."""
+    decided = list(decisions)
+    values = [*columns.values()]
+    unused: list[tuple[str, Any]] = [
+        ("na", (gap,)) for gap in hints.na if not any(each.had(gap) for each in values)
+    ]
+    if hints.decimal == "," and all(each.numerals.decimal != "," for each in decided):
+        unused.append(("decimal", ","))
+    if hints.thousands and all(each.numerals.thousands != hints.thousands for each in decided):
+        unused.append(("thousands", hints.thousands))
+    if hints.date_format and all(each.dates != hints.date_format for each in decided):
+        unused.append(("date_format", hints.date_format))
+    message = "No column of the first rows has what is said by "
+    return [
+        Finding("unused option", message, None, True, "{" + key + "}.", ((key, value),))
+        for key, value in unused
+    ]
+
+
+def _is_index(column: Evidence, decision: Decision) -> bool:
+    """Whether a data frame has left its row numbers in a column."""
+    pandas = _PANDAS.fullmatch(column.name)
+    if not (pandas or _UNNAMED.fullmatch(column.name)) or decision.kind != "number":
+        return False
+    numbers = _known(column.values.numbers[0])
+    if len(numbers) < _LEAST_ROWS_OF_INDEX or (numbers != np.round(numbers)).any():
+        return False
+    unique = len(np.unique(numbers)) == len(numbers)
+    return bool(pandas or unique or (np.diff(numbers) == 1).mean() > _SHARE_OF_UNIQUE)
+
+
+def _is_constant(values: Values) -> bool:
+    return values.plain.null_count == 0 and pc.count_distinct(values.plain).as_py() == 1
+
+
+def _known(numbers: Floats) -> Floats:
+    return numbers[~np.isnan(numbers)]
+
+
+def _all_differ(numbers: Floats) -> bool:
+    """Whether they are whole, and different in nearly every row."""
+    n = len(numbers)
+    if n < _LEAST_ROWS or (numbers != np.round(numbers)).any():
+        return False
+    return len(np.unique(numbers)) > _SHARE_OF_UNIQUE * n
+
+
+def _is_named_id(name: str, numbers: Floats) -> bool:
+    words = re.split(r"[^a-z#]+", spaced(name))
+    if words[-1] in _ID_WORDS or spaced(name).strip() in _ID_NAMES:
+        return True
+    consecutive = numbers.max() - numbers.min() < 1.1 * len(numbers)
+    return consecutive and words[-1].endswith("id")
