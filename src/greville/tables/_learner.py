@@ -110,7 +110,7 @@ class Learner(SingleRows):
         estimator = self._started(n_layer)
         estimator.prepare(rows.X[use][:, :n_layer], rows.y[use], n_rows=n_rows)
         if n_late:
-            estimator.set_direct_inputs(n_late, [])
+            set_direct_inputs(estimator, n_late, [])
 
     @property
     def schema(self) -> Schema:
