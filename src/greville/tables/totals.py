@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from ._plain import NUMBER, TEXT, Floats, UnknownType
@@ -12,12 +10,7 @@ from .batch import Batch
 from .decisions import decide
 from .evidence import Evidence
 from .findings import Finding
-
-_LABEL = re.compile(
-    r"\W*((grand|sub|over)?[ -]?totals?|total (général|general)|sum|sums|summe|(end|gesamt)summe|"
-    r"gesamt|insgesamt|somme|suma|soma|somma|totale|totaal|totaux|итого|всего)\W*",
-    re.IGNORECASE,
-)
+from .readers._header import total_in
 
 # Rows above the totals, and how many of the numbers in the row must be sums.
 _LEAST_ROWS, _SHARE_OF_SUMS = 3, 0.5
@@ -48,8 +41,8 @@ def totals_row(batch: Batch, place: str = "") -> Finding | None:
     n = len(batch) - 1
     if n < _LEAST_ROWS:
         return None
-    labels = [label for name in batch.table.schema.names if (label := _label(batch, name))]
-    if not labels:
+    label = total_in(batch.table.slice(n).to_pylist()[0].values())
+    if label is None:
         return None
     sums, others = [], 0
     for name in batch.table.schema.names:
@@ -64,14 +57,8 @@ def totals_row(batch: Batch, place: str = "") -> Finding | None:
     if not sums or len(sums) < _SHARE_OF_SUMS * (len(sums) + others):
         return None
     where = place or batch.where(n)
-    text = f"{where}, is left out: it is a row of totals ({labels[0]!r}, and {sums[0]})."
-    return Finding("totals", text, warning=True)
-
-
-def _label(batch: Batch, name: str) -> str | None:
-    """The value of a column in the last row, if it is a label of totals."""
-    value = batch.table.column(name)[-1].as_py()
-    return value if isinstance(value, str) and _LABEL.fullmatch(value.strip()) else None
+    text = f"{where}, is left out: it is a row of totals ({label!r}, and {sums[0]})."
+    return Finding("total", text, warning=True)
 
 
 def _numbers(batch: Batch, name: str) -> Floats | None:
