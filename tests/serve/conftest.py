@@ -63,7 +63,9 @@ class Application(Asking):
             raise_server_exceptions=False,
             follow_redirects=False,
         )
-        self._client = stack.enter_context(client)
+        self._client, own = client, stack.enter_context(ExitStack())
+        own.enter_context(client)
+        self.close = own.close  # earlier than the others
 
     def request(self, method, path, content, headers):
         address = f"http://127.0.0.1:8000{path}"
@@ -189,7 +191,11 @@ def serve(launcher, tmp_path):
 def start_application(tmp_path_factory):
     """Make a server in this process, with a folder of its own."""
     with ExitStack() as stack:
-        yield lambda **options: Application(stack, tmp_path_factory.mktemp("models"), **options)
+
+        def start(folder=None, **options):
+            return Application(stack, folder or tmp_path_factory.mktemp("models"), **options)
+
+        yield start
 
 
 @pytest.fixture(scope="module")

@@ -268,6 +268,13 @@ class Learning:
             raise RequestError(
                 422, f"{place}The target {shown(self.target)} is missing.", self.target
             )
+        if isinstance(target, list):
+            raise RequestError(
+                422,
+                f"{place}The target {shown(self.target)} is a list; send a number, text, true or "
+                "false.",
+                self.target,
+            )
         return target
 
     def _learned(
