@@ -158,7 +158,9 @@ def wants_a_token():
     arguments={
         "no-target": ("flow.greville",),
         "address-without-token": ("flow.greville", "--target", "y", "--host", "0.0.0.0"),
-        "read-only-nothing": ("--read-only", "--follow", "nothing.greville"),
+        "read-only-nothing": ("--read-only", "nothing.greville"),
+        "follow-nothing": ("--follow", "nothing.greville"),
+        "follow-nobody": ("--follow", "http://127.0.0.1:1"),
         "wrong-size": ("flow.greville", "--target", "y", "--max-body", "large"),
         "two-of-one-name": ("flow.greville", "flow.greville", "--target", "y"),
     },

@@ -36,7 +36,9 @@ def test_addresses_of_others_need_a_token(path, tmp_path, monkeypatch):
 def test_what_is_missing_or_wrong(path, tmp_path):
     assert "pass --target" in said(path)
     assert "name a model file" in said()
-    assert "add --read-only" in said("--follow", path)
+    assert "pass the address of a server" in said("--follow", "m.greville")
+    assert "no server answers there" in said("--follow", "http://127.0.0.1:1")
+    assert "name none, and no --at" in said("--follow", "http://127.0.0.1:1", path)
     assert "there is no such file" in said("--read-only", path)
     assert "--keep soon: pass a time" in said(path, "--target", "y", "--keep", "soon")
     assert "--allow-origin foo: 'foo' is not an origin" in said(

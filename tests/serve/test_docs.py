@@ -106,6 +106,7 @@ class Reader:
         if words[:2] == ["greville", "serve"]:
             port = words[words.index("--port") + 1] if "--port" in words else "8000"
             assert port not in self.ports, f"{line}: there is a server on that port already"
+            words = [self.placed(word) for word in words]  # --follow has an address
             self.ports[port] = self.stack.enter_context(serving(words, self.folder))
             return ""
         if words[0] == "greville":

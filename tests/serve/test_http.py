@@ -432,24 +432,18 @@ def test_those_who_watch_are_limited(server):
     assert server.post("/predict", {"a": 1.0})[0] == 200
 
 
-@pytest.mark.full
-def test_a_reader_follows(serve, tmp_path):
+def test_a_file_that_is_only_read(start_application, serve, tmp_path):
     path = tmp_path / "m.greville"
-    server = serve(path, *NEW, "--every", "10")
+    server = start_application(folder=tmp_path)
     server.post("/learn", rows(50))
-    reader = serve("--read-only", "--follow", path)
+    server.close()
+    reader = serve("--read-only", path)
     assert reader.get("/model")[1]["read_only"]
     status, answer = reader.post("/learn", rows(1))
     assert (status, "read-only" in answer["error"]) == (403, True)
-    server.post("/learn", rows(100, 1))
-    while reader.get("/model")[1]["rows"] < 150:
-        assert server.is_running
-        server.post("/learn", rows(10, 2))
-        time.sleep(0.05)
+    path.write_bytes(b"damaged")  # it has been read
     assert reader.post("/predict", {"a": 1.0})[1]["prediction"] is not None
     assert reader.get("/model/file")[0] == 200
-    path.write_bytes(b"damaged")  # it keeps the last that was right
-    assert reader.post("/predict", {"a": 1.0})[1]["prediction"] is not None
 
 
 @pytest.mark.full

@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from threading import Timer
 from typing import Annotated, Any
@@ -84,8 +85,20 @@ def serve(
         bool, typer.Option("--read-only", help="Predict only; learn nothing.")
     ] = False,
     follow: Annotated[
-        list[Path] | None,
-        typer.Option("--follow", help="With --read-only: a model file to reload when it changes."),
+        str | None,
+        typer.Option(
+            "--follow",
+            help="The address of another server, whose models are followed and not changed.",
+            metavar="URL",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            help="Show the models as they were, at a position of their log or at a time.",
+            metavar="TIME|ROW",
+        ),
     ] = None,
     mix: Annotated[
         bool,
@@ -131,10 +144,21 @@ def serve(
 
         greville serve houses.greville --host 0.0.0.0 --token-file token.txt
 
-        greville serve --read-only --follow houses.greville --port 8001
+        greville serve --follow http://127.0.0.1:8000 --port 8001
+
+        greville serve houses.greville --at 2026-11-16T09:30
     """
     try:
-        from ..serve import Address, Limits, LogError, ServeError, listen, load_kernels, run
+        from ..serve import (
+            Address,
+            Limits,
+            LogError,
+            ServeError,
+            listen,
+            load_kernels,
+            open_replicas,
+            run,
+        )
     except ModuleNotFoundError as error:
         raise UserError(
             f"This needs {error.name}; install it with: pip install 'greville[cli,serve]'"
@@ -150,15 +174,19 @@ def serve(
         seconds=_duration("timeout", timeout),
     )
     address = Address(host, port, _token(token_file), tuple(allow_origin or ()), limits)
-    files = _files(models, follow, read_only)
+    if follow is not None and (models or at is not None):
+        raise UserError("--follow: the models are those of that server; name none, and no --at.")
+    files = {} if follow is not None else _files(models)
     os.umask(0o077)  # what is written here is for its owner
     try:
         address.check()
         with ExitStack() as stack:
             sock = stack.enter_context(listen(host, port))  # before anything is written
             engines: dict[str, Any]
-            if read_only:
-                engines = _readers(files, set(follow or ()), id, target)
+            if follow is not None:
+                engines = dict(open_replicas(follow, address.token))
+            elif read_only or at is not None:
+                engines = _readers(files, at, id, target)
             else:
                 settings = options.settings("numbers" if task == Task.auto else task)
                 if settings["hidden"] == "auto":
@@ -194,13 +222,8 @@ def serve(
     raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
 
 
-def _files(
-    models: list[Path] | None, follow: list[Path] | None, read_only: bool
-) -> dict[str, Path]:
+def _files(paths: list[Path] | None) -> dict[str, Path]:
     """The files to serve, by the names of their models."""
-    if follow and not read_only:
-        raise UserError("--follow: only a read-only server reloads model files; add --read-only.")
-    paths = [*(models or ()), *(follow or ())]
     if not paths:
         raise UserError("serve: name a model file, such as model.greville.")
     found: dict[str, Path] = {}
@@ -215,18 +238,34 @@ def _files(
 
 
 def _readers(
-    files: dict[str, Path], follow: set[Path], id: str | None, target: str | None
+    files: dict[str, Path], at: str | None, id: str | None, target: str | None
 ) -> dict[str, Any]:
     from ..serve import Reader
 
-    for path in files.values():
+    readers = {}
+    for name, path in files.items():
         if not path.exists():
             raise UserError(f"{path}: there is no such file.")
-    readers = {name: Reader(path, id, follow=path in follow) for name, path in files.items()}
-    for reader in readers.values():
-        if target not in (None, reader.target):
-            raise UserError(f"--target {target}: {reader.path} learns {reader.target!r}.")
+        if at is None:
+            readers[name] = Reader.open(path, id)
+        else:
+            readers[name] = Reader.open_at(path, **_moment(at))
+            say(f"{path} as it was at position {readers[name].position:,}.")
+        if target not in (None, readers[name].target):
+            raise UserError(f"--target {target}: {path} learns {readers[name].target!r}.")
     return readers
+
+
+def _moment(text: str) -> dict[str, Any]:
+    """A position of a log, or a time."""
+    if text.isascii() and text.isdigit():
+        return {"position": int(text)}
+    try:
+        return {"at": datetime.fromisoformat(text).timestamp()}
+    except ValueError:
+        raise UserError(
+            f"--at {text}: pass a time such as 2026-11-16T09:30, or a position of the log."
+        ) from None
 
 
 def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
@@ -269,7 +308,7 @@ def _replay_state(left: int) -> str:
 def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
     if not quiet:
         what = ", ".join(str(engine.path) for engine in engines.values())
-        say(f"Serving {what} at {url} (Ctrl-C stops it; the page is at /, all requests at /docs).")
+        say(f"{url} serves {what} (Ctrl-C stops it; the page is at /, all requests at /docs).")
 
 
 def _say_end(engines: dict[str, Any]) -> None:

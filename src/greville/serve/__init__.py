@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .engine import Engine
 from .limits import Limits, ServeOptions
-from .log import Log, LogError
+from .log import Log, LogError, LogReader
 from .opening import ServeError, log_path, open_engine
 from .reader import Reader
+from .replica import Replica, open_replicas
 from .running import Address, listen, load_kernels, run
 
 __all__ = [
@@ -15,12 +16,15 @@ __all__ = [
     "Limits",
     "Log",
     "LogError",
+    "LogReader",
     "Reader",
+    "Replica",
     "ServeError",
     "ServeOptions",
     "listen",
     "load_kernels",
     "log_path",
     "open_engine",
+    "open_replicas",
     "run",
 ]

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
@@ -149,8 +150,10 @@ class Service:
     def _add_health(self, app: FastAPI) -> None:
         @app.head("/health", include_in_schema=False)
         @app.get("/health", summary="Whether the process runs")
-        async def health() -> dict[str, str]:
-            return {"status": "ok"}
+        async def health() -> dict[str, Any]:
+            known = [engine.behind for engine in self.engines]
+            behind = [n for n in known if n is not None]
+            return {"status": "ok", **({"behind": max(behind)} if behind else {})}
 
         @app.head("/ready", include_in_schema=False)
         @app.get("/ready", summary="Whether all models answer")

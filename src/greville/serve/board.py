@@ -7,12 +7,13 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from .engine import Engine
 from .learning import News, Row
+from .log import LogReader, Run
 from .reader import Reader
 from .refusals import RequestError
 
@@ -24,6 +25,9 @@ _LONGEST_LINE = 300
 
 # Seconds over which rates are measured, and between two states that are sent.
 _RATE_SECONDS, _BETWEEN = 10, 1.0
+
+# Seconds between two looks at a log.
+_POLL = 0.05
 
 logger = logging.getLogger("greville.serve")
 
@@ -151,6 +155,24 @@ class Board:
                     await asyncio.wait_for(self._closing.wait(), _BETWEEN)
         finally:
             self._watchers -= 1
+
+    async def entries(self, log: LogReader, after: int) -> AsyncIterator[str]:
+        """What stands in a log behind a position, as it comes; and its end, once a second."""
+        said_at = 0.0
+        try:
+            while not self._closing.is_set():
+                if self._engine.position > after or time.monotonic() - said_at > _BETWEEN:
+                    said_at = time.monotonic()
+                    runs: Sequence[Run | None] = await asyncio.to_thread(log.next_runs, after)
+                    for run in runs or [None]:
+                        entry = None if run is None else run._asdict()
+                        content = {"position": self._engine.position, "run": entry}
+                        yield f"event: log\ndata: {json.dumps(content)}\n\n"
+                        after = after if run is None else run.position
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), _POLL)
+        finally:
+            log.close()
 
     def check_room(self) -> None:
         """A RequestError if too many watch already."""

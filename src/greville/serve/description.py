@@ -75,10 +75,19 @@ MODEL = {"summary": "What the model is"}
 FILE = {
     "summary": "The model as a file",
     "responses": {200: {"content": {"application/octet-stream": {}}}},
+    "openapi_extra": {"parameters": [_flag("log", "With its place in the log, for a replica.")]},
 }
 EVENTS = {
     "summary": "Events as they happen",
     "responses": {200: {"content": {"text/event-stream": {}}}},
+}
+
+_AFTER = {"name": "after", "in": "query", "required": True, "schema": {"type": "integer"}}
+_UID = {"name": "log", "in": "query", "required": True, "schema": {"type": "string"}}
+LOG = {
+    "summary": "What is learned, for replicas",
+    "responses": {200: {"content": {"text/event-stream": {}}}},
+    "openapi_extra": {"parameters": [_AFTER, _UID]},
 }
 
 NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}

@@ -73,6 +73,9 @@ class Engine:
 
     # For those who ask, in any thread
 
+    behind: int | None = None  # a leader, which only a replica has
+    silence: float | None = None
+
     @property
     def id(self) -> str:
         return self._learning.id
@@ -84,6 +87,14 @@ class Engine:
     @property
     def record(self) -> ErrorRecord:
         return self._learning.record
+
+    @property
+    def log_path(self) -> Path:
+        return self._log.path
+
+    @property
+    def log_uid(self) -> str:
+        return self._log.uid
 
     @property
     def n_waiting(self) -> int:
@@ -200,8 +211,7 @@ class Engine:
                 if isinstance(answer, Exception):
                     work.done.set_exception(answer)
                 else:
-                    copied = work.action == "copy"
-                    work.done.set_result(self._learning.stream.copy() if copied else answer)
+                    work.done.set_result(self._to_save() if work.action == "copy" else answer)
         except BaseException:
             for work in group:
                 if not work.done.done():
@@ -294,15 +304,23 @@ class Engine:
 
     def _clean_up(self) -> None:
         """Forget what is old, and erase from the log what was unlearned."""
-        now = time.time()
+        if self._saver is not None and self._saver.is_alive():
+            return  # the file and its position are not known to be those of each other
+        now, keep_log = time.time(), self._options.keep_log
         try:
             self._log.begin()
             self.forgotten += self._log.forget(now - self._options.keep)
-            self._log.erase_unlearned(self.snapshot_position)
-            if self._options.keep_log is not None:
-                self._log.trim(self.snapshot_position, now - self._options.keep_log)
+            erased = self._log.erase_unlearned(self.snapshot_position)
+            if erased:
+                self._log.drop_bases()  # they have learned those rows
+            old = keep_log is not None and now - self._log.last_base_at() > keep_log / 2
+            if erased or (old and not self.snapshot_failed):
+                content = self.path.read_bytes()
+                self._log.add_base(self.snapshot_position, self.snapshot_at, content)
+            if keep_log is not None:
+                self._log.trim(now - keep_log)
             self._log.commit()
-        except LOG_ERRORS as error:
+        except (OSError, *LOG_ERRORS) as error:
             logger.error("%s: it cannot be written: %s", self._log.path, error)
             self._log.rollback()
 

@@ -122,6 +122,7 @@ class Learning:
     stream : Stream
         With the name of the field of ids.
     log : Log
+        Used by `act` alone.
     record : ErrorRecord
     limits : Limits
     """
@@ -134,17 +135,18 @@ class Learning:
         self._order = TargetOrder()
         self._n_alarms = 0 if stream.monitor is None else len(stream.monitor.alarms_)
 
-    def replay(self, run: Run) -> None:
-        """Learn, or unlearn, what stands in the log again."""
+    def replay(self, run: Run) -> News:
+        """Learn, or unlearn, what stands in a log again."""
         if run.action == "learn":
             answers = self.stream.relearn(run.rows, run.joined)
             for row, answer in zip(run.rows, answers, strict=True):
                 if "error" in answer:
                     logger.warning("a row of the log was not learned: %s: %s", answer["error"], row)
             with suppress(Exception):  # what is only looked at must not keep a model from starting
-                self.see(self._outcomes(run.rows, answers, run.given))
+                return self.see(self._outcomes(run.rows, answers, run.given))
         else:
             self.stream.unlearn(run.rows)
+        return News()
 
     def act(self, work: Work, now: float) -> Done:
         """Do what a request asks for, here and in the log.

@@ -82,7 +82,7 @@ def _stream_and_log(path: Path, options: ServeOptions) -> tuple[Stream, dict[str
     if path.exists():
         file = open_file(path)
         stream = stream_of(file, options.id, options.follow)
-        found = _serve_part(file.extra)
+        found = log_part(file.extra)
     elif options.target is None:
         raise ServeError(
             f"{path}: there is no such file; name the field to predict to start a new model."
@@ -138,6 +138,9 @@ def _opened(
         stream.monitor = DriftMonitor()
     _take_waiting(stream, log)
     save(stream, path, extra=snapshot_extra(log.uid, 0, record))
+    log.begin()
+    log.add_base(0, time.time(), path.read_bytes())
+    log.commit()
     return Engine(stream, path, log, options, 0, record), said
 
 
@@ -168,7 +171,7 @@ def stream_of(file: ModelFile, id: str | None, follow: bool = True) -> Stream:
     return stream
 
 
-def _serve_part(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+def log_part(extra: dict[str, Any] | None) -> dict[str, Any] | None:
     """What a snapshot says about its log."""
     found = (extra or {}).get("serve")
     if not isinstance(found, dict):

@@ -37,6 +37,8 @@ _GAUGES: tuple[tuple[str, str, _Value], ...] = (
         "Entries in the log that the last snapshot has.",
         lambda e, n: e.snapshot_position,
     ),
+    ("behind_rows", "Entries of the leader's log that a replica lacks.", lambda e, n: e.behind),
+    ("behind_seconds", "Seconds since a replica heard its leader.", lambda e, n: e.silence),
     (
         "snapshot_age_seconds",
         "Seconds since the last snapshot.",

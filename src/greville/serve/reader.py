@@ -1,117 +1,141 @@
-"""A model that is only read: from a file, which is loaded again when it changes."""
+"""A model that is only read: as it is in a file, or as it was at an earlier position of its log."""
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from ..persistence import ModelFileError, open_file
-from ..tables import Answering
-from .learning import News, Work
-from .opening import ServeError, stream_of
+from ..persistence import open_file
+from ..tables import Answering, Stream
+from .learning import Learning, News, Work
+from .limits import Limits
+from .log import LogError, LogReader
+from .opening import log_part, log_path, stream_of
 from .record import ErrorRecord
 from .refusals import RequestError
 
-logger = logging.getLogger("greville.serve")
-
 
 class Reader:
-    """What answers from a model file, and learns nothing; otherwise like an `Engine`.
+    """What answers from a stream, and learns nothing; otherwise like an `Engine`.
 
     Parameters
     ----------
     path : path-like
-    id : str, optional
-        The field that names rows.
-    follow : bool
-        Whether to load the file again when it changes, as when a snapshot is written.
-    every_seconds : float
-        How often to look.
+        Where the model comes from.
+    why : str
+        What those are told who want it to learn.
     """
 
     n_waiting = n_queued = to_replay = forgotten = 0
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        id: str | None = None,
-        *,
-        follow: bool = False,
-        every_seconds: float = 1.0,
-    ) -> None:
-        self.path, self.record, self._wanted_id = Path(path), ErrorRecord(), id
-        self._follow, self._every = follow, every_seconds
+    def __init__(self, path: str | os.PathLike[str], why: str) -> None:
+        self.path, self._why = path, why
         self.published: Answering | None = None
         self.failure: str | None = None
+        self.record, self.id, self.target = ErrorRecord(), "id", ""
         self.position = self.snapshot_position = 0
-        self.snapshot_at = 0.0
-        self.id, self.target = id or "id", ""
+        self.snapshot_at = time.time()
         self.on_news: Callable[[News], None] = lambda news: None
-        self._seen: tuple[int, int, int] | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"reader of {path}", daemon=True)
-        self._load()
 
-    def answering(self) -> Answering:
-        """What answers rows now."""
-        assert self.published is not None
-        return self.published
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], id: str | None = None) -> Self:
+        """The model of a file, as it is now."""
+        why = "This server is read-only; send rows to learn to the server that learns."
+        reader = cls(path, why)
+        reader.take(*opened_model(Path(path).read_bytes(), id))
+        return reader
+
+    @classmethod
+    def open_at(
+        cls, path: str | os.PathLike[str], position: int | None = None, at: float | None = None
+    ) -> Self:
+        """A served model as it was at a position of its log, or at a time; exactly.
+
+        Parameters
+        ----------
+        path : path-like
+            The file of the model; its log lies beside it.
+        position : int, optional
+        at : float, optional
+            Seconds since 1970.
+
+        Raises
+        ------
+        LogError
+            If the log does not reach back that far, or ends before.
+        """
+        log = LogReader(log_path(path))
+        try:
+            if position is None:
+                assert at is not None
+                position = log.position_at(at)
+            elif not 0 <= position <= log.position:
+                raise LogError(
+                    f"{log.path}: there is no position {position:,}; it ends at {log.position:,}."
+                )
+            _, content = log.base(position) if at is None else log.base(position, at)
+            stream, known, record = opened_model(content, None)
+            learning = Learning(stream, None, record, Limits())  # type: ignore[arg-type]
+            for run in log.runs(known, position):
+                learning.replay(run)
+        finally:
+            log.close()
+        why = f"This server shows the model as it was at position {position:,}, and learns nothing."
+        reader = cls(path, why)
+        reader.take(learning.stream, position, record)
+        return reader
+
+    def take(self, stream: Stream, position: int, record: ErrorRecord) -> None:
+        """Answer from this stream."""
+        self.stream, self.record = stream, record
+        self.id, self.target = stream.id or "id", stream.model.target
+        self.position = self.snapshot_position = position
+        self.published = stream.answering()
+
+    @property
+    def behind(self) -> int | None:
+        """Entries of a leader's log that are not learned here; None without a leader."""
+        return None
+
+    @property
+    def silence(self) -> float | None:
+        """Seconds since a leader was heard."""
+        return None
 
     @property
     def is_ready(self) -> bool:
-        return self.failure is None
+        return self.published is not None and self.failure is None
+
+    def answering(self) -> Answering:
+        """What answers rows now."""
+        if self.published is None:
+            raise RequestError(503, "The model has not been loaded yet; try again soon.")
+        return self.published
 
     def submit(self, work: Work) -> Future[Any]:
-        """Nothing can be learned here."""
-        if work.action == "copy":
-            work.done.set_result(self._stream.copy())
-            return work.done
-        raise RequestError(
-            403, "This server is read-only; send rows to learn to the server that learns."
-        )
+        """Give a copy; nothing can be learned here."""
+        if work.action != "copy":
+            raise RequestError(403, self._why)
+        work.done.set_result((self.stream.copy(), None, self.position))
+        return work.done
 
     def start(self) -> None:
-        if self._follow:
-            self._thread.start()
+        """Nothing has to run."""
 
     def close(self) -> None:
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        """Nothing has to end."""
 
-    def _run(self) -> None:
-        while not self._stop.wait(self._every):
-            try:
-                if self._identity() != self._seen:
-                    self._load()
-                    self.failure = None
-            except (OSError, ModelFileError, ServeError) as error:
-                if self.failure is None:  # once, until it is well again
-                    logger.error("%s was not loaded again: %s", self.path, error)
-                self.failure = str(error)
-            except Exception as error:
-                logger.exception("%s was not loaded again.", self.path)
-                self.failure = str(error)
 
-    def _identity(self) -> tuple[int, int, int]:
-        """What differs once another file has taken this one's place."""
-        found = os.stat(self.path)
-        return found.st_ino, found.st_mtime_ns, found.st_size
-
-    def _load(self) -> None:
-        seen = self._identity()
-        file = open_file(self.path)
-        stream = stream_of(file, self._wanted_id)
-        serve = (file.extra or {}).get("serve") or {}
-        position = serve.get("position", 0)
-        self.position = self.snapshot_position = position if isinstance(position, int) else 0
-        self.record = ErrorRecord.from_dict(serve.get("record"))
-        self.id, self.target = stream.id or "id", stream.model.target
-        self._stream, self.published = stream, stream.answering()
-        self._seen, self.snapshot_at = seen, time.time()
+def opened_model(content: bytes, id: str | None) -> tuple[Stream, int, ErrorRecord]:
+    """The stream of a model file, the position of its log, and its errors."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.greville"
+        path.write_bytes(content)
+        file = open_file(path)
+    known = log_part(file.extra) or {"position": 0, "record": None}
+    return stream_of(file, id), known["position"], ErrorRecord.from_dict(known["record"])

@@ -18,12 +18,14 @@ from ..persistence import ModelFileError, save
 from ..tables import Answering, Stream, model_bytes, model_summary
 from .board import Board
 from .bodies import Row, receive_body
-from .description import EVENTS, FILE, LEARN, LONGEST_KEY, MODEL, PREDICT, UNLEARN
+from .description import EVENTS, FILE, LEARN, LOG, LONGEST_KEY, MODEL, PREDICT, UNLEARN
 from .engine import Engine
 from .learning import Work, id_text, unusable
 from .limits import Limits
+from .log import LogReader
 from .reader import Reader
 from .refusals import RequestError
+from .replica import Replica
 
 # Rows times units from which a prediction is computed in another thread.
 _MUCH_WORK = 1 << 20
@@ -185,9 +187,18 @@ async def describe(request: Request) -> Response:
             "snapshot": {"position": engine.snapshot_position, "at": engine.snapshot_at},
             "waiting": engine.n_waiting,
             "read_only": isinstance(engine, Reader),
+            "leader": leader_of(engine),
             "version": __version__,
         }
     )
+
+
+def leader_of(engine: Engine | Reader) -> dict[str, Any] | None:
+    """Whom a replica follows, and how far it is behind."""
+    if not isinstance(engine, Replica):
+        return None
+    numbers = {"position": engine.leader_position, "behind": engine.behind}
+    return {"url": engine.leader, **numbers, "seconds_since_heard": round(engine.silence, 1)}
 
 
 def _column(column: Any) -> dict[str, Any]:
@@ -200,9 +211,10 @@ async def download(request: Request) -> Response:
     """For greville predict, greville.load, or another server."""
     model = find_model(request)
     model.engine.answering()
+    log = query_flags(request, "log")["log"]
     try:
-        stream = await asyncio.wrap_future(model.engine.submit(Work("copy")))
-        content = await asyncio.to_thread(_as_bytes, stream)
+        stream, extra, _ = await asyncio.wrap_future(model.engine.submit(Work("copy")))
+        content = await asyncio.to_thread(_as_bytes, stream, extra if log else None)
     except (OSError, ModelFileError) as error:
         logger.error("/model/file: %s", error)
         raise RequestError(
@@ -212,13 +224,40 @@ async def download(request: Request) -> Response:
         c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in model.name
     )
     headers = {"content-disposition": f'attachment; filename="{ascii_name}.greville"'}
+    if log:
+        headers["Greville-Log"] = _log_of(model).log_uid
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def _as_bytes(stream: Stream) -> bytes:
+def _log_of(model: ServedModel) -> Engine:
+    """What has a log, which can be followed."""
+    if isinstance(model.engine, Engine):
+        return model.engine
+    raise RequestError(404, "This server has no log; follow the server that learns.")
+
+
+async def follow(request: Request) -> Response:
+    """Server-sent events, for greville serve --follow: all that was learned after a position."""
+    model = find_model(request)
+    engine = _log_of(model)
+    engine.answering()
+    after = request.query_params.get("after", "")
+    if not (after.isascii() and after.isdigit() and len(after) < 19):
+        raise RequestError(422, "The field after of the query must be a position.", "after")
+    log = await asyncio.to_thread(LogReader, engine.log_path)
+    reaches = await asyncio.to_thread(log.reaches, int(after))
+    if request.query_params.get("log") != engine.log_uid or not reaches:
+        log.close()
+        raise RequestError(
+            410, "This log does not go on from there; load /model/file?log again.", "after"
+        )
+    return StreamingResponse(model.board.entries(log, int(after)), media_type="text/event-stream")
+
+
+def _as_bytes(stream: Stream, extra: dict[str, Any] | None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.greville"
-        save(stream, path)
+        save(stream, path, extra=extra)
         return path.read_bytes()
 
 
@@ -237,4 +276,5 @@ PATHS: tuple[tuple[str, str, Handler, dict[str, Any]], ...] = (
     ("/model", "GET", describe, MODEL),
     ("/model/file", "GET", download, FILE),
     ("/events", "GET", events, EVENTS),
+    ("/log", "GET", follow, LOG),
 )
