@@ -14,7 +14,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 FULL = (
     "src/greville/adapters",  # river
     "src/greville/backend/torch.py",
-    "src/greville/compiled/_kernels.py",  # numba
+    "src/greville/compiled/_convolutions.py",  # numba
+    "src/greville/compiled/_kernels.py",
+    "src/greville/compiled/_states.py",
     "src/greville/dask",
     "src/greville/export/onnx.py",
     "src/greville/paper",  # examples that run experiments

@@ -27,7 +27,7 @@ def test_estimators_choose_by_the_rule(rng):
     X = rng.normal(size=(120, 4))
     assert ELMRegressor().fit(X, X[:, 0]).hidden_.n_hidden_ == 200
     noisy = X[:, 0] + rng.normal(size=120)
-    assert ELMRegressor().fit(X, noisy).hidden_.n_hidden_ == 800  # a TableLayer: four for each row
+    assert ELMRegressor().fit(X, noisy).hidden_.n_hidden_ == 400  # a TableLayer: two for each row
     assert ELMRegressor().fit(np.hstack([X] * 30), X[:, 0]).hidden_.n_hidden_ == 1200
     assert ELMRegressor(solver="dynamic").fit(X, X[:, 0]).hidden_.n_hidden_ == 200
     assert ELMRegressor(solver=OpiumLight()).fit(X, X[:, 0]).hidden_.n_hidden_ == 40

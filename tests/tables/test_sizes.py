@@ -23,7 +23,7 @@ def table(rng, n):
 def test_estimators_and_the_command_agree(rng, tmp_path, n):
     X, y = table(rng, n)
     size = ELMRegressor(random_state=0).fit(X.to_numpy(), y).hidden_.n_hidden_
-    assert size == {60: 400, 800: 800, 5000: 1600}[n]
+    assert size == {60: 200, 800: 800, 5000: 1600}[n]
     model = TableRegressor().fit(X, y)
     hidden = model.model_.estimator.hidden_
     assert isinstance(hidden, TableLayer)
@@ -40,7 +40,7 @@ def test_rows_without_a_target_do_not_count(rng):
     y[60:] = np.nan
     whole = TableModel("y", task="regression").learn(X.assign(y=y)).settle()
     some = TableModel("y", task="regression").learn(X.assign(y=y)[:60]).settle()
-    assert whole.estimator.hidden_.n_hidden_ == some.estimator.hidden_.n_hidden_ == 400
+    assert whole.estimator.hidden_.n_hidden_ == some.estimator.hidden_.n_hidden_ == 200
 
 
 def test_labels(rng):
