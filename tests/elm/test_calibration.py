@@ -195,11 +195,9 @@ def test_windows():
     for n in range(0, 5000, 37):
         following = next(k for k in range(n + 1, 10_000) if (w := window_at(k)) and w[0] == k)
         assert rows_until_window(n) == following - n
-    assert windows_within(0, 5000, every=True)[-2:] == [slice(2048, 2304), slice(4096, 4352)]
-    assert windows_within(0, 5000, every=False) == [slice(4096, 4352)]
-    assert windows_within(0, 4100, every=False) == [slice(2048, 2304), slice(4096, 4100)]
-    assert windows_within(4100, 10, every=False) == [slice(0, 10)]
-    assert windows_within(10, 20, every=False) == []
+    assert windows_within(0, 5000)[-2:] == [slice(2048, 2304), slice(4096, 4352)]
+    assert windows_within(4100, 10) == [slice(0, 10)]
+    assert windows_within(10, 20) == []
     assert len(rows_of_fit(100)) == 100
     assert len(rows_of_fit(10**7)) == 1024
 

@@ -151,4 +151,4 @@ class SingleRows(Publishing):
     def _after_row(self, fitted: FittedELM, x: Any, y: Any) -> FittedELM:
         """The value after one more row, which does not wait."""
         one = Chunk(np.asarray(x)[None], fitted.targets.one_of_chunk(y))
-        return fitted.learn(one, partial(measure_stream, self)).flushed()
+        return fitted.learn(one, partial(measure_stream, self))[0].flushed()

@@ -108,19 +108,9 @@ def rows_until_window(n_seen: int) -> int:
     return (_FIRST_WINDOW << (n_seen // _FIRST_WINDOW).bit_length()) - n_seen
 
 
-def windows_within(n_seen: int, n: int, *, every: bool) -> list[slice]:
-    """Which of the next n rows are in windows.
-
-    Parameters
-    ----------
-    n_seen : int
-        How many rows came before them.
-    every : bool
-        All windows, or only those that matter after all n rows: the last that is then complete,
-        and the one that is not.
-    """
-    found, end = [], n_seen + n
-    start = n_seen
+def windows_within(n_seen: int, n: int) -> list[slice]:
+    """Which of the next n rows are in windows, after `n_seen` others."""
+    found, start, end = [], n_seen, n_seen + n
     while start < end:
         window = window_at(start)
         if window is None:
@@ -128,11 +118,7 @@ def windows_within(n_seen: int, n: int, *, every: bool) -> list[slice]:
             continue
         found.append(slice(max(window[0], n_seen) - n_seen, min(window[1], end) - n_seen))
         start = window[1]
-    if every or len(found) < 2:
-        return found
-    last = window_at(n_seen + found[-1].start)
-    assert last is not None
-    return found[-1:] if last[1] <= end else found[-2:]
+    return found
 
 
 def rows_of_fit(n: int) -> Array:

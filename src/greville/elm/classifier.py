@@ -189,10 +189,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
             for the first row of a new model, all take part.
         """
         _check_method(method)
-        known = self._with_labels(classes)
-        recorded = self._learn(X, y, sample_weight, record=True, classes=classes)
-        chunk, targets, (scores, sharpness) = recorded
-        unknown = targets.unknown_before(chunk.y, known)
+        learned = self._learn(X, y, sample_weight, predict=True, classes=classes)
+        targets, (scores, sharpness), unknown = learned
         if unknown is not None:
             scores[unknown] = -np.inf
         return origin_of(X).answer(targets.answer(scores, sharpness, method))

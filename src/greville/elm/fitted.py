@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -27,9 +27,6 @@ WARMUP_ROWS = 1024
 # From the first rows, and what was made of them so far: the units of their inputs, their targets
 # with units, and a layer that may have more units.
 Measure = Callable[[Chunk, "FittedELM"], tuple[Scaling, Targets, Any]]
-
-# Which classes are not known yet at each row; None where all are.
-Unknown = Array | None
 
 
 def _to_fields(fitted: FittedELM) -> Fields:
@@ -173,11 +170,12 @@ class FittedELM(NamedTuple):
 
     def learn_all(self, chunk: Chunk, tell: Tell | None = None) -> FittedELM:
         """After the rows of a `fit`."""
-        places = rows_of_fit(chunk.n) if self.can_leave_out else np.arange(0)
-        rows, kept = self.rows(chunk, tell).keeping(places)
-        learned = self._replace(solver=self.solver.learn_all(rows))
+        rows = self.rows(chunk, tell)
         if not self.can_leave_out:
-            return learned
+            return self._replace(solver=self.solver.learn_all(rows))
+        places = rows_of_fit(chunk.n)
+        rows, kept = rows.keeping(places)
+        learned = self._replace(solver=self.solver.learn_all(rows))
         whole = sum(map(len, kept)) == len(places)
         H = self.solver.shape.backend.xp.concat(kept) if whole else None
         return learned.calibrated_by(chunk.at(places), H)
@@ -185,8 +183,7 @@ class FittedELM(NamedTuple):
     @property
     def can_leave_out(self) -> bool:
         """Whether leave-one-out scores are wanted, and can be had."""
-        capabilities = self.template.capabilities
-        return self.calibration is not None and capabilities.leaves_out
+        return self.calibration is not None and self.template.capabilities.leaves_out
 
     def calibrated_by(self, chunk: Chunk, H: Array | None = None) -> FittedELM:
         """With probabilities as sharp as rows that were learned say, each without itself.
@@ -197,9 +194,8 @@ class FittedELM(NamedTuple):
         weight = chunk.weight
         if weight is not None:
             counts = np.flatnonzero(weight > 0)
-            chunk, weight = chunk.at(counts), weight[counts]
-            chunk = chunk._replace(weight=np.minimum(weight, 1))
-            H = None if H is None else H[counts]
+            H, weight = None if H is None else H[counts], weight[counts]
+            chunk = chunk.at(counts)._replace(weight=np.minimum(weight, 1))
         rows = self.rows(chunk)
         if H is not None:
             Y = self.targets.encode(chunk.y)(slice(0, chunk.n))
@@ -215,88 +211,77 @@ class FittedELM(NamedTuple):
         self,
         chunk: Chunk,
         measure: Measure,
-        unknown: Unknown = None,
+        *,
+        predict: bool = False,
+        spread: bool = False,
+        unknown: Array | None = None,
         tell: Tell | None = None,
-    ) -> FittedELM:
-        """After more rows of a stream.
+    ) -> tuple[FittedELM, list[Array]]:
+        """After more rows of a stream; with `predict` also what was predicted before each.
 
         Parameters
         ----------
         unknown : ndarray of bool, shape (n, n_outputs), optional
             The classes that are not known yet at each row, where there are any.
-        """
-        fitted, windows = self, self._windows(chunk.n, every=False)
-        cuts = sorted({0, chunk.n}.union(*((w.start, w.stop) for w in windows)))
-        for piece in map(slice, cuts, cuts[1:]):
-            part = chunk if piece.stop - piece.start == chunk.n else chunk.part(piece)
-            if piece in windows:
-                hidden = None if unknown is None else unknown[piece]
-                fitted = fitted.record(part, measure, unknown=hidden)[0]
-                continue
-            fitted, again = fitted._extend_warmup(part, measure)
-            rows = fitted.rows(again, later(tell, piece.stop - again.n))
-            fitted = fitted._replace(solver=fitted.solver.learn(rows))
-        return fitted
 
-    def _windows(self, n: int, *, every: bool) -> list[slice]:
+        Returns
+        -------
+        fitted : FittedELM
+        outputs : list of ndarray
+            The predictions, their spread if wanted, and for classes how sharp their probabilities
+            are; empty without `predict`.
+        """
+        fitted, outputs = self, list[list[Array]]()
+        for piece, scored in self._pieces(chunk.n, predict):
+            part = chunk.part(piece)
+            solver, hidden = None, None if unknown is None else unknown[piece]
+            if scored:
+                rows, before = fitted.rows(part, later(tell, piece.start)), fitted.solver
+                if spread:
+                    solver, (predicted, *spreads) = before.record_with_spread(rows)
+                else:
+                    (solver, predicted), spreads = before.record(rows), []
+                units = fitted.targets.scaling
+                predicted = units.undo(before.shape.backend.to_numpy(predicted))
+                outputs.append([predicted, *map(units.undo_spread, spreads)])
+                if fitted.calibration is not None:
+                    outputs[-1].append(fitted._sharpness_at(part.n, hidden))
+                    fitted = fitted._calibrated_before(part, predicted, hidden)
+            fitted, again = fitted._extend_warmup(part, measure)
+            if solver is None or again is not part:
+                rows = fitted.rows(again, later(tell, piece.stop - again.n))
+                solver = fitted.solver.learn(rows)
+            fitted = fitted._replace(solver=solver)
+        parts = zip(*outputs, strict=True) if predict else ()
+        return fitted, [np.concatenate(part) for part in parts]
+
+    def _pieces(self, n: int, predict: bool) -> Iterator[tuple[slice, bool]]:
+        """The next n rows, cut where windows begin and end, and whether each piece is predicted.
+
+        If all are predicted, they are also cut where the first rows are measured.
+        """
+        windows, cuts = self._windows(n), {0, n}
+        for window in windows:
+            cuts |= {window.start, window.stop}
+        if predict and self.warmup is not None:
+            cuts |= {piece.stop for piece in self.warmup.pieces(n)}
+        for start, stop in pairwise(sorted(cuts)):
+            yield slice(start, stop), predict or any(w.start <= start < w.stop for w in windows)
+
+    def _windows(self, n: int) -> list[slice]:
         """Which of the next n rows say how sharp probabilities are."""
         if self.calibration is None or place_of(self.solver.shape.backend) is not None:
             return []
-        return windows_within(self.solver.n_seen, n, every=every)
+        return windows_within(self.solver.n_seen, n)
 
-    def record(
-        self,
-        chunk: Chunk,
-        measure: Measure,
-        *,
-        spread: bool = False,
-        unknown: Unknown = None,
-        tell: Tell | None = None,
-    ) -> tuple[FittedELM, list[Array]]:
-        """After more rows; with the prediction of each before it was learned, and its spread.
-
-        For classes also with the sharpness of its probabilities then.
-        """
-        fitted, parts = self, []
-        for piece in self._pieces(chunk.n):
-            part, units = chunk.part(piece), fitted.targets.scaling
-            rows = fitted.rows(part, later(tell, piece.start))
-            spreads: list[Array] = []
-            if spread:
-                solver, (predicted, *spreads) = fitted.solver.record_with_spread(rows)
-            else:
-                solver, predicted = fitted.solver.record(rows)
-            predicted = units.undo(fitted.solver.shape.backend.to_numpy(predicted))
-            found = [predicted, *map(units.undo_spread, spreads)]
-            if fitted.calibration is not None:
-                hidden = None if unknown is None else unknown[piece]
-                found.append(fitted._sharpness_at(part.n, hidden))
-                fitted = fitted._calibrated_before(part, predicted, hidden)
-            parts.append(found)
-            fitted, again = fitted._extend_warmup(part, measure)
-            if again is not part:
-                solver = fitted.solver.learn(fitted.rows(again))
-            fitted = fitted._replace(solver=solver)
-        return fitted, [np.concatenate(part) for part in zip(*parts, strict=True)]
-
-    def _pieces(self, n: int) -> list[slice]:
-        """The next n rows, cut where the warm-up and windows begin and end."""
-        cuts = {0, n}
-        if self.warmup is not None:
-            cuts |= {piece.stop for piece in self.warmup.pieces(n)}
-        for window in self._windows(n, every=True):
-            cuts |= {window.start, window.stop}
-        return [slice(a, b) for a, b in pairwise(sorted(cuts))]
-
-    def _calibrated_before(self, part: Chunk, scores: Array, unknown: Unknown) -> FittedELM:
-        """With rows of one window, or of none, of which each got these scores before it came."""
-        seen = self.solver.n_seen
-        if self.calibration is None or not self._windows(1, every=True):
+    def _calibrated_before(self, part: Chunk, scores: Array, unknown: Array | None) -> FittedELM:
+        """With the losses of rows that got these scores before they were learned."""
+        if self.calibration is None or not self._windows(1):
             return self
         if unknown is not None:
             scores = np.where(unknown, -np.inf, scores)
         losses = self.targets.log_losses(scores, part.y, part.weight)
-        return self._replace(calibration=self.calibration.after(seen, losses, part.n))
+        return self._replace(calibration=self.calibration.after(self.n_seen, losses, part.n))
 
     @property
     def sharpness(self) -> float:
@@ -306,7 +291,7 @@ class FittedELM(NamedTuple):
     def _sharpness(self, n_classes: int) -> float:
         return (self.calibration or Calibration()).sharpness(n_classes)
 
-    def _sharpness_at(self, n: int, unknown: Unknown) -> Array:
+    def _sharpness_at(self, n: int, unknown: Array | None) -> Array:
         """The same for n rows, some of which know fewer classes."""
         if unknown is None:
             return np.full(n, self.sharpness)

@@ -252,40 +252,40 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
         y: Any,
         sample_weight: Any,
         *,
-        record: bool = False,
+        predict: bool = False,
         spread: bool = False,
         **options: Any,
     ) -> Any:
         """Learn more rows of a stream, or its first.
 
-        With `record` each is predicted before: the rows, their targets and the outputs for each.
+        With `predict` each is predicted before: their targets, the outputs for each, and which
+        classes were not known yet.
         """
 
-        def step(fitted: FittedELM, chunk: Chunk, unknown: Any) -> tuple[FittedELM, Any]:
+        def step(fitted: FittedELM, model: Self, chunk: Chunk) -> tuple[FittedELM, Any]:
             self._check_spread(fitted, spread)
-            task = "predicted and learned" if record else "learned"
+            unknown = model._unknown(chunk.y, fitted.targets, **options)
+            task = "predicted and learned" if predict else "learned"
             with told(self.verbose, task, chunk.n) as tell:
-                if not record:
-                    return fitted.learn(chunk, measure, unknown, tell), None
-                new, outputs = fitted.record(
-                    chunk, measure, spread=spread, unknown=unknown, tell=tell
+                new, outputs = fitted.learn(
+                    chunk,
+                    partial(measure_stream, model),
+                    predict=predict,
+                    spread=spread,
+                    unknown=unknown,
+                    tell=tell,
                 )
-            return new, (chunk, fitted.targets, outputs)
+            return new, (fitted.targets, outputs, unknown)
 
-        measure = partial(measure_stream, self)
         with self._lock:
             if self._started:
                 self._check_solver()
                 chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
-                unknown = self._unknown(chunk.y, targets, **options)
-                return self.change(lambda old: step(old.with_targets(targets), chunk, unknown))
+                return self.change(lambda old: step(old.with_targets(targets), self, chunk))
             with self.replacement() as new:
                 chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
-                unknown = self._unknown(chunk.y, targets, **options)
-                measure = partial(measure_stream, new)
-                new._fitted, answer = step(
-                    start(new, chunk, targets, whole=False)[0], chunk, unknown
-                )
+                started, _ = start(new, chunk, targets, whole=False)
+                new._fitted, answer = step(started, new, chunk)
                 new._agreed = self.solver
             return answer
 

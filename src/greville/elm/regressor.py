@@ -156,7 +156,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
             What `predict` would have returned for each; infinite for the first row. Only if
             `return_std`.
         """
-        _, targets, parts = self._learn(X, y, sample_weight, record=True, spread=return_std)
+        targets, parts, _ = self._learn(X, y, sample_weight, predict=True, spread=return_std)
         shaped = origin_of(X).answer(tuple(map(targets.shaped, parts)))
         return shaped if return_std else shaped[0]
 
