@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from .. import backend
 from ..backend import Array
 from ..layers import ColumnSummary, RandomLayer, TableLayer
 from .chunk import Chunk
 from .columns import Columns
-from .fitted import FittedELM
 from .hidden import HiddenMap
-from .targets import Targets
 from .units import Scaling
 
 # With more inputs a layer is not chosen: they are pixels, words or samples of a signal.
@@ -51,7 +49,7 @@ def chosen_layer(
     dense: RandomLayer,
     solver: Any,
     scaling: Scaling,
-    targets: Targets,
+    targets: Any,
     columns: Columns,
     rows: Chunk,
     n_rows: float,
@@ -82,11 +80,11 @@ def chosen_layer(
     units = min(int(dense.n_hidden), max(_UNITS, _UNITS_PER_INPUT * n_inputs))
 
     def evidence(layer: Any) -> float:
-        hidden, b = HiddenMap(scaling, layer, n_inputs, dtype), backend.get("scipy")
-        start = FittedELM.start(hidden, targets, solver, b=b)
-        learned = start._replace(solver=start.solver.learn_all(start.rows(rows)))
+        H = HiddenMap(scaling, layer, n_inputs, dtype).activations(rows.X, rows.weight)
+        Y = targets.encode(rows.y)(slice(0, rows.n))
+        learned = clone(solver).set_params(device="cpu").fit(H, Y, rows.weight)
         try:
-            return float(learned.solver_object().path().evidence.max())
+            return float(learned.path().evidence.max())
         except ValueError:  # the rows do not differ
             return -np.inf
 

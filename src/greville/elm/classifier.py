@@ -219,8 +219,8 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
             As from the method of that name.
         """
         _check_method(method)
-        targets, scores = self._left_out(X, y, sample_weight)
-        return origin_of(X).answer(targets.answer(scores, self.fitted_.sharpness, method))
+        fitted, scores = self._left_out(X, y, sample_weight)
+        return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness, method))
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -233,9 +233,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         -------
         y : ndarray of shape (n_samples,)
         """
-        targets, (scores,) = self._predicted(X, on_device=True)
-        decided: Array = origin_of(X).answer(targets.decide(scores))
-        return decided
+        return self._answered(X, "predict")
 
     def decision_function(self, X: Any) -> Array:
         """The outputs: estimates of the probabilities of the classes, not confined to [0, 1].
@@ -249,8 +247,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes the difference: positive means ``classes_[1]``.
         """
-        targets, (scores,) = self._predicted(X)
-        return origin_of(X).answer(targets.margins(scores))
+        return self._answered(X, "decision_function")
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes: ``softmax(a * outputs)``.
@@ -268,10 +265,11 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        fitted = self.fitted_ if self._started else None
-        targets, (scores,) = self._predicted(X)
-        assert fitted is not None
-        return origin_of(X).answer(targets.probabilities(scores, fitted.sharpness))
+        return self._answered(X, "predict_proba")
+
+    def _answered(self, X: Any, method: str) -> Any:
+        fitted, (scores,) = self._predicted(X, on_device=method == "predict")
+        return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness, method))
 
     @property
     def classes_(self) -> Array:
@@ -279,7 +277,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         classes: Array = self.start_value.targets.classes
         return classes
 
-    def _unknown(self, y: Array, targets: Any, classes: Any = None) -> Array | None:
+    def _unknown(self, y: Array, targets: Any, classes: Any = None) -> Any:
         return targets.unknown_before(y, self._with_labels(classes))
 
     def _with_labels(self, classes: Any) -> Array | None:
@@ -306,7 +304,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         if self._started and not reset:
             before = self.start_value.targets
         y = received_on_host(y, "y")
-        several = has_several_labels(y) if before is None else isinstance(before, IndicatorTargets)
+        several = has_several_labels(y) if before is None else before.several
         y = checked_indicators(y, "y") if several else checked_labels(y, "y")
         check_length("y", len(y), X.shape[0])
         targets: LabelTargets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -38,6 +37,10 @@ def _check_fields(targets: ClassTargets) -> None:
 class LabelTargets(Targets):
     """Targets whose outputs are scores, from which labels and probabilities are made.
 
+    Also `decide(scores)`, `margins(scores)` and `probabilities(scores, sharpness)`, what `predict`,
+    `decision_function` and `predict_proba` return; `log_losses(scores, y, weight)`, the log loss
+    for each sharpness; and `with_classes(classes)`, these targets with more labels.
+
     Attributes
     ----------
     classes : ndarray
@@ -50,26 +53,9 @@ class LabelTargets(Targets):
     calibrates = True
     classes: Any
     n_choices: Any
-
-    @abstractmethod
-    def decide(self, scores: Array) -> Array:
-        """What is predicted for each row."""
-
-    @abstractmethod
-    def margins(self, scores: Array) -> Array:
-        """What `decision_function` returns."""
-
-    @abstractmethod
-    def probabilities(self, scores: Array, sharpness: Any) -> Array:
-        """What `predict_proba` returns."""
-
-    @abstractmethod
-    def log_losses(self, scores: Array, y: Array, weight: Array | None) -> Array:
-        """The log loss of rows for each sharpness; see `calibration.log_losses`."""
-
-    @abstractmethod
-    def with_classes(self, classes: Array) -> LabelTargets:
-        """With these labels, the present ones among them; itself where there is no other."""
+    decide: Any
+    margins: Any
+    probabilities: Any
 
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:
         """Which classes are not known yet at each of these rows; None where all are.
@@ -78,13 +64,11 @@ class LabelTargets(Targets):
         """
         return None
 
-    def answer(self, scores: Array, sharpness: Any, method: str) -> Array:
+    def answer(self, scores: Array, sharpness: Any, method: str) -> Any:
         """What the method of this name returns."""
-        if method == "predict":
-            return self.decide(scores)
         if method == "predict_proba":
             return self.probabilities(scores, sharpness)
-        return self.margins(scores)
+        return self.decide(scores) if method == "predict" else self.margins(scores)
 
 
 @stored(check=_check_fields)

@@ -241,10 +241,10 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
         return self
 
     def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
-        """The targets, and leave-one-out outputs for rows that were learned."""
+        """What was learned, and leave-one-out outputs for rows of it."""
         check_is_fitted(self)
         fitted, chunk = self.fitted_, self._checked_known(X, y, sample_weight)
-        return fitted.targets, fitted.solver.leave_out(fitted.rows(chunk))
+        return fitted, fitted.solver.leave_out(fitted.rows(chunk))
 
     def _learn(
         self,
@@ -416,7 +416,7 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
     def _predicted(
         self, X: Any, *, spread: bool = False, on_device: bool = False
     ) -> tuple[Any, list[Any]]:
-        """The targets, the outputs of shape (n_samples, n_outputs), and standard deviations.
+        """What was learned, the outputs of shape (n_samples, n_outputs), and standard deviations.
 
         They are NumPy's, or with `on_device` where the model is.
         """
@@ -428,7 +428,7 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
             outputs = fitted.predict(X, spread=spread, tell=tell)
         self._keep_flushed(fitted)
         stay = [on_device and is_on_device(A) for A in outputs]
-        return fitted.targets, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]
+        return fitted, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]
 
     @staticmethod
     def _check_spread(fitted: FittedELM, spread: bool) -> None:

@@ -178,8 +178,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         -------
         predictions : ndarray of the shape of y
         """
-        targets, outputs = self._left_out(X, y, sample_weight)
-        predicted: Array = targets.shaped(targets.scaling.undo(outputs))
+        fitted, outputs = self._left_out(X, y, sample_weight)
+        predicted: Array = fitted.targets.shaped(fitted.targets.scaling.undo(outputs))
         return origin_of(X).answer(predicted)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -199,8 +199,9 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
             noise, estimated from the residuals, and that of the weights. Nine in ten targets lie
             within 1.64 of them, where the model is right. Only if `return_std`.
         """
-        targets, (y, *std) = self._predicted(X, spread=return_std)
-        predicted, answer = targets.shaped(targets.scaling.undo(y)), origin_of(X).answer
+        fitted, (y, *std) = self._predicted(X, spread=return_std)
+        targets, answer = fitted.targets, origin_of(X).answer
+        predicted = targets.shaped(targets.scaling.undo(y))
         if not return_std:
             return answer(predicted)
         return answer((predicted, targets.shaped(targets.scaling.undo_spread(std[0]))))

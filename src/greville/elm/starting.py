@@ -52,10 +52,8 @@ def start(
     none, scaling = chunk.part(slice(0)).on_host(), Scaling()
     if whole and fits_on_device(b, chunk.X):
         chunk = chunk._replace(X=b.asarray(chunk.X))
-    if survey is not None:
-        scaling, targets = _units(model, survey)
-    elif whole or has_own_layer(model):
-        scaling, targets = _measure(model, chunk, targets)
+    if whole or has_own_layer(model):
+        scaling, targets = _units(model, targets, chunk, survey)
     if whole and _is_auto(model) and _chooses_epsilon(solver) and is_for_choosing(n_inputs):
         columns, rows = survey.inputs if survey else Columns.of(chunk.X, chunk.weight), chunk
         if survey is None:
@@ -73,7 +71,7 @@ def start(
 
 def measure_stream(model: Any, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling, Any, Any]:
     """The units of inputs and targets from the first rows, and the layer for so many."""
-    scaling, targets = _measure(model, chunk, fitted.targets)
+    scaling, targets = _units(model, fitted.targets, chunk)
     layer, hidden = fitted.hidden.layer, fitted.hidden
     if _is_auto(model):
         n_inputs = hidden.n_inputs - hidden.n_direct
@@ -263,23 +261,13 @@ def _backend_for(model: Any, solver: Any, layer: Any, chunk: Chunk) -> Backend:
     return backend_for(device, origin_of(chunk.X), n_units, getattr(solver, "precision", None))
 
 
-# Units
-
-
-def _measure(model: Any, chunk: Chunk, targets: Any) -> tuple[Scaling, Any]:
-    """The units of inputs and targets, from these rows."""
+def _units(
+    model: Any, targets: Any, chunk: Chunk, survey: Survey | None = None
+) -> tuple[Scaling, Any]:
+    """The units of inputs and targets, from these rows or from what was measured of all."""
     if not standardizes(model):
-        return Scaling(), targets.unmeasured()
-    return _units(model, Survey.of(chunk, targets))
-
-
-def _units(model: Any, survey: Survey) -> tuple[Scaling, Any]:
-    """The units of inputs and targets, from what was measured of rows."""
-    if not standardizes(model):
-        return Scaling(), survey.targets.unmeasured()
-    scaling = Scaling.of_inputs(
-        survey.inputs,
-        always=not isinstance(model.standardize, str),
-        centre_sparse=not has_own_layer(model),
-    )
-    return scaling, survey.targets.measured(survey.outputs)
+        return Scaling(), targets.measured(None)
+    survey = Survey.of(chunk, targets) if survey is None else survey
+    always, centre_sparse = not isinstance(model.standardize, str), not has_own_layer(model)
+    scaling = Scaling.of_inputs(survey.inputs, always=always, centre_sparse=centre_sparse)
+    return scaling, targets.measured(survey.outputs)

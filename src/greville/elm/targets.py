@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self
@@ -22,8 +21,14 @@ from .columns import Columns
 from .units import Scaling
 
 
-class Targets(ABC):
+class Targets:
     """What an estimator knows about its targets; an immutable value.
+
+    A class of targets also has `encode(y)`, a function that makes rows of outputs of any slice of
+    y; `encode_one(y)`, one target as the solver wants it, or None for a label that is new;
+    `one_of_chunk(y)`, one target as the y of a chunk of one row; `decode_one(output)`, what to
+    return for the outputs of one row; `merged(other)`, what is known to either of two models; and
+    `check_chunk(y)`, a FieldError unless y, from a file, are such targets.
 
     Attributes
     ----------
@@ -45,44 +50,16 @@ class Targets(ABC):
     scaling: Scaling
     dtype: Any
 
-    @abstractmethod
-    def encode(self, y: Array) -> Callable[[slice], Array]:
-        """Any of these targets as rows of shape (n, n_outputs)."""
-
-    @abstractmethod
-    def encode_one(self, y: Any) -> Any:
-        """One target as the solver wants it; None for a label that is new."""
-
-    @abstractmethod
-    def one_of_chunk(self, y: Any) -> Array:
-        """One target as the y of a chunk of one row."""
-
-    @abstractmethod
-    def decode_one(self, output: Any) -> Any:
-        """What to return for the solver's outputs for one row."""
-
-    @abstractmethod
-    def merged(self, other: Self) -> Self:
-        """What is known to either of two models that are merged."""
-
     def weighted(self, y: Array, weight: Array | None) -> Array | None:
         """The weights of rows with these targets, where rows with some count more than others."""
         return weight
 
-    def outputs_of(self, before: Self) -> Array:
+    def outputs_of(self, before: Any) -> Array:
         """Which outputs were those of targets with fewer."""
         return np.arange(before.n_outputs)
 
     def measured(self, columns: Columns | None) -> Self:
-        """The same with units from what was measured of targets."""
-        return self
-
-    @abstractmethod
-    def check_chunk(self, y: Array) -> None:
-        """Raise a FieldError unless y, from a file, are targets of this kind."""
-
-    def unmeasured(self) -> Self:
-        """The same without units."""
+        """The same with units from what was measured of targets; None for no units."""
         return self
 
 
@@ -153,8 +130,4 @@ class NumericTargets(Targets):
         return Y[:, 0] if self.flat else Y
 
     def measured(self, columns: Columns | None) -> Self:
-        assert columns is not None
-        return replace(self, scaling=Scaling.of_targets(columns))
-
-    def unmeasured(self) -> Self:
-        return replace(self, scaling=Scaling())
+        return replace(self, scaling=Scaling() if columns is None else Scaling.of_targets(columns))
