@@ -2,9 +2,9 @@
 
 import pytest
 
-from greville.tables import _state
+from greville.tables import _learning
 
 
 @pytest.fixture
 def few_first(monkeypatch):
-    monkeypatch.setattr(_state, "FIRST_ROWS", 64)
+    monkeypatch.setattr(_learning, "FIRST_ROWS", 64)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greville import persistence
-from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _first, _state
+from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _first, _learning
 from greville.tables import batch as _batch
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
@@ -244,7 +244,7 @@ def test_the_first_rows_are_those_of_tables(monkeypatch, tmp_path):
     for i, row in enumerate(rows):
         fast.learn_one(row)
         with monkeypatch.context() as patch:
-            patch.setattr(_state.State, "learned_one", lambda self, row: None)
+            patch.setattr(TableModel, "_learned_as_usual", lambda self, row: False)
             slow.learn_one(row)
         if i == 130:
             persistence.save(fast, tmp_path / "m")
@@ -256,7 +256,7 @@ def test_the_first_rows_are_those_of_tables(monkeypatch, tmp_path):
     for model in (fast, *saved):
         assert (model.n_rows, model.n_without_target) == (slow.n_rows, slow.n_without_target)
         if model is not loaded:  # a file has nan for a missing number
-            assert model._state.warmup.rows.columns == slow._state.warmup.rows.columns
+            assert model.first.columns == slow.first.columns
         assert model.schema.as_list() == slow.schema.as_list()
         for row in rows[-10:]:
             assert model.predict_one(row) == pytest.approx(slow.predict_one(row), rel=1e-6)
@@ -269,12 +269,12 @@ def test_most_of_the_first_rows_are_learned_without_a_table(monkeypatch):
     for i in range(200):
         model.learn_one({"x": i / 7, "text": "ab"[i % 2], "y": float(i % 11)})
     assert len(tables) < 20
-    assert model._state.warmup.rows.n == model.n_rows == 200
+    assert model.first.n == model.n_rows == 200
 
 
 @pytest.mark.parametrize("first", [64, pytest.param(4096, marks=pytest.mark.full)])
 def test_rows_together_and_one_by_one(monkeypatch, first):
-    monkeypatch.setattr(_state, "FIRST_ROWS", first)
+    monkeypatch.setattr(_learning, "FIRST_ROWS", first)
     rows = [{k: v for k, v in row.items() if k != "n"} for row in warm_up_rows()]
     one, many = (TableModel("y", task="regression", hidden=30) for _ in range(2))
     for row in rows:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._answers import Answers as Answers
+    from ._learning import FIRST_ROWS as FIRST_ROWS
     from ._sample import joined_sample as joined_sample
     from ._sample import sampled as sampled
     from ._sample import sampled_part as sampled_part
     from ._settings import solver_names as solver_names
-    from ._state import FIRST_ROWS as FIRST_ROWS
     from .about import model_bytes as model_bytes
     from .about import model_summary as model_summary
     from .answering import Answering as Answering
@@ -64,7 +64,7 @@ _EXPORTS = {
     "_answers": ("Answers",),
     "_sample": ("joined_sample", "sampled", "sampled_part"),
     "_settings": ("solver_names",),
-    "_state": ("FIRST_ROWS",),
+    "_learning": ("FIRST_ROWS",),
     "about": ("model_bytes", "model_summary"),
     "answering": ("Answering",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),

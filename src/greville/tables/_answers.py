@@ -45,38 +45,50 @@ class Answers:
         if self.proba is not None:
             self.proba[rows] = proba
 
-    def count_unlearned(self, unlearned: Unlearned) -> None:
-        for name, values in unlearned.items():
-            self.unlearned.setdefault(name, []).extend(values)
+    def collect(self, parts: Sequence[tuple[Any, Answers]], classes: Sequence[Any]) -> None:
+        """Take over the answers to some of the rows; `classes` are all that there are."""
+        n = len(self.prediction)
+        for rows, part in parts:
+            self.prediction[rows] = part.prediction
+            self.guessed.update(int(rows[row]) for row in part.guessed)
+            for name, values in part.unlearned.items():
+                self.unlearned.setdefault(name, []).extend(values)
+            if part.std is not None:
+                self.std = np.full(n, np.nan) if self.std is None else self.std
+                self.std[rows] = part.std
+            if part.proba is not None:
+                if self.proba is None:
+                    self.proba, self.classes = np.zeros((n, len(classes))), classes
+                places = [classes.index(label) for label in part.classes]
+                self.proba[np.ix_(rows, places)] = part.proba
 
 
 def predict_into(
     answers: Answers,
-    run: slice,
     estimator: Any,
     categories: Categories,
     batch: Batch | None,
     X: NDArray[Any],
-) -> Unlearned:
-    """Put predictions for some rows into answers, and what goes with them.
+) -> None:
+    """Put predictions for rows into answers, and what goes with them.
 
-    A value that was never learned is predicted as the mean over values that were; such values are
-    returned. `batch` is None where all values were learned.
+    A value that was never learned is predicted as the mean over values that were. `batch` is None
+    where all values were learned.
     """
-    answers.put(run, *_outputs(estimator, X[None], answers))
+    answers.put(slice(None), *_outputs(estimator, X[None], answers))
     unlearned = {} if batch is None else categories.unlearned(batch, X)
     if batch is None or not unlearned:
-        return {}
+        return
     rows = np.flatnonzero(np.any(list(unlearned.values()), axis=0)).tolist()
-    rows = [row for row in rows if run.start + row not in answers.wrong]
+    rows = [row for row in rows if row not in answers.wrong]
     length = max(1, _NUMBERS_AT_ONCE // (MOST_ALTERNATIVES * X.shape[1]))
     for start in range(0, len(rows), length):
         some = np.array(rows[start : start + length])
         where = {name: mask[some] for name, mask in unlearned.items()}
         many = categories.alternatives(X[some], where)
-        answers.put(run.start + some, *_outputs(estimator, many, answers))
-    answers.guessed.update(run.start + row for row in rows)
-    return {
+        answers.put(some, *_outputs(estimator, many, answers))
+    answers.guessed.update(rows)
+    answers.unlearned = {
         name: [batch.value(name, row) for row in rows if mask[row]]
         for name, mask in unlearned.items()
     }

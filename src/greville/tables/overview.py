@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ._encoded import first_columns
 from ._first import FirstRows
-from ._learner import Learner
+from ._learning import FIRST_ROWS
 from ._sample import sampled
 from ._settings import is_used
-from ._state import FIRST_ROWS
 from ._values import Values
 from .batch import Batch
 from .column import Column
@@ -154,8 +154,8 @@ def _described(
         rows.origins,
     )
     if target is not None:
-        learner, _ = Learner.fit_schema(settings, used)
-        return learner.target.description(), learner.schema
+        schema, fitted, _ = first_columns(settings, used)
+        return fitted.description(), schema
     batch = used.batch().with_gaps(settings["na"])
     columns = {name: batch.values(name) for name in used.columns}
     return None, Schema.fit(columns, Hints.of(settings), used.places)
