@@ -5,6 +5,7 @@ if it is marked as `full`, or if it stands in one of the folders below.
 """
 
 import os
+from importlib.util import find_spec
 
 # One process per core is enough. It is read when the first library that has OpenMP is loaded,
 # which for torch may be as soon as the conftest.py of a folder is.
@@ -26,6 +27,10 @@ FULL = (
     "tests/site",  # a browser
     "tests/test_examples.py",
 )
+
+
+# Modules of packages that are in no extra: their examples run where these are installed
+collect_ignore = [] if find_spec("aeon") else ["src/greville/adapters/aeon.py"]
 
 
 def pytest_addoption(parser):

@@ -177,6 +177,7 @@ def test_what_was_erased_or_deleted_does_not_come_back(tmp_path):
     assert Reader.open_at(path, 81).stream.n_rows == 79
 
 
+@pytest.mark.posix
 def test_a_server_shows_a_model_as_it_was_while_another_is_killed(serve, tmp_path):
     path = tmp_path / "m.greville"
     server = serve(path, *NEW)
