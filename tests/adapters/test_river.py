@@ -375,7 +375,7 @@ def test_a_seed_of_none_is_another_one_each_time():
 
 
 def test_what_comes_after_the_first_rows(monkeypatch):
-    monkeypatch.setattr("greville.tables._learning.FIRST_ROWS", 64)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 64)
     model = Classifier(hidden=30)
     for i in range(80):
         model.learn_one({"x": float(i % 2), "t": "ab"[i % 2]}, i % 2)
@@ -394,7 +394,7 @@ def test_what_comes_after_the_first_rows(monkeypatch):
 
 
 def test_frames_are_learned_as_their_rows(monkeypatch):
-    monkeypatch.setattr("greville.tables._learning.FIRST_ROWS", 64)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 64)
     values = {"x": [1.5, None, 2.5, 4.0] * 30, "n": range(120), "t": ["a", None, "b"] * 40}
     X, y = pd.DataFrame(values, index=range(7, 127)), pd.Series([1.0, 2.0, 4.0] * 40)
     one, many = Regressor(hidden=30), Regressor(hidden=30)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from greville.cli import _train
-from greville.tables import Holdout, TableModel, _learning, _sample, evaluation
+from greville.tables import Holdout, TableModel, _sample, evaluation
 
 from ..houses import houses, write
 from ..runner import refused, run
@@ -90,7 +90,7 @@ def test_other_solvers_predict_chunks_first(here, monkeypatch):
     assert found["score"] is None
     assert "pass --test 0.2" in said
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 100)
-    monkeypatch.setattr(_learning, "FIRST_ROWS", 100)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 100)
     scores = trained(*more)[0]["score"]
     assert (scores["how"], scores["rows"]) == ("before learning", 300)
 

@@ -13,7 +13,7 @@ import pytest
 import greville
 from greville.cli import _train
 from greville.cli._app import app
-from greville.tables import TableModel, _learning
+from greville.tables import TableModel
 
 from .. import children
 from ..houses import as_rows, csv_bytes, houses, write
@@ -147,7 +147,7 @@ def test_a_checkpoint_is_not_the_model(here):
 
 def test_skipped_rows_are_counted_once_over_checkpoints(here, monkeypatch):
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
-    monkeypatch.setattr(_learning, "FIRST_ROWS", 64)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 64)
     lines = csv_bytes(houses(400)).decode().splitlines()
     for i in (20, 130, 131, 399):
         lines[i] += ",more"

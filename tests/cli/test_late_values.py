@@ -10,7 +10,6 @@ from pyarrow import parquet
 
 import greville
 from greville.cli import _train
-from greville.tables import _learning
 from greville.tables.readers.source import Source
 
 from ..houses import csv_bytes, jsonl
@@ -55,7 +54,7 @@ def test_a_file_for_each_value_is_as_good_as_shuffled_rows(kind):
 
 def test_a_pipe_that_is_sorted_goes_on_to_the_bit(monkeypatch):
     """Late values are learned from their first row on, over checkpoints and restarts."""
-    monkeypatch.setattr(_learning, "FIRST_ROWS", 200)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 200)
     monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 250)
     monkeypatch.setattr(Source, "can_be_read_again", False)  # as a pipe
     table = pa.concat_tables(part(value, 300) for value in range(4))

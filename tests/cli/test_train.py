@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import greville
-from greville.tables import TableModel, _learning
+from greville.tables import TableModel
 from greville.tables.readers.source import Source
 
 from ..houses import houses, jsonl, table_of, write
@@ -120,7 +120,7 @@ def test_scoring_files_without_targets(here):
 @pytest.mark.parametrize("cut", [3, pytest.param(100, marks=pytest.mark.full), 577])
 def test_resuming_is_one_run(here, monkeypatch, cut):
     """Of pipes; files are looked at as a whole, so that a run with more of them sees more."""
-    monkeypatch.setattr(_learning, "FIRST_ROWS", 128)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 128)
     monkeypatch.setattr(Source, "can_be_read_again", False)
     table = houses(600)
     for name, part in (
@@ -147,7 +147,7 @@ def test_settings_that_a_model_has_already(here):
 
 
 def test_merge_and_unlearn(here, monkeypatch):
-    monkeypatch.setattr(_learning, "FIRST_ROWS", 400)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 400)
     table = houses(900)
     write(table.slice(0, 500), "a.csv")
     write(table.slice(500), "b.csv")

@@ -2,9 +2,7 @@
 
 import pytest
 
-from greville.tables import _learning
-
 
 @pytest.fixture
 def few_first(monkeypatch):
-    monkeypatch.setattr(_learning, "FIRST_ROWS", 64)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 64)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import greville
-from greville.tables import Batch, TableError, TableModel, _learning
+from greville.tables import Batch, TableError, TableModel
 from greville.tables._values import Values
 
 from ..houses import csv_bytes, houses, rows_of
@@ -19,7 +19,7 @@ from ..houses import csv_bytes, houses, rows_of
 def test_cutting_changes_nothing(cuts, first):
     table = houses()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_learning, "FIRST_ROWS", first)
+        patch.setattr("greville.tables.model.FIRST_ROWS", first)
         new = TableModel("price", hidden=60)
         want = new.twin().learn(table)
         model, recorded, start = new.twin(), new.twin(), 0

@@ -1,9 +1,7 @@
 """Rows as dicts: the same numbers and the same models as tables."""
 
-import copy
 import json
 import math
-import pickle
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -12,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greville import persistence
-from greville.tables import Batch, Stream, TableError, TableModel, Troubles, _first, _learning
-from greville.tables import batch as _batch
+from greville.tables import Batch, Stream, TableError, TableModel, Troubles
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
 from greville.tables.evidence import Hints
@@ -94,18 +90,13 @@ def test_values_that_stand_for_a_gap(few_first):
 @settings(max_examples=15, deadline=None)
 @given(rows=st.lists(st.fixed_dictionaries({}, optional=VALUES), min_size=1, max_size=30))
 def test_rows_become_what_tables_become(schema, rows):
-    """One by one and together, each row what a table of it alone is."""
+    """A row that needs no table has the inputs of a table of it alone."""
     encoder = RowEncoder(schema)
-    together, wrong = encoder.encode(rows)
-    for i, row in enumerate(rows):
-        inputs, reason = encoder.encode_one(row)
-        # Beside a number like 1.0, a 2 is 2.0.
-        assert str(reason).removesuffix(".0") == str(wrong.get(i)).removesuffix(".0")
-        want, why = as_a_table(schema, row)
-        assert (reason is None) == (why is None)
-        if why is None:
+    for row in rows:
+        inputs, (want, why) = encoder.encode(row), as_a_table(schema, row)
+        if inputs is not None:
+            assert why is None
             np.testing.assert_array_equal(inputs, want)
-            np.testing.assert_array_equal(together[i], want)
 
 
 def as_a_table(schema, row):
@@ -235,46 +226,9 @@ def warm_up_rows():
     return rows
 
 
-@pytest.mark.full
-def test_the_first_rows_are_those_of_tables(monkeypatch, tmp_path):
-    """Rows of the warm-up that are learned in place, and rows that go through tables."""
-    rows = warm_up_rows()
-    fast, slow = (TableModel("y", task="regression", hidden=30) for _ in range(2))
-    saved = None
-    for i, row in enumerate(rows):
-        fast.learn_one(row)
-        with monkeypatch.context() as patch:
-            patch.setattr(TableModel, "_learned_as_usual", lambda self, row: False)
-            slow.learn_one(row)
-        if i == 130:
-            persistence.save(fast, tmp_path / "m")
-            saved = [copy.deepcopy(fast), pickle.loads(pickle.dumps(fast)), fast.twin()]
-            loaded = persistence.load(tmp_path / "m")
-            saved.append(loaded)
-        for other in saved or () if i > 130 else ():
-            other.learn_one(row)
-    for model in (fast, *saved):
-        assert (model.n_rows, model.n_without_target) == (slow.n_rows, slow.n_without_target)
-        if model is not loaded:  # a file has nan for a missing number
-            assert model.first.columns == slow.first.columns
-        assert model.schema.as_list() == slow.schema.as_list()
-        for row in rows[-10:]:
-            assert model.predict_one(row) == pytest.approx(slow.predict_one(row), rel=1e-6)
-
-
-def test_most_of_the_first_rows_are_learned_without_a_table(monkeypatch):
-    model, tables = TableModel("y", task="regression", hidden=30), []
-    record = model.record
-    monkeypatch.setattr(model, "record", lambda *args: tables.append(1) or record(*args))
-    for i in range(200):
-        model.learn_one({"x": i / 7, "text": "ab"[i % 2], "y": float(i % 11)})
-    assert len(tables) < 20
-    assert model.first.n == model.n_rows == 200
-
-
 @pytest.mark.parametrize("first", [64, pytest.param(4096, marks=pytest.mark.full)])
 def test_rows_together_and_one_by_one(monkeypatch, first):
-    monkeypatch.setattr(_learning, "FIRST_ROWS", first)
+    monkeypatch.setattr("greville.tables.model.FIRST_ROWS", first)
     rows = [{k: v for k, v in row.items() if k != "n"} for row in warm_up_rows()]
     one, many = (TableModel("y", task="regression", hidden=30) for _ in range(2))
     for row in rows:
@@ -307,8 +261,7 @@ def test_names_that_no_column_can_have_are_refused_at_once(name):
 
 
 def test_more_names_than_there_can_be_columns(monkeypatch):
-    for module in (_batch, _first):
-        monkeypatch.setattr(module, "MOST_COLUMNS", 10)
+    monkeypatch.setattr("greville.tables.batch.MOST_COLUMNS", 10)
     model, refused = TableModel("y", task="regression", hidden=10), 0
     for i in range(40):
         try:

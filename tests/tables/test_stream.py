@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import greville
 from greville.monitor import DriftMonitor
-from greville.tables import Stream, TableError, TableModel, Troubles, _learning
+from greville.tables import Stream, TableError, TableModel, Troubles
 
 from ..houses import as_rows, houses
 
@@ -26,7 +26,7 @@ def bursts(stream, rows, cuts):
 def test_bursts_change_no_bit_of_the_model(cuts, data):
     rows = as_rows(houses(400))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_learning, "FIRST_ROWS", data.draw(st.sampled_from([64, 4096])))
+        patch.setattr("greville.tables.model.FIRST_ROWS", data.draw(st.sampled_from([64, 4096])))
         want, stream = (Stream(TableModel("price", hidden=60)) for _ in range(2))
         wanted, got = bursts(want, rows, []), bursts(stream, rows, cuts)
     assert [a["line"] for a in got] == list(range(1, 401))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._answers import Answers as Answers
-    from ._learning import FIRST_ROWS as FIRST_ROWS
     from ._sample import joined_sample as joined_sample
     from ._sample import sampled as sampled
     from ._sample import sampled_part as sampled_part
+    from ._settings import FIRST_ROWS as FIRST_ROWS
     from ._settings import solver_names as solver_names
     from .about import model_bytes as model_bytes
     from .about import model_summary as model_summary
@@ -63,8 +63,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "_answers": ("Answers",),
     "_sample": ("joined_sample", "sampled", "sampled_part"),
-    "_settings": ("solver_names",),
-    "_learning": ("FIRST_ROWS",),
+    "_settings": ("FIRST_ROWS", "solver_names"),
     "about": ("model_bytes", "model_summary"),
     "answering": ("Answering",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),

@@ -18,7 +18,7 @@ from ..insight import Effect, Importance
 from ..representation import Described, named_list
 from ..validation import Seed, check_something_counts, check_weights, naming
 from ._answers import Answers
-from ._dicts import checked_row
+from ._rows import checked_row
 from ._values import Values
 from .about import table_summary
 from .answering import infinite_value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +11,15 @@ from ..elm import ELMClassifier, ELMRegressor
 from ..fields import choice, count, flag, json, known, nothing, require
 from ._categories import Categories
 from ._first import FirstRows
-from ._learning import FIRST_ROWS
 from ._plain import LARGEST
+from ._settings import FIRST_ROWS
 from .batch import Batch
 from .findings import Finding
 from .numerals import Numerals
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target
+
+T = TypeVar("T", bound=Any)
 
 FIELDS = {
     "settings": json,
@@ -52,7 +54,7 @@ def to_fields(model: Any) -> dict[str, Any]:
     return found
 
 
-def set_fields(model: Any, fields: dict[str, Any]) -> None:
+def set_fields(model: T, fields: dict[str, Any]) -> T:
     """Give a new model what `to_fields` gave; a ValueError if it does not go together."""
     vars(model).update({name: fields[name] for name in _PLAIN})
     columns, task, first = fields["columns"], fields["task"], fields["first"]
@@ -61,7 +63,7 @@ def set_fields(model: Any, fields: dict[str, Any]) -> None:
     require(fits, "an estimator, a task and columns go together")
     if columns is None:
         require(first is not None, "it does not know its columns")
-        return
+        return model
     fits = (fields["kept"] == "number") == (task == REGRESSION)
     require(fits, "the task and the kind of the targets do not go together")
     numerals, name = Numerals.from_dict(fields["numerals"]), model.target
@@ -71,6 +73,7 @@ def set_fields(model: Any, fields: dict[str, Any]) -> None:
     schema = Schema.from_list(columns, [Finding.from_fields(entry) for entry in fields["findings"]])
     model.categories = Categories.from_dict(schema, fields["learned"])
     model.n_expected = FIRST_ROWS if first is None else first.n
+    return model
 
 
 def check_fields(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rows as dicts become the inputs of a hidden layer, without a table where that is faster."""
+"""Rows as dicts, on their way to a table or, one at a time, to the inputs of a hidden layer."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from typing import Any
 import numpy as np
 
 from ._plain import Floats
-from .batch import Batch, TableError, listed, record_batch
+from .batch import Batch, TableError, record_batch
 from .column import Column
 from .readers.json import array_of
 from .schema import Schema
 
-# Values of one column whose inputs are remembered.
+# Values of a column whose inputs are remembered.
 _MOST_REMEMBERED = 4096
 
-# Up to so many rows are encoded one by one; of more, whole columns are.
+# Up to so many rows of a stream are learned one by one; more are learned as a table.
 FEW_ROWS = 8
 
-# Types that Arrow turns into a column in which no value depends on the others.
-_PLAIN = ({float, int}, {str}, {bool})
-
-_NOTHING = type(None)
+# Types whose values never change, and are the same as others only if they are equal.
+_SIMPLE = frozenset({float, int, str, bool, type(None)})
 
 Row = Mapping[str, Any]
 
 
 class RowEncoder:
-    """The inputs of rows, the same as those that `Schema.encode` makes of a table.
+    """The inputs of single rows, the same as those that `Schema.encode` makes of a table.
 
-    A row that leaves a column out has a missing value there.
+    A usual value becomes inputs at once (`Column.inputs_of`). Others go through a table of one
+    value, and what they become is remembered.
 
     Parameters
     ----------
@@ -41,95 +40,55 @@ class RowEncoder:
     """
 
     def __init__(self, schema: Schema, na: Sequence[str] = ()) -> None:
-        self.schema = schema
-        self._columns = [_ColumnEncoder(column, na) for column in schema.used]
+        self.schema, self._na = schema, na
         self._names = frozenset(schema.names)
-        self._no_column = f"it has none of the columns {listed(schema.names)}"
+        self._columns = [(column, len(column.inputs), Schema([column])) for column in schema.used]
+        self._remembered: dict[Any, list[float] | None] = {}
 
-    def encode_one(self, row: Row) -> tuple[Floats, str | None]:
-        """The inputs of a row, and what is wrong with it, if anything is."""
+    def encode(self, row: Row) -> Floats | None:
+        """The inputs of a row; None if it has no column or a value that cannot be used."""
+        if self._names.isdisjoint(row):
+            return None
         inputs: list[float] = []
         late: list[float] = []  # behind those of all columns
-        reason = None
-        for column in self._columns:
-            found, wrong = column.encode_one(row.get(column.name))
-            inputs += found[: column.n]
-            late += found[column.n :]
-            reason = reason or wrong
-        inputs += late
-        if self._names.isdisjoint(row):
-            reason = self._no_column
-        return np.array(inputs, np.float64), reason
+        for column, n, alone in self._columns:
+            value = row.get(column.name)
+            found = None if self._na else column.inputs_of(value)
+            found = self._through_a_table(column, alone, value) if found is None else found
+            if found is None:
+                return None
+            inputs += found[:n]
+            late += found[n:]
+        return np.array(inputs + late, np.float64)
 
-    def encode(self, rows: Sequence[Row]) -> tuple[Floats, dict[int, str]]:
-        """The inputs of rows, and for rows that have none, what is wrong with them.
-
-        Each row gets what it would get alone, whatever the others are.
-        """
-        if len(rows) <= FEW_ROWS:
-            pairs = [self.encode_one(row) for row in rows]
-            wrong = {i: reason for i, (_, reason) in enumerate(pairs) if reason is not None}
-            return np.array([inputs for inputs, _ in pairs]), wrong
-        parts, late, wrong = [], [], {}
-        for column in self._columns:
-            inputs, reasons = column.encode([row.get(column.name) for row in rows])
-            parts.append(inputs[:, : column.n])
-            late.append(inputs[:, column.n :])
-            wrong = reasons | wrong
-        empty = {i: self._no_column for i, row in enumerate(rows) if self._names.isdisjoint(row)}
-        return np.concatenate([*parts, *late], axis=1), wrong | empty
-
-
-class _ColumnEncoder:
-    """The inputs of single values of a column; those of usual values are remembered."""
-
-    def __init__(self, column: Column, na: Sequence[str]) -> None:
-        self.name, self.n = column.name, len(column.inputs)
-        self._na = na
-        self._of_usual = column.inputs_of
-        self._schema = Schema([column])
-        self._remembered: dict[Any, tuple[list[float], str | None]] = {}
-
-    def encode_one(self, value: Any) -> tuple[Sequence[float], str | None]:
-        usual = None if self._na else self._of_usual(value)
-        if usual is not None:
-            return usual, None
-        kind = type(value)
-        if kind is not str and kind is not bool and value is not None:
-            return self._parsed(value)
-        known = self._remembered.get((kind, value))
-        if known is None:
+    def _through_a_table(self, column: Column, alone: Schema, value: Any) -> list[float] | None:
+        key = column.name, type(value), value
+        if type(value) not in _SIMPLE:
+            return None
+        if key not in self._remembered:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
-            known = self._remembered[kind, value] = self._parsed(value)
-        return known
-
-    def encode(self, values: list[Any]) -> tuple[Floats, dict[int, str]]:
-        kinds = set(map(type, values)) - {_NOTHING}
-        if any(kinds <= plain for plain in _PLAIN):
-            return self._encode(values)
-        pairs = [self.encode_one(value) for value in values]
-        wrong = {i: reason for i, (_, reason) in enumerate(pairs) if reason is not None}
-        return np.array([inputs for inputs, _ in pairs], np.float64), wrong
-
-    def _encode(self, values: list[Any]) -> tuple[Floats, dict[int, str]]:
-        table = record_batch({self.name: array_of(values)})
-        numbers = np.arange(1, len(values) + 1)
-        batch = Batch(table, "the row", numbers, 1.0, sparse=True)
-        return self._schema.encode(batch.with_gaps(self._na))
-
-    def _parsed(self, value: Any) -> tuple[list[float], str | None]:
-        try:
-            inputs, wrong = self._encode([value])
-        except TableError as error:  # a type that no column can have
-            return [0.0] * len(self._schema.inputs), error.message.removeprefix("the row: ")
-        return inputs[0].tolist(), wrong.get(0)
+            batch = batch_of_rows([{column.name: value}], [column.name], "the row")
+            X, wrong = alone.encode(batch.with_gaps(self._na))
+            self._remembered[key] = None if wrong else X[0].tolist()
+        return self._remembered[key]
 
 
-def one_row_batch(row: Row) -> Batch:
-    """A row as a batch."""
-    columns = {name: _column(name, [value]) for name, value in row.items()}
-    return Batch(record_batch(columns), "the row", np.ones(1, np.int64), 1.0, sparse=True)
+def checked_row(row: Any, learn: str = "learn") -> Row:
+    """The row; a TypeError that names the method for several rows if it is none.
+
+    A row of a pandas data frame is one too.
+    """
+    if isinstance(row, Mapping):
+        return row
+    if type(row).__name__ == "Series" and hasattr(row, "to_dict"):
+        found: Row = row.to_dict()
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise TypeError(
+        f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
+        f"for several rows use {learn} and predict."
+    )
 
 
 def batch_of_rows(
@@ -179,22 +138,15 @@ def _changes(rows: Sequence[Row]) -> list[int]:
     found: list[int] = []
     kinds: dict[str, str] = {}
     for k, row in enumerate(rows):
-        for name, value in row.items():
-            kind = _kind(value)
-            if kind != _MISSING and kinds.setdefault(name, kind) != kind:
-                found.append(k)
-                kinds = {name: _kind(value) for name, value in row.items()}
-                kinds = {name: kind for name, kind in kinds.items() if kind != _MISSING}
-                break
+        own = {name: _kind(value) for name, value in row.items() if value is not None}
+        if any(kinds.setdefault(name, kind) != kind for name, kind in own.items()):
+            found.append(k)
+            kinds = own
     return found
 
 
-# Kinds of values that go together into a column: numbers are of two types.
-_MISSING = "missing"
-_KINDS = {float: "number", str: "text", bool: "flag", type(None): _MISSING, list: "list"}
-
-
 def _kind(value: Any) -> str:
+    """What kind of column a value makes: numbers are of two types."""
     if type(value) is int:
         return "number" if -(1 << 63) <= value < 1 << 63 else "large"
-    return _KINDS.get(type(value), "other")
+    return {float: "number", str: "text", bool: "flag", list: "list"}.get(type(value), "other")

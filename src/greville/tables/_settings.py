@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..devices import check_device
@@ -10,48 +11,50 @@ from ..elm import ELMClassifier, ELMRegressor, hidden_size, regularises, stream_
 from ..solvers import Opium, registry
 from ..validation import check_number
 from .batch import TableError
+from .dates import check_format
+from .numerals import DECIMALS, THOUSANDS
 from .target import CLASSIFICATION, REGRESSION
+
+# Rows from which is learned what columns are. They are kept until so many have come.
+FIRST_ROWS = 4096
 
 # Settings that name columns.
 NAMING_COLUMNS = ("features", "ignore", "categorical", "number", "text", "fold")
+
+# Settings that are lists.
+LISTS = ("ignore", "categorical", "na", "number", "text", "fold")
 
 # The most units of hidden="inputs", and of "auto" with a solver that does not choose epsilon.
 _MOST_UNITS = 1000
 
 
 def checked(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, if there is nothing wrong with them."""
-    _check_text("target", settings["target"])
+    """The settings of a model, if there is nothing wrong with them."""
+    settings = settings | {name: list(settings[name] or ()) for name in LISTS}
+    settings["features"] = settings["features"] and list(settings["features"])
     if settings["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
         raise _wrong("task", settings["task"], "choose auto, regression or classification.")
-    for key, low, high in (("hidden", 1, 100_001), ("seed", 0, 2**32)):
-        if key != "hidden" or settings[key] not in ("auto", "inputs", "stream"):
-            try:
+    for key, low, high, words in (
+        ("hidden", 1, 100_001, ("auto", "inputs", "stream")),
+        ("seed", 0, 2**32, ()),
+        ("categories", 1, 10_001, (None,)),
+    ):
+        if settings[key] not in words:
+            with _naming(key):
                 check_number(key, settings[key], low=low, high=high, whole=True)
-            except ValueError as error:
-                raise TableError(str(error), argument=key) from error
-    for key in NAMING_COLUMNS:
-        for name in settings[key] or ():
-            _check_text(key, name)
-    if settings["categories"] is not None:
-        try:
-            check_number("categories", settings["categories"], low=1, high=10_001, whole=True)
-        except ValueError as error:
-            raise TableError(str(error), argument="categories") from error
+    for key in ("target", *NAMING_COLUMNS):
+        for name in [settings[key]] if key == "target" else settings[key] or ():
+            if not isinstance(name, str):
+                raise _wrong(key, name, "pass the name of a column.")
     _check_writing(settings)
     make_solver(settings)
-    try:
+    with _naming("device"):
         check_device(settings["device"])
-    except ValueError as error:
-        raise TableError(str(error), argument="device") from error
     return settings
 
 
 def _check_writing(settings: dict[str, Any]) -> None:
     """Raise a TableError for marks or formats that cannot be."""
-    from . import dates
-    from .numerals import DECIMALS, THOUSANDS
-
     for key, choices in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
         if settings[key] is not None and settings[key] not in choices:
             raise _wrong(key, settings[key], f"choose one of {' '.join(map(repr, choices))}.")
@@ -62,9 +65,18 @@ def _check_writing(settings: dict[str, Any]) -> None:
             raise _wrong("na", value, "pass a list of texts, such as '-999'.")
     if settings["date_format"] is not None:
         try:
-            dates.check_format(settings["date_format"])
+            check_format(settings["date_format"])
         except (ValueError, TypeError) as error:
             raise _wrong("date_format", settings["date_format"], str(error)) from error
+
+
+@contextmanager
+def _naming(argument: str) -> Iterator[None]:
+    """Make a TableError of an error whose message begins with an argument."""
+    try:
+        yield
+    except ValueError as error:
+        raise TableError(str(error), argument=argument) from error
 
 
 def solver_names() -> list[str]:
@@ -114,11 +126,6 @@ def is_used(settings: dict[str, Any], name: str) -> bool:
     features: Sequence[str] | None = settings["features"]
     chosen = features is None or name in features
     return name == settings["target"] or (chosen and name not in settings["ignore"])
-
-
-def _check_text(key: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise _wrong(key, value, "pass the name of a column.")
 
 
 def _wrong(key: str, value: Any, advice: str) -> TableError:

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from itertools import chain, pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..elm import set_direct_inputs
 from ..fields import compact, stored
 from ..insight import Effect, Importance, Why
-from ._dicts import DictRows
-from ._encoded import naming_rows
+from ..persistence import check_fits
+from ._answers import NOTHING_LEARNED, Answers, predict_into
+from ._categories import Categories
+from ._encoded import EncodedRows, first_columns, naming_rows
 from ._fields import FIELDS, check_fields, set_fields, to_fields
-from ._settings import checked, make_solver
+from ._first import FirstRows
+from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
+from ._sample import sampled
+from ._settings import FIRST_ROWS, NAMING_COLUMNS, checked, is_used, make_estimator, make_solver
 from .batch import Batch, TableError, Troubles, batches_of, listed
 from .findings import Finding
 from .insights import table_effect, table_importance, table_why
-from .target import CLASSIFICATION, REGRESSION
+from .schema import Schema
+from .target import CLASSIFICATION, REGRESSION, Target, check_target
+from .totals import totals_row
+
+# Classes of a target. Time and memory grow with their number.
+MOST_CLASSES = 10_000
+
+# Columns, or hundreds of characters of names, from which it is tried whether a file holds them.
+_MANY_NAMES = 1000
+
+Row = Mapping[str, Any]
 
 
 @stored(
     parameters=FIELDS,
     whole=True,
     to_fields=to_fields,
-    from_fields=lambda cls, fields: cls._from_fields(fields),
+    from_fields=lambda cls, fields: set_fields(cls(**fields["settings"]), fields),
     try_out=check_fields,
     compact=lambda model: compact(model.estimator),
 )
-class TableModel(DictRows):
+class TableModel:
     """Learns a column of a table from the others, batch by batch.
 
     Column types (numbers, true or false, text, times) and categories are decided from the first
@@ -111,32 +132,17 @@ class TableModel(DictRows):
         categories: int | None = None,
         device: str | None = None,
     ) -> None:
-        super().__init__(
-            checked(
-                {
-                    "target": target,
-                    "task": task,
-                    "hidden": hidden,
-                    "solver": solver,
-                    "alpha": alpha,
-                    "epsilon": epsilon,
-                    "window": window,
-                    "seed": seed,
-                    "features": None if features is None else list(features),
-                    "ignore": list(ignore),
-                    "categorical": list(categorical),
-                    "decimal": decimal,
-                    "thousands": thousands,
-                    "na": list(na),
-                    "date_format": date_format,
-                    "number": list(number),
-                    "text": list(text),
-                    "fold": list(fold),
-                    "categories": categories,
-                    "device": device,
-                }
-            )
-        )
+        settings = {name: value for name, value in locals().items() if name != "self"}
+        self.settings = checked(settings)
+        self.first: FirstRows | None = FirstRows()  # as long as they may change the schema
+        self.stale = False  # whether some of these are not learned yet
+        self.categories: Categories | None = None  # the schema, and the values that were learned
+        self.fitted_target: Target | None = None
+        self.estimator: Any = None  # an ELMRegressor or ELMClassifier, once there are rows
+        self.n_expected = FIRST_ROWS  # how many rows will be learned: layers depend on it
+        self.n_rows = self.n_without_target = 0
+        self._row_encoder: RowEncoder | None = None  # of the last schema
+        self._labels: tuple[Any, frozenset[Any]] = (None, frozenset())  # of the last classes
 
     # What is known
 
@@ -151,19 +157,62 @@ class TableModel(DictRows):
         return f"<TableModel: {', '.join(parts)}>"
 
     @property
+    def target(self) -> str:
+        """The column to predict."""
+        return str(self.settings["target"])
+
+    @property
+    def task(self) -> str | None:
+        """Regression or classification, once it is known."""
+        return None if self.fitted_target is None else self.fitted_target.task
+
+    @property
     def target_kind(self) -> str | None:
         """What targets are: number, text, integer or flag."""
         return None if self.fitted_target is None else self.fitted_target.kind
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether it is known what the columns are."""
+        return self.categories is not None
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+        return self._known_categories.schema
+
+    @property
+    def schema_may_change(self) -> bool:
+        """Whether more of the first rows are to come."""
+        return self.first is not None
+
+    @property
+    def _known_categories(self) -> Categories:
+        if self.categories is None:
+            raise TableError(NOTHING_LEARNED)
+        return self.categories
+
+    @property
+    def _known_target(self) -> Target:
+        if self.fitted_target is None:
+            raise TableError(NOTHING_LEARNED)
+        return self.fitted_target
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels that were learned, sorted."""
+        known = self.task == CLASSIFICATION and self.estimator is not None
+        return self.estimator.classes_.tolist() if known else []
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the first rows have shown that the owner of the table should know."""
         return self.schema.findings if self.has_schema else ()
 
-    @property
-    def schema_may_change(self) -> bool:
-        """Whether more of the first rows are to come."""
-        return self.first is not None
+    def say(self, finding: Finding) -> None:
+        """Have one more finding about the table."""
+        schema = Schema(self.schema.columns, [finding, *self.schema.findings])
+        self.categories = Categories(schema, self._known_categories.learned)
 
     @property
     def n_waiting(self) -> int:
@@ -188,7 +237,128 @@ class TableModel(DictRows):
         """Whether rows that were learned can be predicted as if they had not been."""
         return make_solver(self.settings).capabilities.leaves_out
 
-    # What is learned of columns and units stays
+    # Copies
+
+    def twin(self) -> Self:
+        """A copy that learns on its own."""
+        other = copy(self)
+        other.estimator = None if self.estimator is None else copy(self.estimator)
+        return other
+
+    @contextmanager
+    def _replacement(self) -> Iterator[Self]:
+        """A copy to change, which takes the place of this model if no exception comes out."""
+        new = self.twin()
+        yield new
+        self.__dict__ = new.__dict__
+
+    def _empty(self) -> None:
+        """Forget all rows, but neither columns, nor units, nor the hidden layer."""
+        self.first, self.stale = None, False
+        self.estimator.publish(self.estimator.fitted_.emptied())
+        self.n_rows = self.n_without_target = 0
+        self.categories = Categories(self.schema)
+
+    def forgotten(self) -> Self:
+        """The same columns, units and hidden layer, and nothing learned."""
+        if self.settle().estimator is None:
+            raise TableError(
+                "the model has learned nothing yet; train it before another is made like it."
+            )
+        other = self.twin()
+        other._empty()
+        return other
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        other = self.settle().twin()
+        other.estimator, other.first = other.estimator.frozen(), None
+        return other
+
+    def accumulator(self) -> Self:
+        """A model with the same columns, units and hidden layer that only adds rows up.
+
+        It learns and merges as others do, and cannot predict. `merge` of this model then learns
+        all of its rows, as if they had come in one call.
+        """
+        other = self._additive("be trained on a cluster").twin()
+        fitted = other.estimator.fitted_
+        other._empty()
+        other.estimator.publish(fitted.accumulator())
+        return other
+
+    def to(self, device: Any) -> Self:
+        """Learn on another device from now on: "cpu", or a device of torch such as "cuda"."""
+        if self.settle().estimator is not None:
+            with self._replacement() as new:
+                new.estimator.to(device)
+        self.settings["device"] = str(device)
+        return self
+
+    # Learning
+
+    def prepare(self, table: Any) -> Self:
+        """Look at rows that will be learned, before the first is; learn none.
+
+        What the columns are, and in which units they are learned, then comes from 4096 rows taken
+        at random from all of these, always the same ones, and not from the first. If there are no
+        more than that, nothing is done: they will all be looked at.
+
+        Parameters
+        ----------
+        table : a table, a batch, or batches in a list or an iterator
+        """
+        if self.first is None or self.first.n or self.has_schema:
+            raise TableError("prepare: the model has rows or columns already; make a new one.")
+        batches = table if isinstance(table, Iterator) else batches_of(table)
+        sample, n = sampled(batches, FIRST_ROWS)
+        return self if n <= FIRST_ROWS else self.prepare_from(sample, n)
+
+    def prepare_from(self, sample: Iterable[Batch], n: int) -> Self:
+        """Take columns and units from exactly these rows, out of n; learn none."""
+        with self._replacement() as new:
+            for batch in sample:
+                new._keep(batch)
+            rows = new._fit_columns()[1]
+            new.n_expected = n
+            new._measure(rows)
+            new.first, new.stale = None, False
+        return self
+
+    def learn(self, table: Any, troubles: Troubles | None = None) -> Self:
+        """Learn all rows of a table, or of a batch or a list of batches, that have a target.
+
+        All of them or, if an exception comes out, none. What is wrong with one of the first rows
+        is said when they are looked at: by `settle`, or when there are enough of them.
+        """
+        troubles = troubles or Troubles()
+        with self._replacement() as new:
+            left = deque(batches_of(table))
+            for batch in left:
+                troubles.count_skipped(batch)
+            while left and new.first is not None:
+                batch = left.popleft()
+                stop = min(FIRST_ROWS - new.first.n, len(batch))
+                new._keep(batch.part(0, stop), batch)
+                if new.first.n >= FIRST_ROWS:
+                    new._settle(troubles)
+                    new.first = None
+                if stop < len(batch):
+                    left.appendleft(batch.part(stop, len(batch)))
+            if left:
+                new._learn_encoded(list(left), [new._checked(batch, troubles) for batch in left])
+        return self
+
+    def settle(self, troubles: Troubles | None = None) -> Self:
+        """Look at all of the first rows, and learn them, if that is still to be done."""
+        if self.stale:
+            with self._replacement() as new:
+                new._settle(troubles or Troubles())
+        return self
+
+    def freeze(self) -> None:
+        """Let what was learned about the columns stand as it is."""
+        self.settle().first = None
 
     def weigh(self, table: Any, weight: NDArray[np.float64]) -> None:
         """Learn the rows of a table again, that are all rows learned so far, with weights."""
@@ -204,27 +374,6 @@ class TableModel(DictRows):
                     new.categories = new._known_categories.with_rows(X)
             new.estimator.choose()
             new.n_rows, new.n_without_target = n_rows, n_without
-
-    def _empty(self) -> None:
-        """Forget all rows, but neither columns, nor units, nor the hidden layer."""
-        self.first, self.stale = None, False
-        self.estimator.publish(self.estimator.fitted_.emptied())
-        self.n_rows = self.n_without_target = 0
-        self.categories = type(self._known_categories)(self.schema)
-
-    def forgotten(self) -> Self:
-        """The same columns, units and hidden layer, and nothing learned."""
-        if self.settle().estimator is None:
-            raise TableError(
-                "the model has learned nothing yet; train it before another is made like it."
-            )
-        other = self.twin()
-        other._empty()
-        return other
-
-    def freeze(self) -> None:
-        """Let what was learned about the columns stand as it is."""
-        self.settle().first = None
 
     def calibrate(self, batch: Batch) -> Self:
         """Learn how sharp probabilities are from rows that were learned, each without itself.
@@ -243,6 +392,507 @@ class TableModel(DictRows):
             if new.estimator is not None:
                 new.estimator.choose()
         return self
+
+    # The first rows
+
+    def _keep(self, batch: Batch, whole: Batch | None = None) -> None:
+        """Keep more of the first rows, which are not learned yet; they are part of `whole`."""
+        assert self.first is not None
+        self._check_names(whole or batch)
+        self.first = self.first.with_batch(batch, lambda name: is_used(self.settings, name))
+        self.stale = True
+
+    def _settle(self, troubles: Troubles) -> None:
+        """Learn all of the first rows, but for a last one of totals."""
+        rows = self.first
+        if rows is None or not self.stale:
+            return
+        total = totals_row(rows.batch(), rows.where(rows.n - 1)) if rows.n else None
+        if total is not None:
+            self.first = rows.without([rows.n - 1])
+        self._relearn(*self._fit_columns(), troubles)
+        if total is not None:
+            self.say(total)
+
+    def _fit_columns(self) -> tuple[Batch, EncodedRows]:
+        """Find out what the columns of the first rows are, and forget what was learned of them."""
+        assert self.first is not None
+        schema, self.fitted_target, batch = first_columns(self.settings, self.first)
+        self.categories, self.estimator = Categories(schema), None
+        self.n_expected, self.n_rows, self.n_without_target = self.first.n, 0, 0
+        n_columns = len(schema.columns)
+        if n_columns + sum(map(len, schema.inputs)) // 100 >= _MANY_NAMES:
+            try:
+                check_fits(self)
+            except ValueError as error:
+                raise TableError(
+                    f"{n_columns:,} columns cannot be kept in a model file: {error}",
+                    " Name fewer with {features}, or leave some out with {ignore}.",
+                    features=None,
+                    ignore=None,
+                ) from error
+        return batch, self._encoded(batch)
+
+    def _relearn(
+        self, batch: Batch, rows: EncodedRows, troubles: Troubles, *, drop: bool = False
+    ) -> None:
+        """Learn all of the first rows; `drop` removes those that cannot be used."""
+        assert self.first is not None
+        troubles.meet_rows(self.first, rows.wrong)
+        self._measure(rows)
+        self._learn_encoded([batch], [rows])
+        self.stale = False
+        if drop and rows.wrong:
+            self.first = self.first.without(list(rows.wrong))
+        if drop and self.first.n >= FIRST_ROWS:
+            self.first = None
+
+    def _measure(self, rows: EncodedRows) -> None:
+        """Measure the units of inputs and targets, if there are rows that can be learned."""
+        use, n_late = rows.usable, self.schema.n_late
+        if not use.any():
+            self.categories = Categories(self.schema.without_late())
+            return
+        self._check_classes(rows.y[use])
+        n_rows = max(1, round(self.n_expected * float(use.mean())))
+        n_layer = len(self.schema.inputs) - n_late
+        self.estimator = make_estimator(self.settings, self.task, n_layer, self.n_expected)
+        self.estimator.prepare(rows.X[use][:, :n_layer], rows.y[use], n_rows=n_rows)
+        if n_late:
+            set_direct_inputs(self.estimator, n_late, [])
+
+    # Rows that were encoded
+
+    def _encoded(self, batch: Batch) -> EncodedRows:
+        """The rows of a batch as the estimator takes them."""
+        batch = batch.with_gaps(self.settings["na"])
+        X, wrong = self.schema.encode(batch)
+        y, known, wrong_targets = self._known_target.read(batch)
+        return EncodedRows(X, y, known, wrong_targets | wrong)
+
+    def _checked(self, batch: Batch, troubles: Troubles) -> EncodedRows:
+        rows = self._encoded(batch)
+        troubles.meet_rows(batch, rows.wrong)
+        return rows
+
+    def _learn_encoded(self, batches: Sequence[Batch], rows: Sequence[EncodedRows]) -> None:
+        """Learn the rows of batches, and what they are encoded as, together."""
+        rows = self._with_late_inputs(batches, rows)
+        parts = [each.learned_from() for each in rows]
+        X, y = map(np.concatenate, zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
+        self.n_without_target += sum(int((~each.known).sum()) for each in rows)
+        if len(X):
+            self._check_classes(y)
+            with naming_rows(batches):
+                self._started().partial_fit(X, y)
+            self.n_rows += len(X)
+            self.categories = self._known_categories.with_rows(X)
+
+    def _with_late_inputs(
+        self, batches: Sequence[Batch], rows: Sequence[EncodedRows]
+    ) -> Sequence[EncodedRows]:
+        """The rows of batches, with an input for each value that is new in those to be learned.
+
+        It was zero in all rows so far, which has changed nothing: none has to be learned again.
+        """
+        new: dict[str, list[str]] = {}
+        if self.estimator is None:  # it will be made for the inputs that there are then
+            return rows
+        batches = [batch.with_gaps(self.settings["na"]) for batch in batches]
+        for batch, each in zip(batches, rows, strict=True):
+            found = self._known_categories.new_labels(batch, each.X, each.usable)
+            for name, labels in found.items():
+                new[name] = list(dict.fromkeys([*new.get(name, ()), *labels]))
+        if not new:
+            return rows
+        self._extend(self._known_categories.grown(new))
+        return [
+            replace(each, X=self.schema.encode(batch)[0][: len(each.X)])
+            for batch, each in zip(batches, rows, strict=True)
+        ]
+
+    def _extend(self, schema: Schema) -> None:
+        """Take a schema with the same columns, and maybe more late values of them."""
+        self.categories, old = self._known_categories.in_schema(schema)
+        if self.estimator is not None and len(old) < schema.n_late:
+            set_direct_inputs(self.estimator, schema.n_late, old)
+
+    def _started(self) -> Any:
+        """The estimator, which is made where there is none."""
+        if self.estimator is None:
+            n_inputs = len(self.schema.inputs)
+            self.estimator = make_estimator(self.settings, self.task, n_inputs, self.n_expected)
+        return self.estimator
+
+    # Predicting
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """The predictions for all rows of a batch or a table."""
+        parts = []
+        for batch in batches_of(table):
+            answers = self.answers(batch)
+            for row, reason in answers.wrong.items():
+                raise TableError(f"{batch.where(row)}: {reason}.")
+            parts.append(answers.prediction)
+        return np.concatenate(parts)
+
+    def answers(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
+        """Predictions for a batch, and what goes with them."""
+        model = copy(self.settle())  # in which nothing changes that another thread learns
+        batch = batch.with_gaps(self.settings["na"])
+        answers = model._predicted(*model.schema.encode(batch), batch, std=std, proba=proba)
+        answers.gaps = model.schema.unknown_gaps(batch)
+        return answers
+
+    def _predicted(
+        self,
+        X: NDArray[Any],
+        wrong: dict[int, str],
+        batch: Batch,
+        *,
+        std: bool = False,
+        proba: bool = False,
+    ) -> Answers:
+        """Predictions for the rows of a batch, which are encoded."""
+        if self.estimator is None:
+            raise TableError(NOTHING_LEARNED)
+        X[list(wrong)] = 0
+        kind = np.float64 if self.task == REGRESSION else self.estimator.classes_.dtype
+        answers = Answers(np.empty(len(X), kind), wrong, classes=self.classes if proba else ())
+        answers.std = np.empty(len(X)) if std else None
+        answers.proba = np.empty((len(X), len(self.classes))) if proba else None
+        if len(X):
+            predict_into(answers, self.estimator, self._known_categories, batch, X)
+        return answers
+
+    def _no_predictions(self, n: int) -> NDArray[Any]:
+        """What stands for so many predictions where there are none."""
+        return np.full(n, np.nan if self.task == REGRESSION else None)
+
+    def leave_out(self, batch: Batch) -> Answers:
+        """Predictions for rows that were learned, each as if it alone had not been.
+
+        A ValueError if a row determines its own prediction, as with fewer rows than units it may.
+        """
+        model = copy(self.settle())
+        rows, estimator = model._encoded(batch), model.estimator
+        use = rows.usable if estimator is not None else np.zeros(len(batch), bool)
+        known = model._no_predictions(len(batch))
+        answers = Answers(known, rows.wrong, target=rows.y, known=use)
+        if use.any() and model.task == CLASSIFICATION:
+            proba = estimator.loo_predict(*rows.learned_from(), method="predict_proba")
+            answers.prediction[use] = estimator.classes_[proba.argmax(axis=1)]
+            answers.proba = np.zeros((len(batch), proba.shape[1]))
+            answers.proba[use] = proba
+        elif use.any():
+            answers.prediction[use] = estimator.loo_predict(*rows.learned_from())
+        return answers
+
+    def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
+        """The targets of a batch, which are there, and what is wrong with the others."""
+        return self.settle()._known_target.read(batch)
+
+    # Predicted and then learned
+
+    def record(
+        self,
+        table: Any,
+        troubles: Troubles | None = None,
+        *,
+        std: bool = False,
+        proba: bool = False,
+    ) -> list[Answers]:
+        """Predict every row before it is learned, and learn them all.
+
+        As long as the first rows come, what the columns are is learned afresh from 1, 2, 4, ... of
+        them, and when one does not fit.
+        """
+        answers, troubles = [], troubles or Troubles()
+        options = {"std": std, "proba": proba}
+        with self._replacement() as new:
+            new._settle(Troubles(skip=True))
+            for batch in batches_of(table):
+                troubles.count_skipped(batch)
+                start = 0
+                while start < len(batch) and new.first is not None:
+                    stop = min(start + _n_until_due(new.first.n), len(batch))
+                    answers.append(new._record_first(batch.part(start, stop), troubles, options))
+                    start += len(answers[-1].prediction)
+                if start < len(batch):
+                    rest = batch.part(start, len(batch))
+                    answers.append(new._record(rest, new._checked(rest, troubles), **options))
+        return answers
+
+    def _record_first(self, piece: Batch, troubles: Troubles, options: dict[str, bool]) -> Answers:
+        """Record some of the first rows: those up to one that does not fit, or that one."""
+        assert self.first is not None
+        rows = self._encoded(piece) if self.has_schema else None
+        if rows is None or 0 in rows.wrong:
+            reason = "" if rows is None else rows.wrong[0]
+            return self._record_misfit(piece.part(0, 1), reason, troubles)
+        rows, is_due = rows.until_wrong(), _n_until_due(self.first.n)
+        piece = piece.part(0, len(rows.X))
+        answers = self._record(piece, rows, **options)
+        self._keep(piece)
+        self.stale = False
+        if len(piece) >= is_due:
+            self._relearn(*self._fit_columns(), troubles, drop=True)
+        return answers
+
+    def _record_misfit(self, row: Batch, reason: str, troubles: Troubles) -> Answers:
+        """Fit the schema to a row that does not fit into it, or that is the first.
+
+        If it does not fit then, it is wrong for `reason`, and nothing changes.
+        """
+        new = self.twin()
+        new._keep(row)
+        batch, rows = new._fit_columns()
+        if len(batch) - 1 in rows.wrong:
+            wrong = {0: reason or rows.wrong[len(batch) - 1]}
+            troubles.meet_rows(row, wrong)
+            return Answers((self if self.has_schema else new)._no_predictions(1), wrong)
+        new._relearn(batch, rows, troubles, drop=True)
+        self.__dict__ = new.__dict__
+        return Answers(self._no_predictions(1), {}, target=rows.y[-1:], known=rows.known[-1:])
+
+    def _record(
+        self, batch: Batch, rows: EncodedRows, *, std: bool = False, proba: bool = False
+    ) -> Answers:
+        """Predict every row before it is learned, and learn those that have a target."""
+        batch = batch.with_gaps(self.settings["na"])
+        (rows,) = self._with_late_inputs([batch], [rows])
+        X, y, use = rows.X, rows.y, rows.usable
+        answers = Answers(self._no_predictions(len(batch)), rows.wrong, target=y, known=use)
+        parts: list[tuple[Any, Answers]] = []
+        self.n_without_target += int((~rows.known).sum())
+        self._check_classes(y[use])
+        # Rows with a new value are alone: they are predicted as rows without a target are.
+        new = np.flatnonzero(use)[self._known_categories.first_rows(X[use])]
+        cuts = {0, len(use), *(np.flatnonzero(np.diff(use)) + 1), *new, *(new + 1)}
+        with naming_rows([batch]):
+            for start, stop in pairwise(sorted(cuts)):
+                run, learns = np.arange(start, stop), use[start]
+                guessed = self.n_rows > 0 and (not learns or start in new)
+                if guessed:
+                    found = self._predicted(
+                        X[run], {}, batch.part(start, stop), std=std, proba=proba
+                    )
+                    parts.append((run, found))
+                    if learns:
+                        found.unlearned = {}
+                if learns:
+                    found = self._prequential(X[run], y[run], std=std, proba=proba)
+                    if not guessed:
+                        parts.append((run, found))
+                    self.n_rows += int(stop - start)
+                    self.categories = self._known_categories.with_rows(X[run])
+        answers.collect(parts, self.classes)
+        return answers
+
+    def _prequential(self, X: NDArray[Any], y: NDArray[Any], *, std: bool, proba: bool) -> Answers:
+        estimator = self._started()
+        if std:
+            predicted, spread = estimator.prequential(X, y, return_std=True)
+            return Answers(predicted, {}, std=spread)
+        if proba:
+            found = estimator.prequential(X, y, method="predict_proba")
+            labels = estimator.classes_[found.argmax(axis=1)]
+            return Answers(labels, {}, proba=found, classes=self.classes)
+        return Answers(estimator.prequential(X, y), {})
+
+    # Rows as dicts
+
+    def learn_one(self, row: Row) -> Self:
+        """Learn one row: in microseconds with the extra `fast`, but for the first 4096.
+
+        What the columns are is learned afresh from the first 1, 2, 4, ... rows, and when one does
+        not fit. Each of the first 4096 rows goes through a table, which takes a millisecond.
+
+        Parameters
+        ----------
+        row : dict
+            Values by the names of their columns, the target among them. A column that is left
+            out, or is None, is missing; a row without a target is counted, and not learned.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from greville.tables import TableModel
+        >>> model = TableModel("y", task="regression")
+        >>> for i in range(100):
+        ...     _ = model.learn_one({"x": i / 10, "kind": "ab"[i % 2], "y": i / 5})
+        >>> round(model.predict_one({"x": 2.5, "kind": "a"}), 1)
+        5.0
+        """
+        row = checked_row(row)
+        x, y = self._usual(row)
+        if y is None:
+            (answers,) = self.record(self._batch([row]), Troubles(skip=True))
+            if answers.wrong:
+                raise TableError(f"{answers.wrong[0]}.")
+        else:
+            self._learn_usual(x, y)
+        return self
+
+    def record_one(self, row: Row) -> Answers:
+        """Predict one row and then learn it; see `learn_one`.
+
+        What is wrong with the row, if anything is, is in the answer, and nothing is learned.
+        """
+        row = checked_row(row)
+        x, y = self._usual(row)
+        if y is None:
+            return self.record(self._batch([row]), Troubles(skip=True))[0]
+        known, target = np.ones(1, bool), np.array([y])
+        answers = Answers(self._no_predictions(1), {}, target=target, known=known)
+        answers.prediction[0] = self.estimator.predict_one(x)
+        self._learn_usual(x, y)
+        return answers
+
+    def learn_rows(self, rows: Sequence[Row], troubles: Troubles | None = None) -> Self:
+        """Learn rows, all of them or, if an exception comes out, none; see `learn_one`.
+
+        Parameters
+        ----------
+        rows : sequence of dict
+        troubles : Troubles, optional
+            Whether rows that cannot be used are skipped, or are the end, as by default.
+
+        Returns
+        -------
+        self
+        """
+        batches = batches_of_rows(list(map(checked_row, rows)), "the rows")
+        if self.first is None:
+            return self.learn(batches, troubles)
+        self.record(batches, troubles)
+        return self
+
+    def predict_one(self, row: Row) -> Any:
+        """The prediction for one row, in microseconds.
+
+        Parameters
+        ----------
+        row : dict
+            Values by the names of their columns. A column that is left out, or is None, is
+            missing; other names are passed over.
+
+        Returns
+        -------
+        prediction : float, str, int or bool
+            What `predict` gives for a table of this row, to rounding.
+        """
+        x = self.settle()._usual_inputs(checked_row(row))
+        if x is not None:
+            return self.estimator.predict_one(x).item()
+        return self._answer(row).prediction.tolist()[0]
+
+    def predict_proba_one(self, row: Row) -> dict[Any, float]:
+        """The probability of each class for one row; see `predict_one`."""
+        answers = self._answer(row, proba=True)
+        assert answers.proba is not None
+        return dict(zip(answers.classes, answers.proba[0].tolist(), strict=True))
+
+    def _answer(self, row: Row, *, proba: bool = False) -> Answers:
+        answers = self.answers_to_rows([row], proba=proba)
+        if answers.wrong:
+            raise TableError(f"{answers.wrong[0]}.")
+        return answers
+
+    def answers_to_rows(
+        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False
+    ) -> Answers:
+        """Predictions for rows as dicts, each what it would be if the row were alone."""
+        rows = list(map(checked_row, rows))
+        model = copy(self.settle())
+        if model.estimator is None:
+            raise TableError(NOTHING_LEARNED)
+        if proba and model.task == REGRESSION:
+            raise TableError("the model predicts a number; there are no probabilities.")
+        answers, parts = Answers(model._no_predictions(len(rows)), {}), []
+
+        def answer(places: NDArray[np.int64]) -> None:
+            """Answer some rows of one kind; each half alone where one of them is no row."""
+            try:
+                batch = model._batch([rows[i] for i in places.tolist()])
+                parts.append((places, model.answers(batch, std=std, proba=proba)))
+            except TableError as error:
+                if len(places) == 1:
+                    answers.wrong[int(places[0])] = error.message.removeprefix("the row: ")
+                    return
+                for half in np.array_split(places, 2):
+                    answer(half)
+
+        for run in runs_of_one_kind(rows):
+            answer(np.arange(run.start, run.stop))
+        for places, part in parts:
+            answers.wrong |= {int(places[i]): reason for i, reason in part.wrong.items()}
+        answers.collect(parts, model.classes)
+        return answers
+
+    def trouble_with(self, row: Row) -> str | None:
+        """Why a row cannot be learned; None if it can, or while the columns may change."""
+        row = checked_row(row)
+        if self.first is not None or self._usual(row)[1] is not None:
+            return None
+        try:
+            rows = self._encoded(self._batch([row]))
+        except TableError as error:
+            return error.message.removeprefix("the row: ")
+        missing = None if rows.known[0] else f"the target {self.target!r} is missing"
+        return rows.wrong.get(0, missing)
+
+    def trouble_with_target(self, row: Row) -> str | None:
+        """Why the target of a row cannot be read as those before were; None if it can."""
+        return self._target_of(row)[1] if self.has_schema else None
+
+    def _batch(self, rows: Sequence[Row]) -> Batch:
+        """Rows as a batch, if each has one of the columns."""
+        known = self.schema.names if self.has_schema else []
+        if known and any(map(frozenset(known).isdisjoint, rows)):
+            raise TableError(f"the row: it has none of the columns {listed(known)}")
+        names = self.needed if self.first is None else None
+        return batch_of_rows(rows, names or list(dict.fromkeys(chain(*rows))), "the row")
+
+    def _usual(self, row: Row) -> tuple[Any, Any]:
+        """The inputs and the target of a row that needs no table: all in it was learned before.
+
+        The target is None for any other row, and as long as the first rows come.
+        """
+        x = self._usual_inputs(row) if self.first is None else None
+        y = None if x is None else self._target_of(row)[0]
+        if y is None or self.task == REGRESSION:
+            return x, y
+        classes = self.estimator.classes_
+        if self._labels[0] is not classes:
+            self._labels = classes, frozenset(classes.tolist())
+        return x, y if y in self._labels[1] else None
+
+    def _usual_inputs(self, row: Row) -> NDArray[Any] | None:
+        """The inputs of a row whose values were all learned before; else None."""
+        if self.estimator is None:
+            return None
+        encoder, schema = self._row_encoder, self.schema
+        if encoder is None or encoder.schema is not schema:
+            encoder = self._row_encoder = RowEncoder(schema, self.settings["na"])
+        x = encoder.encode(row)
+        known = x is not None and self._known_categories.were_learned(x[None], [row])[0]
+        return x if known else None
+
+    def _target_of(self, row: Row) -> tuple[Any, str | None]:
+        """The target of a row, None if it is missing or wrong; and what is wrong with it."""
+        return self._known_target.read_one(row.get(self.target), self.settings["na"])
+
+    def _learn_usual(self, x: NDArray[Any], y: Any) -> None:
+        """Learn a row of usual values."""
+        try:
+            self.estimator.learn_one(x, y)
+        except ValueError as error:
+            raise TableError(str(error)) from error
+        self.n_rows += 1
 
     # Models as sums over rows
 
@@ -286,38 +936,12 @@ class TableModel(DictRows):
         self.n_without_target += other.n_without_target
         self.categories = self._known_categories | theirs._known_categories
 
-    def accumulator(self) -> Self:
-        """A model with the same columns, units and hidden layer that only adds rows up.
-
-        It learns and merges as others do, and cannot predict. `merge` of this model then learns
-        all of its rows, as if they had come in one call.
-        """
-        other = self._additive("be trained on a cluster").twin()
-        fitted = other.estimator.fitted_
-        other._empty()
-        other.estimator.publish(fitted.accumulator())
-        return other
-
-    def frozen(self) -> Self:
-        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
-        other = self.settle().twin()
-        other.estimator, other.first = other.estimator.frozen(), None
-        return other
-
     def _additive(self, what: str) -> Self:
         """This model, if rows can be added to it and removed from it."""
         if not hasattr(self.settle().estimator, "unlearn"):
             raise TableError(
                 f"this model cannot {what}; only those with the solver opium or greville can."
             )
-        return self
-
-    def to(self, device: Any) -> Self:
-        """Learn on another device from now on: "cpu", or a device of torch such as "cuda"."""
-        if self.settle().estimator is not None:
-            with self._replacement() as new:
-                new.estimator.to(device)
-        self.settings["device"] = str(device)
         return self
 
     # What matters to it
@@ -330,8 +954,7 @@ class TableModel(DictRows):
         table : a table, a batch, or batches in a list or an iterator, optional
             Rows at which derivatives are taken; a sample of 2000, if there are more.
         """
-        model = self.settle()
-        return table_importance(model, None if table is None else batches_of(table))
+        return table_importance(self.settle(), None if table is None else batches_of(table))
 
     def effect(self, column: str | Sequence[str], table: Any) -> Effect:
         """The mean prediction over some rows, with a column set to each of some values.
@@ -358,13 +981,51 @@ class TableModel(DictRows):
         """
         return table_why(self.settle(), batch)
 
-    # Files
+    # Checks
 
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> Self:
-        model = cls(**fields["settings"])  # checks them, and that there are no others
-        set_fields(model, fields)
-        return model
+    def _check_names(self, batch: Batch) -> None:
+        """Raise a TableError for columns that settings name, or first rows have, and it does not.
+
+        New ones are no part of the table.
+        """
+        assert self.first is not None
+        if batch.sparse:
+            return
+        check_target(batch, self.target)
+        names = batch.table.schema.names
+        known, features = set(names), self.settings["features"]
+        for key in NAMING_COLUMNS:
+            for name in self.settings[key] or ():
+                if name not in known and (features is None or name in features):
+                    raise TableError(
+                        f"{batch.source}: there is no column {name!r}; it has {listed(names)}.",
+                        " Pass other names as {" + key + "}.",
+                        **{key: None},
+                    )
+        missing = [name for name in self.first.columns if name not in known]
+        if missing:
+            raise TableError(
+                f"{batch.source}: it has no column {listed(missing)}, which the rows before had; "
+                f"it has {listed(names)}."
+            )
+
+    def _check_classes(self, y: NDArray[Any]) -> None:
+        """Raise a TableError for more classes than can be learned in reasonable time."""
+        if self.task != CLASSIFICATION:
+            return
+        n = len(set(self.classes).union(y.tolist()))
+        if n > MOST_CLASSES:
+            raise TableError(
+                f"the target {self.target!r} has {n:,} different values, and at most "
+                f"{MOST_CLASSES:,} classes can be learned; is it the right column?",
+                " For numbers pass {task}.",
+                task=REGRESSION,
+            )
+
+
+def _n_until_due(n: int) -> int:
+    """How many more than n first rows until they are looked at again: at 1, 2, 4, ... of them."""
+    return (1 << n.bit_length()) - n
 
 
 def _different_columns() -> TableError:

@@ -11,9 +11,8 @@ import numpy as np
 
 from ._encoded import first_columns
 from ._first import FirstRows
-from ._learning import FIRST_ROWS
 from ._sample import sampled
-from ._settings import is_used
+from ._settings import FIRST_ROWS, is_used
 from ._values import Values
 from .batch import Batch
 from .column import Column

@@ -113,7 +113,7 @@ class Target:
         return y, ~missing, reasons
 
     def read_one(self, value: Any, na: Sequence[str] = ()) -> tuple[Any, str | None]:
-        """The target of one row, None where it is missing; and what is wrong with it.
+        """The target of one row, None if it is missing or wrong; and what is wrong with it.
 
         `na` are values that stand for a missing one, besides the usual ones.
         """
@@ -122,7 +122,7 @@ class Target:
         table = record_batch({self.name: array_of([value])})
         batch = Batch(table, "the row", np.ones(1, np.int64), 1.0)
         y, there, wrong = self.read(batch.with_gaps(na))
-        return (y[0].item() if there[0] else None), wrong.get(0)
+        return (y[0].item() if there[0] and not wrong else None), wrong.get(0)
 
     def _passes_fast_check(self, value: Any) -> bool:
         """Whether a value is a target as it is."""
