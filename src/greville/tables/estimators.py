@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeVar
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import column_or_1d
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from ..devices import received_on_host
 from ..elm.labels import checked_labels, merged_classes
 from ..fields import (
     Kind,
@@ -28,33 +31,43 @@ from ..fields import (
     text,
     words,
 )
-from ..validation import check_length, check_targets, naming
-from ._estimator import TableEstimator
+from ..insight import Effect, Importance
+from ..representation import Described, named_list
+from ..validation import (
+    Seed,
+    check_length,
+    check_something_counts,
+    check_targets,
+    check_weights,
+    naming,
+)
+from ._answers import Answers
+from ._rows import checked_row
+from ._values import Values
+from .about import table_summary
+from .answering import infinite_value
+from .batch import TableError, batches_of, listed
+from .doubts import spellings
+from .evidence import Evidence
+from .findings import Finding, grouped
+from .frames import as_table, column_of, is_frame, table_of_array, unnamed
 from .model import TableModel
+from .target import REGRESSION
+from .totals import totals_row
+from .unlearned import UnlearnedValues
 
 T = TypeVar("T")
 
 _NAMES = nothing | each(text) | each(text, tuple)
 _NUMBER_OR_AUTO = nothing | choice("auto") | number
-
 _PARAMETERS = {
     "hidden": choice("auto", "inputs", "stream") | count,
     "solver": text,
-    "alpha": _NUMBER_OR_AUTO,
-    "epsilon": _NUMBER_OR_AUTO,
-    "window": nothing | count,
+    **dict.fromkeys(("alpha", "epsilon"), _NUMBER_OR_AUTO),
+    **dict.fromkeys(("window", "categories"), nothing | count),
     "random_state": random_state,
-    "features": _NAMES,
-    "ignore": _NAMES,
-    "categorical": _NAMES,
-    "decimal": nothing | text,
-    "thousands": nothing | text,
-    "na": _NAMES,
-    "date_format": nothing | text,
-    "number": _NAMES,
-    "text": _NAMES,
-    "fold": _NAMES,
-    "categories": nothing | count,
+    **dict.fromkeys(("decimal", "thousands", "date_format"), nothing | text),
+    **dict.fromkeys(("features", "ignore", "categorical", "na", "number", "text", "fold"), _NAMES),
 }
 
 
@@ -84,6 +97,299 @@ def _stored_estimator(**fitted: Kind) -> Callable[[type[T]], type[T]]:
         check=_check_fields,
         compact=lambda estimator: compact(getattr(estimator, "model_", None)),
     )
+
+
+class TableEstimator(Described, BaseEstimator):
+    """A `TableModel` behind scikit-learn's API, whatever its targets are."""
+
+    # Parameters that files do not have
+    device: Any = None
+    verbose: Any = False
+
+    random_state: Seed
+    model_: TableModel
+    _task: ClassVar[Literal["regression", "classification"]]
+
+    def __init__(
+        self,
+        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
+        solver: str = "opium",
+        *,
+        alpha: float | Literal["auto"] | None = None,
+        epsilon: float | Literal["auto"] | None = None,
+        window: int | None = None,
+        random_state: Seed = 0,
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        decimal: str | None = None,
+        thousands: str | None = None,
+        na: Sequence[str] = (),
+        date_format: str | None = None,
+        number: Sequence[str] = (),
+        text: Sequence[str] = (),
+        fold: Sequence[str] = (),
+        categories: int | None = None,
+        device: str | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        parameters = {name: value for name, value in locals().items() if name != "self"}
+        self.__dict__.update(parameters)
+
+    def to(self, device: Any) -> Self:
+        """Move the model, and learn there from now on.
+
+        Parameters
+        ----------
+        device : str
+            "cpu", or a device of torch such as "cuda".
+
+        Returns
+        -------
+        self
+        """
+        if self.__sklearn_is_fitted__():
+            self.model_ = self.model_.twin().to(device)
+        self.device = str(device)
+        return self
+
+    def importance(self, X: Any = None) -> Importance:
+        """How much each column matters, exactly from what was learned, and at rows.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, or array, optional
+            Rows at which derivatives are taken; a sample of 2000, if there are more.
+        """
+        check_is_fitted(self)
+        return self.model_.importance(None if X is None else self._table(X, reset=False)[0])
+
+    def effect(self, column: Any, X: Any) -> Effect:
+        """The mean prediction over some rows, with a column set to each of some values.
+
+        Parameters
+        ----------
+        column : str, or two in a list
+            Two for their interaction.
+        X : data frame, Arrow table, dict of columns, or array
+        """
+        check_is_fitted(self)
+        return self.model_.effect(column, self._table(X, reset=False)[0])
+
+    # Learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn these rows.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, or array of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            The precision of each row. What the columns are, their units and the hidden layer come
+            from the rows as they are.
+
+        Returns
+        -------
+        self
+        """
+        return self._learn(X, y, reset=True, sample_weight=sample_weight)
+
+    def _learn(
+        self, X: Any, y: Any, *, reset: bool, sample_weight: Any = None, classes: Any = None
+    ) -> Self:
+        table, columns = self._table(X, reset=reset)
+        y = received_on_host(y, "y")
+        weight = received_on_host(sample_weight, "sample_weight")
+        weight = check_weights(weight, table.num_rows, np.float64)
+        check_something_counts(weight)
+        targets, labels = self._targets(y, table.num_rows, reset=reset, classes=classes)
+        model = self._new_model(table.column_names) if reset else self.model_.twin()
+        table = table.append_column(model.target, column_of(targets))
+        batches = list(batches_of(table))
+        total = totals_row(batches[0]) if reset and len(batches) == 1 else None
+        if total is not None:
+            table, weight = table.slice(0, len(table) - 1), None if weight is None else weight[:-1]
+        if reset:
+            model.prepare(table)
+        self._pass_verbose(model)
+        model.learn(table)
+        if reset:
+            model.settle()
+        if total is not None:
+            model.say(total)
+        if weight is not None:
+            model.weigh(table, weight)
+        self._publish(model, columns, labels)
+        if reset:
+            _warn([*_doubts_of_labels(labels.get("labels_", ())), *self.findings_])
+        return self
+
+    def _pass_verbose(self, model: TableModel) -> None:
+        """Have what learns say how far it is, if that is wanted."""
+        if model.estimator is not None:
+            model.estimator.verbose = self.verbose
+
+    def _publish(self, model: TableModel, columns: dict[str, Any], labels: dict[str, Any]) -> None:
+        """Show what was learned, when nothing can fail any more."""
+        if "n_features_in_" in columns:
+            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update({**columns, **labels, "model_": model})
+
+    @property
+    def findings_(self) -> tuple[Finding, ...]:
+        """What the rows have shown that their owner should know, such as how columns were read."""
+        check_is_fitted(self)
+        return self.model_.findings
+
+    def learn_one(self, row: Mapping[str, Any], y: Any) -> Self:
+        """Learn one row; see `TableModel.learn_one`.
+
+        Parameters
+        ----------
+        row : dict or pandas.Series
+            Values by the names of their columns. What is left out, or is None, is missing. If
+            this is the first row of all, its names are those of the columns; names that come
+            later are passed over. (With `greville.adapters.river` they are learned too.)
+        y : number or label
+
+        Returns
+        -------
+        self
+        """
+        row, reset = checked_row(row, "partial_fit"), not self.__sklearn_is_fitted__()
+        if y is None:
+            wanted = "number" if self._task == REGRESSION else "label"
+            raise ValueError(f"y=None: pass a {wanted}.")
+        (target,), labels = self._targets([y], 1, reset=reset)
+        model = self._new_model(list(row)) if reset else self.model_
+        model.learn_one({**self._named(row), model.target: np.asarray(target).item()})
+        self._publish(model, _named_columns(list(row)) if reset else {}, labels)
+        return self
+
+    def _new_model(self, names: Sequence[str]) -> TableModel:
+        settings = self.get_params(deep=False)
+        del settings["random_state"], settings["verbose"]
+        seed: Any = self.random_state
+        if seed is None or isinstance(seed, np.random.RandomState):
+            seed = int(check_random_state(seed).randint(2**31))
+        target = "y"
+        while target in names:
+            target += "_"
+        return TableModel(target, task=self._task, seed=seed, **settings)
+
+    def _targets(
+        self, y: Any, n: int, *, reset: bool, classes: Any = None
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Targets as the model learns them, and what is to be remembered about them."""
+        raise NotImplementedError
+
+    # Rows as they are passed
+
+    def _table(self, X: Any, *, reset: bool) -> tuple[Any, dict[str, Any]]:
+        """An Arrow table with the columns that are learned from, and what they are called."""
+        X = received_on_host(X, "X")
+        names = [] if reset else list(getattr(self, "feature_names_in_", ()))
+        with naming("X"):
+            if is_frame(X):
+                table = as_table(X)
+                if not table.num_rows or not table.num_columns:
+                    raise ValueError(
+                        f"Found array with {table.num_rows} sample(s) and {table.num_columns} "
+                        "feature(s) while a minimum of 1 is required."
+                    )
+                if reset:
+                    return table, _named_columns(table.column_names)
+                missing = [name for name in names if name not in set(table.column_names)]
+                if missing:
+                    raise ValueError(
+                        f"it has no column {listed(missing)}, which this model was fitted with; it "
+                        f"has {listed(table.column_names)}."
+                    )
+                if names:
+                    return table.select(names), {}
+            else:
+                array = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+                if array.dtype.kind == "f" and np.isinf(array).any():
+                    raise ValueError("it contains infinity; pass finite numbers, and nan for gaps.")
+                table = table_of_array(array)
+            if reset:
+                return table, {"n_features_in_": table.num_columns}
+            if table.num_columns != self.n_features_in_:
+                raise ValueError(
+                    f"X has {table.num_columns} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+        return table.rename_columns(names or unnamed(table.num_columns)), {}
+
+    def _named(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of a row that is learned from."""
+        row = checked_row(row, "partial_fit")
+        names = getattr(self, "feature_names_in_", row)
+        named = {name: row[name] for name in names if name in row}
+        reason = infinite_value(named)
+        if reason is not None:
+            raise TableError(f"row: {reason}, and None or nan for gaps.")
+        return named
+
+    def summary(self) -> dict[str, str]:
+        """What was learned, in words: the table that notebooks show. Empty before `fit`.
+
+        It takes next to no time and changes nothing; see `greville.ELMRegressor.summary`.
+        """
+        if not self.__sklearn_is_fitted__():
+            return {}
+        found = table_summary(self.model_)
+        names = getattr(self, "feature_names_in_", ())
+        found["columns"] = named_list(names, self.n_features_in_) + found["columns"]
+        if "classes" in found:
+            classes: Any = self.classes_
+            found["classes"] = named_list(classes.tolist(), len(classes))
+        return found
+
+    # Predicting
+
+    def _answers(self, X: Any, **options: bool) -> list[Answers]:
+        check_is_fitted(self)
+        table, _ = self._table(X, reset=False)
+        answers, unlearned = [], UnlearnedValues()
+        self._pass_verbose(self.model_)
+        for batch in batches_of(table):
+            part = self.model_.answers(batch, **options)
+            for row, reason in part.wrong.items():
+                raise TableError(f"X: {batch.where(row)}: {reason}.")
+            answers.append(part)
+            unlearned.add(part)
+        _warn(unlearned.findings())
+        return answers
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _named_columns(names: Sequence[str]) -> dict[str, Any]:
+    """What scikit-learn's estimators say about their columns."""
+    return {"n_features_in_": len(names), "feature_names_in_": np.array(names, object)}
+
+
+def _doubts_of_labels(labels: Sequence[Any]) -> list[Finding]:
+    """Labels that differ in case and blanks only."""
+    texts = [label for label in labels if isinstance(label, str)]
+    found = spellings(Evidence("y", Values(column_of(texts)))) if texts else []
+    return [replace(each, advice="; if they are the same, write them alike.") for each in found]
+
+
+def _warn(findings: Iterable[Finding]) -> None:
+    for finding in grouped(findings):
+        if finding.warning:
+            warnings.warn(finding.message, UserWarning, stacklevel=3)
 
 
 @_stored_estimator()
@@ -200,7 +506,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
         return float(self.model_.predict_one(self._named(row)))
 
     def _targets(
-        self, y: Any, n: int, *, reset: bool, **options: Any
+        self, y: Any, n: int, *, reset: bool, classes: Any = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         with naming("y"):
             if y is None:
@@ -353,7 +659,7 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         return np.sort(np.array(self.labels_))
 
     def _targets(
-        self, y: Any, n: int, *, reset: bool, classes: Any = None, **options: Any
+        self, y: Any, n: int, *, reset: bool, classes: Any = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         y = checked_labels(y, "y")
         check_length("y", len(y), n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,9 +49,14 @@ def as_table(X: Any) -> Any:
     return from_dataframe(X)
 
 
-def table_of_array(X: Any, names: Sequence[str]) -> Any:
-    """A 2-d array as a table."""
-    return pa.table([column_of(column) for column in X.T], names=list(names))
+def table_of_array(X: Any) -> Any:
+    """A 2-d array as a table of columns without names of their own."""
+    return pa.table([column_of(column) for column in X.T], names=unnamed(X.shape[1]))
+
+
+def unnamed(n: int) -> list[str]:
+    """The names of the columns of an array."""
+    return [f"x{i}" for i in range(n)]
 
 
 def column_of(values: Any) -> Any:
