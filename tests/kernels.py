@@ -7,15 +7,14 @@ from unittest.mock import patch
 import pytest
 
 from greville import backend, compiled
-from greville.solvers import InPlace, _in_place
+from greville.solvers import InPlace
 
 
 @contextmanager
 def kernels(on):
     """Have single rows go through kernels whenever that is possible, or never."""
     changes = patch.object(InPlace, "rows_between_changes", 0)
-    records = patch.object(_in_place, "_FEWEST_TO_RECORD", 0)
-    with compiled.use(on), changes, records:
+    with compiled.use(on), changes:
         b = backend.default()
         if not on or not hasattr(b, "tuning"):
             yield

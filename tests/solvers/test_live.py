@@ -320,20 +320,6 @@ def test_classes(rng, labels):
         assert model.n_samples_seen_ == 1402
 
 
-@pytest.mark.parametrize("solver", [s for s in SOLVERS if not isinstance(s, OpiumLight)], ids=str)
-def test_records(rng, solver):
-    """Also where rows must be learned otherwise between others."""
-    H, Y = problem(rng, 3000, 6, 2)
-    H[1500] *= 1e12
-    model, other = clone(solver), clone(solver)
-    got = model.prequential(H, Y)
-    with kernels(False):
-        expected = other.prequential(H, Y)
-    before = slice(20, 1500)
-    assert relative_error(got[before], expected[before]) < 1e-7
-    assert relative_error(model.predict(H[:50]), other.predict(H[:50])) < 1e-5
-
-
 @pytest.mark.parametrize("kind", ["solver", "events", "estimator"])
 def test_one_learns_while_others_read(rng, kind):
     H, Y = problem(rng, 6000, 6)
@@ -410,15 +396,15 @@ def test_a_numba_that_does_not_work(rng, monkeypatch, error):
     assert model.n_samples_seen_ == 102
 
 
-@pytest.mark.parametrize("only", [None, "predict_outputs", "learn_one", "learn_outputs"])
+@pytest.mark.parametrize("only", [None, "predict", "learn_number", "learn_targets", "snapshot"])
 def test_a_compiler_that_does_not_work(rng, monkeypatch, only):
     monkeypatch.setattr(loading._Process, "loaded", {})
     compiles = loading._compile
 
-    def fails(layout, name, function, dtype):
+    def fails(layout, name, dtype):
         if only in (None, name):
             raise MemoryError("too little")
-        return compiles(layout, name, function, dtype)
+        return compiles(layout, name, dtype)
 
     monkeypatch.setattr(loading, "_compile", fails)
     H, Y = problem(rng, 3000, 4)
@@ -430,6 +416,7 @@ def test_a_compiler_that_does_not_work(rng, monkeypatch, only):
             model.predict_one(h)
             model.learn_one(h, y)
             flat.learn_one(h, y[0])
+        assert np.isfinite(model.coef_).all()
 
     with pytest.warns(RuntimeWarning, match="does not work"):
         both()
@@ -457,7 +444,7 @@ def test_no_folder_to_keep_what_was_compiled(monkeypatch):
         return lambda function: function
 
     monkeypatch.setattr(layout, "njit", njit)
-    kept = loading._compile(layout, "snapshot", layout.snapshot, np.dtype(np.float64))
+    kept = loading._compile(layout, "snapshot", np.dtype(np.float64))
     assert kept is layout.snapshot
     assert calls == [True, False]
 
@@ -668,7 +655,6 @@ def test_a_row_too_long_for_the_prior(rng):
         model.predict_one(h)
         model.learn_one(h, y)
     assert is_live(model)
-    assert model._live.array[model._live.kernels.layout.N_WAITING] <= 1
     with kernels(False):
         other.partial_fit(rows, Y[:200])
     assert relative_error(model.coef_, other.coef_) < 1e-6
@@ -681,10 +667,10 @@ def test_an_interrupt_while_it_is_filled(rng, where):
     learn(model, H[1000:1010], Y[1000:1010])
     real, calls = InPlace._fill, []
 
-    def interrupted(self, limit):
+    def interrupted(self, limit, room):
         calls.append(1)
         if where == "after":
-            real(self, limit)
+            real(self, limit, room)
         raise KeyboardInterrupt
 
     k = 1010

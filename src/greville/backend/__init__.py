@@ -5,13 +5,12 @@ for NumPy arrays, `torch` those for devices. All of `linalg`, `solvers` and `lay
 one of them.
 """
 
-from .base import Array, Backend, Kernels, Tuning, eps, threads_for_rows
+from .base import Array, Backend, Tuning, eps, threads_for_rows
 from .registry import default, get, names, register, use
 
 __all__ = [
     "Array",
     "Backend",
-    "Kernels",
     "Tuning",
     "default",
     "eps",

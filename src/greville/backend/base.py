@@ -10,10 +10,9 @@ memory may then hold the result, and it must not be used again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,19 +67,6 @@ class Tuning:
     power_steps: int = 8
 
 
-class Kernels(NamedTuple):
-    """Operations on single rows, with as little as possible around them.
-
-    Attributes
-    ----------
-    gemv : alpha·Ax + beta·y, or A'x with ``trans=1``, for Fortran-ordered A
-    shared : numbers in a matrix from which `gemv` may use several threads
-    """
-
-    gemv: Callable[..., Any]
-    shared: int
-
-
 class Backend:
     """Arrays of one kind, and linear algebra on them: exact and not fast.
 
@@ -97,6 +83,7 @@ class Backend:
     """
 
     tuning = Tuning(kept_gram_units=0)
+    has_kernels = False  # whether compiled kernels may learn single rows of its arrays
 
     def __init__(self, xp: Any, name: str, device: Any = None) -> None:
         self.xp = xp
@@ -146,10 +133,6 @@ class Backend:
     def few_threads(self, operations: float) -> AbstractContextManager[Any]:
         """A context for so many operations, on one thread if more would not be worth it."""
         return nullcontext()
-
-    def kernels(self, dtype: Any) -> Kernels | None:
-        """Operations on single rows; None where there are none that are fast."""
-        return None
 
     # Products
 

@@ -19,7 +19,7 @@ from scipy.linalg import blas as _blas
 from scipy.linalg import lapack as _lapack
 
 from ..threads import one_thread
-from .base import Array, Backend, Kernels, Tuning
+from .base import Array, Backend, Tuning
 
 # Columns LAPACK eliminates at a time. Measured for 64 to 256 rows: on 500 to 4000 columns 16 to 64
 # are within a tenth of each other, 8 and 128 up to twice as slow; on 100 columns 16 takes 114 µs,
@@ -41,15 +41,15 @@ _ONE_THREAD = 1e9
 # it.)
 _THREADED_ROOT = 4096
 
-# Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
-# (A triangular solve with one vector always runs on one.)
-_SHARED = 9216
-
 # Columns from which a right-hand side that is stored row by row is solved for as it is.
 _MANY = 512
 
+# Numbers in a matrix from which OpenBLAS may use several threads for its product with a vector.
+# (A triangular solve with one vector always runs on one.)
+SHARED = 9216
+
 DOT = {np.dtype("d"): _blas.ddot, np.dtype("f"): _blas.sdot}
-_GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
+GEMV = {np.dtype("d"): _blas.dgemv, np.dtype("f"): _blas.sgemv}
 
 
 def _routine(module: Any, name: str, like: Array) -> Any:
@@ -60,6 +60,7 @@ class ScipyBackend(Backend):
     """NumPy arrays on SciPy's BLAS."""
 
     tuning = Tuning()
+    has_kernels = True
 
     def __init__(self) -> None:
         super().__init__(np, "scipy")
@@ -91,8 +92,8 @@ class ScipyBackend(Backend):
             return np.zeros((A.shape[0], B.shape[1]), A.dtype)
         if B.shape[1] == 1 and A.dtype == B.dtype:  # several times faster than a matrix product
             if A.flags.f_contiguous:
-                return _GEMV[A.dtype](1.0, A, B[:, 0])[:, None]
-            return _GEMV[A.dtype](1.0, A.T, B[:, 0], trans=1)[:, None]
+                return GEMV[A.dtype](1.0, A, B[:, 0])[:, None]
+            return GEMV[A.dtype](1.0, A.T, B[:, 0], trans=1)[:, None]
         a, a_transposed = (A, 1) if A.flags.f_contiguous else (A.T, 0)
         b, b_transposed = (B, 1) if B.flags.f_contiguous else (B.T, 0)
         gemm = _routine(_blas, "gemm", A)
@@ -183,11 +184,6 @@ class ScipyBackend(Backend):
         except np.linalg.LinAlgError:  # slower, and always converges
             return _scipy.svd(A, full_matrices=False, check_finite=False, lapack_driver="gesvd")
 
-    # Single rows, and two threads
-
-    def kernels(self, dtype: Any) -> Kernels:
-        return _KERNELS[dtype]
-
 
 def orthogonal(A: Array) -> Array:
     """A square A made orthogonal; for normal numbers, in uniformly random directions."""
@@ -209,6 +205,3 @@ def _appended(R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Arr
     left = np.array(Y, order="F")
     Z, left, _ = tpmqrt(0, V, T, Z, left, trans="T", overwrite_a=1, overwrite_b=1)
     return R, Z, left
-
-
-_KERNELS = {dtype: Kernels(_GEMV[dtype], _SHARED) for dtype in (np.dtype("d"), np.dtype("f"))}

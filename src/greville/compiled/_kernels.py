@@ -1,58 +1,52 @@
-"""Single rows in machine code: a root that learns and predicts, and the layer before it.
+"""Single rows in machine code: roots that learn and predict, and the layer before them.
 
 All numbers of a model are in one array, the *work*: each argument of a compiled function costs as
 much as the arithmetic of a small model. They are float64, whatever the dtype of the model. A call
 holds Python's lock until it returns, so that other threads see the work before or after it.
 
-The root is updated by Givens rotations, row by row: R stays a root of all rows, no digits are lost.
-Rows wait until a prediction needs them. Loops run over parts of arrays from zero on: only then does
-the compiler know that no index is negative, and uses vectors.
+A work has one *member*, or several whose predictions are mixed: each is a root of all rows, with a
+memory of its own, or only weights (OPIUM light). A root is updated by Givens rotations, row by row:
+no digits are lost. Rows wait until a prediction needs them, and stay in the work as they came.
+Loops run over parts of arrays from zero on: only then does the compiler know that no index is
+negative, and uses vectors.
 
 All of it is in one file: when this changes, what was compiled before is compiled again.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from math import cos, exp, factorial, floor, hypot, inf, isnan, log, nan, sin, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 # The header of the work
 N_HIDDEN = 0
 N_OUTPUTS = 1
-N_ROWS = 2  # rows that the work has learned, and how many these may be
-LIMIT = 3
-N_WAITING = 4  # rows that are not in the root yet, and for how many there is room
-ROOM = 5  # without room there is no root, and W is updated at once (OPIUM light)
-LARGEST_ROW = 6  # |row|² up to which the prior loses no digits
-LARGEST_SQUARE = 7  # up to which squares are numbers that can be learned
-KEEP = 8  # what is left of a row's weight after the next
-COUNT = 9  # of rows, as they count, and of the squares of what each counts
-COUNT_OF_SQUARES = 10
-ENERGY = 11  # the sum of |row|², and the number of rows that are not zero, as they count
-EXCITED = 12
-HAS_MEAN = 13  # whether rows are taken around their mean, and how much counts in that
-MEAN_COUNT = 14
-ROUNDING = 15  # the part of a mean up to which a difference is rounding
-KEEPS_ROWS = 16  # whether rows are kept, as they were learned, for sums that follow later
-N_KEPT = 17
-WEIGHTS_KNOWN = 18  # whether W is that of all rows
-PER_GAIN = 19  # 1/gain, for OPIUM light
-N_MEMBERS = 20  # of several works, one after the other, that are mixed; zero for a single one
-STRIDE = 21  # from the beginning of one to that of the next
-DUE_AFTER = 22  # rows after which something else is due
-HEADER = 24
+N_MEMBERS = 2
+ROOM = 3  # rows that are kept; none where members have only weights, which learn at once (light)
+N_ROWS = 4  # rows that the work has learned, and how many these may be
+LIMIT = 5
+DUE_AFTER = 6  # rows after which something else is due
+N_IN_ROOTS = 7  # rows that are in the roots; the others wait
+TOO_LONG = 8  # whether a row is too long for the prior in a root, and no other is learned here
+LARGEST_SQUARE = 9  # up to which squares are numbers that can be learned
+PREDICTED = 10  # whether the last prediction was for the row q, after all rows
+MIX_COUNT = 11  # of the mixture: rows that count, and what is left of that after the next
+MIX_DECAY = 12
+HEADER = 16
 
-# Behind the last member: the mixture
-MIX_COUNT = 0
-MIX_DECAY = 1
-PREDICTED = 2  # whether the row q of the first member was predicted, after all rows
-MIX_ROWS = 3  # rows since all members were filled
-MIXTURE_HEADER = 8
+# The header of a member
+KEEP = 0  # what is left of a row's weight after the next
+LARGEST_ROW = 1  # |row|² up to which the prior loses no digits
+HAS_MEAN = 2  # whether rows are taken around their mean, and how much counts in that
+MEAN_COUNT = 3
+ROUNDING = 4  # the part of a mean up to which a difference is rounding
+WEIGHTS_KNOWN = 5  # whether W is that of all rows
+PER_GAIN = 6  # 1/gain, for OPIUM light
+MEMBER_HEADER = 8
 
 # The header of a layer
 N_INPUTS = 0
@@ -97,22 +91,40 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class Places(NamedTuple):
-    """Where the parts of the work begin, and where it ends.
+    """Where the parts of the work begin, and those of each member within it.
 
     Attributes
     ----------
+    prior : the logarithm of the prior of each member
+    squares : sums of squared errors, for each member a row of outputs
+    shares : of the members in the mixture
+    q : a row that is predicted
+    y : the targets of a row that is learned
+    out : predictions
+    members : the first member
+    stride : from one member to the next
+    rows : those that were learned, as they came, each with its targets
+    end : of the work
     loss : of the root, for each output
     target, mean : the means, where rows are taken around them
     root, inverse, Z : R row by row, the inverse of its diagonal, and Z row by row. Rows of R begin
         with a line of the cache; there are zeros below the diagonal and behind the last column.
-    x, y : a row that is learned, with its targets
-    q, f : a row that is predicted, as it came and in the coordinates of R
-    out : its predictions
+    x, xy : a row that is learned, with its targets
+    f : a row that is predicted, in the coordinates of R
+    own : the member's predictions
     W : the weights, a row for each output
-    H, Y : rows that wait, with their targets
-    kept : rows as they were learned, each with its targets
     """
 
+    prior: int
+    squares: int
+    shares: int
+    q: int
+    y: int
+    out: int
+    members: int
+    stride: int
+    rows: int
+    end: int
     loss: int
     target: int
     mean: int
@@ -120,15 +132,10 @@ class Places(NamedTuple):
     inverse: int
     Z: int
     x: int
-    y: int
+    xy: int
     f: int
-    q: int
-    out: int
+    own: int
     W: int
-    H: int
-    Y: int
-    kept: int
-    end: int
 
 
 class LayerPlaces(NamedTuple):
@@ -152,51 +159,40 @@ class LayerPlaces(NamedTuple):
     end: int
 
 
-class MixturePlaces(NamedTuple):
-    """Where the parts of a mixture begin, and where it ends.
-
-    Attributes
-    ----------
-    prior : the logarithm of the prior of each member
-    squares : sums of squared errors, for each member a row of outputs
-    weights : of the members
-    y : the targets of a row that is learned
-    out : the predictions
-    """
-
-    prior: int
-    squares: int
-    weights: int
-    y: int
-    out: int
-    end: int
-
-
 @register_jitable  # it stays a function of Python too
 def up(n: int) -> int:
     """The next multiple of 8: so many numbers are a line of the cache."""
     return (n + 7) // 8 * 8
 
 
-def places(n_hidden: int, n_outputs: int, room: int) -> Places:
+def places(n_hidden: int, n_outputs: int, n_members: int, room: int) -> Places:
     """Where the parts of the work of a model are; each begins with a line of the cache."""
-    loss = HEADER
-    target = loss + up(n_outputs)
-    mean = target + up(n_outputs)
-    root = mean + up(n_hidden)
-    inverse = root + (n_hidden * up(n_hidden) if room else 0)
-    Z = inverse + up(n_hidden)
+    wide, outputs = up(n_hidden), up(n_outputs)
+    loss = MEMBER_HEADER
+    target = loss + outputs
+    mean = target + outputs
+    root = mean + wide
+    inverse = root + (n_hidden * wide if room else 0)
+    Z = inverse + wide
     x = Z + up(n_hidden * n_outputs)
-    y = x + up(n_hidden)
-    f = y + up(n_outputs)
-    q = f + up(n_hidden)
-    out = q + up(n_hidden)
-    W = out + up(n_outputs)
-    H = W + up(n_hidden * n_outputs)
-    Y = H + room * n_hidden
-    kept = Y + room * n_outputs
-    end = kept + room * (n_hidden + n_outputs)
-    return Places(loss, target, mean, root, inverse, Z, x, y, f, q, out, W, H, Y, kept, end)
+    xy = x + wide
+    f = xy + outputs
+    own = f + wide
+    W = own + outputs
+    stride = W + up(n_hidden * n_outputs)
+    prior = HEADER
+    squares = prior + up(n_members)
+    shares = squares + up(n_members * n_outputs)
+    q = shares + up(n_members)
+    y = q + wide
+    out = y + outputs
+    members = out + outputs
+    rows = members + n_members * stride
+    end = rows + max(room, 1) * (n_hidden + n_outputs)
+    return Places(
+        prior, squares, shares, q, y, out, members, stride, rows, end,
+        loss, target, mean, root, inverse, Z, x, xy, f, own, W,
+    )  # fmt: skip
 
 
 def layer_places(n_inputs: int, n_units: int) -> LayerPlaces:
@@ -211,16 +207,6 @@ def layer_places(n_inputs: int, n_units: int) -> LayerPlaces:
     return LayerPlaces(centre, unit, bias, weights, x, row, h, h + n_units)
 
 
-def mixture_places(n_members: int, n_outputs: int) -> MixturePlaces:
-    """Where the parts of a mixture are."""
-    prior = MIXTURE_HEADER
-    squares = prior + up(n_members)
-    weights = squares + up(n_members * n_outputs)
-    y = weights + up(n_members)
-    out = y + up(n_outputs)
-    return MixturePlaces(prior, squares, weights, y, out, out + up(n_outputs))
-
-
 # Sums may be reordered, and products joined with sums; infinity and NaN mean what they mean.
 # No array is made here, so that none has to be counted.
 OPTIONS: dict[str, Any] = {
@@ -232,7 +218,6 @@ _compiled = njit(**OPTIONS)
 _part = njit(inline="always", **OPTIONS)  # of another kernel; on its own it would be compiled twice
 _places = _part(places)
 _layer_places = _part(layer_places)
-_mixture_places = _part(mixture_places)
 
 
 @_part
@@ -292,7 +277,7 @@ def _rotate(work, M, L, at, fade):
     what is final of f is put right behind them.
     """
     inverse, Z, S = work[at.inverse : at.Z], work[at.Z : at.x], up(M)
-    y = work[at.y : at.f]
+    y = work[at.xy : at.f]
     for k in range(M // 2):
         i = 2 * k
         start, d = i - i % 8, i % 8
@@ -347,19 +332,17 @@ def _centre(x, mean, rounding):
         x[i] = 0.0 if abs(d) <= rounding * abs(m) else d
 
 
-@_compiled
+@_part
 def _prepare(work, M, L, at):
-    """Make of the row x and its targets y what is to be learned; False if the row is too long."""
+    """Make of the row x and its targets what a root learns; False if the row is too long."""
     mean_target, mean = work[at.target : at.mean], work[at.mean : at.root]
-    x, y, keep = work[at.x : at.x + M], work[at.y : at.f], work[KEEP]
-    energy = square = _dot(x, x)
+    x, y = work[at.x : at.x + M], work[at.xy : at.f]
     if work[HAS_MEAN] > 0:
         _centre(x, mean, work[ROUNDING])
-        square = _dot(x, x)
-    if not square <= work[LARGEST_ROW]:
+    if not _dot(x, x) <= work[LARGEST_ROW]:
         return False
     if work[HAS_MEAN] > 0:
-        count = keep * work[MEAN_COUNT]
+        count = work[KEEP] * work[MEAN_COUNT]
         scale, share = sqrt(count / (count + 1.0)), 1.0 / (count + 1.0)
         for i in range(M):
             mean[i] += share * x[i]
@@ -369,40 +352,46 @@ def _prepare(work, M, L, at):
             mean_target[j] += share * difference
             y[j] = scale * difference
         work[MEAN_COUNT] = count + 1.0
-    if energy > 0.0:
-        work[ENERGY] = keep * work[ENERGY] + energy
-        work[EXCITED] = keep * work[EXCITED] + 1.0
-    if work[KEEPS_ROWS] > 0:
-        kept = work[at.kept + int(work[N_KEPT]) * (M + L) :]
-        _copy(x, kept, M)
-        _copy(y, kept[M:], L)
-        work[N_KEPT] += 1.0
-    work[COUNT] = keep * work[COUNT] + 1.0
-    work[COUNT_OF_SQUARES] = keep * keep * work[COUNT_OF_SQUARES] + 1.0
-    work[WEIGHTS_KNOWN] = 0.0
     return True
 
 
 @_part
-def _next_waiting(work, row, M, L, at):
-    """Make x and y of a row that waits; False if it is too long, and it is the first that waits."""
-    H, Y = work[at.H : at.Y], work[at.Y : at.kept]
-    x, y = work[at.x : at.y], work[at.y : at.f]
-    _copy(H[row * M :], x, M)
-    _copy(Y[row * L :], y, L)
-    if _prepare(work, M, L, at):
-        return True
-    n = int(work[N_WAITING])
-    _copy(H[row * M :], H, (n - row) * M)
-    _copy(Y[row * L :], Y, (n - row) * L)
-    work[N_WAITING] = n - row
-    return False
+def _ask(work, q, M, at):
+    """Make f of a row that is predicted."""
+    f = work[at.f : at.f + M]
+    _copy(q, f, M)
+    if work[HAS_MEAN] > 0:
+        _centre(f, work[at.mean : at.root], work[ROUNDING])
+
+
+@_compiled
+def _learn_waiting(work, M, L, at):
+    """Have all roots learn the rows that wait; False if one is too long.
+
+    While the last is rotated into them, f becomes R⁻ᵀf of the row q.
+    """
+    n, first = int(work[N_ROWS]), int(work[N_IN_ROOTS])
+    for k in range(int(work[N_MEMBERS])):
+        member = work[at.members + k * at.stride : at.members + (k + 1) * at.stride]
+        for i in range(first, n):
+            row = work[at.rows + i * (M + L) :]
+            _copy(row, member[at.x :], M)
+            _copy(row[M:], member[at.xy :], L)
+            if not _prepare(member, M, L, at):
+                work[TOO_LONG] = 1.0
+                return False
+            if i == n - 1:
+                _ask(member, work[at.q :], M, at)
+            _rotate(member, M, L, at, sqrt(member[KEEP]))
+        member[WEIGHTS_KNOWN] = 0.0
+    work[N_IN_ROOTS] = n
+    return True
 
 
 @_part
-def _find_outputs(work, M, L, at):
-    """The first output for the row f, after all rows are learned; NaN if they are not finite."""
-    f, out, Z = work[at.f : at.f + M], work[at.out : at.W], work[at.Z : at.x]
+def _outputs(work, M, L, at):
+    """The outputs for the row f, after all rows are learned."""
+    f, out, Z = work[at.f : at.f + M], work[at.own : at.W], work[at.Z : at.x]
     if L == 1:
         out[0] = _dot(f, Z)
     else:
@@ -412,24 +401,13 @@ def _find_outputs(work, M, L, at):
             a, z = f[i], Z[i * L : i * L + L]
             for j in range(L):
                 out[j] += a * z[j]
-    return _finished(work, L, at)
-
-
-@_part
-def _finished(work, L, at):
-    """The first output, around the mean target no more; NaN if one is not finite."""
-    finite, target, out = True, work[at.target : at.mean], work[at.out : at.W]
-    for j in range(L):
-        out[j] += target[j]
-        finite = finite and -inf < out[j] < inf
-    return out[0] if finite else nan
 
 
 @_compiled
-def _predict_by_weights(work, f, M, L, at):
-    """The first output for a row around the mean, by W = R⁻¹Z."""
+def _outputs_by_weights(work, M, L, at):
+    """The outputs for a row around the mean, by W = R⁻¹Z."""
     inverse, Z, S = work[at.inverse : at.Z], work[at.Z : at.x], up(M)
-    out, W = work[at.out : at.W], work[at.W : at.H]
+    f, out, W = work[at.f : at.f + M], work[at.own : at.W], work[at.W :]
     for j in range(L):
         w = W[j * M : j * M + M]
         if work[WEIGHTS_KNOWN] == 0:
@@ -440,162 +418,109 @@ def _predict_by_weights(work, f, M, L, at):
                 w[i] = (Z[i * L + j] - rest) * inverse[i]
         out[j] = _dot(f, w)
     work[WEIGHTS_KNOWN] = 1.0
-    return _finished(work, L, at)
 
 
 @_part
+def _mix(work, M, L, at):
+    """The outputs of the members, by their shares as in `Mixture`."""
+    K, n = int(work[N_MEMBERS]), max(work[MIX_COUNT], _TINY)
+    shares, top, total = work[at.shares : at.q], -inf, 0.0
+    for k in range(K):
+        logs = work[at.prior + k]
+        for j in range(L):
+            logs -= n / 2 * log(max(work[at.squares + k * L + j] / n, _TINY))
+        shares[k] = logs
+        top = max(top, logs)
+    for k in range(K):
+        shares[k] = exp(shares[k] - top)
+        total += shares[k]
+    out = work[at.out : at.members]
+    for j in range(L):
+        out[j] = 0.0
+    for k in range(K):
+        own, share = work[at.members + k * at.stride + at.own :], shares[k] / total
+        for j in range(L):
+            out[j] += share * own[j]
+
+
+@_compiled
 def _predict(work, M, L, at):
     """The first output for the row q after all others; NaN if it cannot be found here."""
-    q, f, mean = work[at.q : at.q + M], work[at.f : at.f + M], work[at.mean : at.root]
-    if not _dot(q, q) < work[LARGEST_SQUARE]:
+    q, K, finite = work[at.q : at.q + M], int(work[N_MEMBERS]), True
+    work[PREDICTED] = 0.0
+    if work[TOO_LONG] > 0 or not _dot(q, q) < work[LARGEST_SQUARE]:
         return nan
-    if work[ROOM] == 0:
-        return _predict_by_weights(work, q, M, L, at)
-    n = int(work[N_WAITING])
-    for row in range(max(n, 1)):
-        if n > 0 and not _next_waiting(work, row, M, L, at):
-            return nan
-        if row >= n - 1:
-            _copy(q, f, M)
-            if work[HAS_MEAN] > 0:
-                _centre(f, mean, work[ROUNDING])
-        if n > 0:
-            _rotate(work, M, L, at, sqrt(work[KEEP]))
-    if n == 0:  # asked for the second time, or nothing was learned yet
-        return _predict_by_weights(work, f, M, L, at)
-    work[N_WAITING] = 0.0
-    return _find_outputs(work, M, L, at)
+    waiting = work[ROOM] > 0 and work[N_IN_ROOTS] < work[N_ROWS]
+    if waiting and not _learn_waiting(work, M, L, at):
+        return nan
+    for k in range(K):
+        member = work[at.members + k * at.stride : at.members + (k + 1) * at.stride]
+        if waiting:
+            _outputs(member, M, L, at)
+        else:  # asked for the second time, or nothing was learned yet
+            _ask(member, q, M, at)
+            _outputs_by_weights(member, M, L, at)
+        target, own = member[at.target : at.mean], member[at.own : at.W]
+        for j in range(L):
+            own[j] += target[j]  # around the mean target no more
+            finite = finite and -inf < own[j] < inf
+    if not finite:
+        return nan
+    if K > 1:
+        _mix(work, M, L, at)
+    else:
+        _copy(work[at.members + at.own :], work[at.out :], L)
+    work[PREDICTED] = 1.0
+    return work[at.out]
 
 
 @_part
-def _place(work, M, L, at):
-    """Where one more row is to be written, or why there is no place."""
-    n, room = int(work[N_WAITING]), int(work[ROOM])
-    if work[N_ROWS] >= work[LIMIT] or (room > 0 and n + work[N_KEPT] >= room):
-        return FULL
-    return at.H + n * M if room > 0 else at.x
+def _note_errors(work, y, M, L, at):
+    """Add the errors of the last predictions to those by which members are mixed."""
+    decay = work[MIX_DECAY]
+    for k in range(int(work[N_MEMBERS])):
+        own, squares = work[at.members + k * at.stride + at.own :], work[at.squares + k * L :]
+        for j in range(L):
+            error = y[j] - own[j]
+            squares[j] = decay * squares[j] + error * error
+    work[MIX_COUNT] = decay * work[MIX_COUNT] + 1.0
 
 
 @_part
-def _learn(work, place, M, L, at):
-    """Learn the row at its place with the targets y: let it wait or, in OPIUM light, at once."""
-    row, y = work[place : place + M], work[at.y : at.y + L]
-    square = _dot(row, row)
-    if not square < work[LARGEST_SQUARE] or not _dot(y, y) < work[LARGEST_SQUARE]:
-        return UNUSUAL
-    work[N_ROWS] += 1.0
-    if work[ROOM] > 0:
-        waiting = work[at.Y + int(work[N_WAITING]) * L :]
-        _copy(y, waiting, L)
-        work[N_WAITING] += 1.0
-        return DONE if work[N_ROWS] < work[DUE_AFTER] else DUE
-    per_d = 1.0 / (work[PER_GAIN] + square)  # eq. (27)
+def _step(work, row, y, M, L, at):
+    """OPIUM light: the weights after one row."""
+    member = work[at.members :]
+    per_d = 1.0 / (member[PER_GAIN] + _dot(row, row))  # eq. (27)
     for j in range(L):
-        w = work[at.W + j * M : at.W + j * M + M]
+        w = member[at.W + j * M : at.W + j * M + M]
         step = per_d * (y[j] - _dot(row, w))
         for i in range(M):
             w[i] += step * row[i]  # eq. (28)
-    return DONE
-
-
-# Several works that are mixed, in the order of `Mixture`: all learn the same rows
 
 
 @_compiled
-def _mix(work, M, L, at):
-    """The weights of the members, and the mixed outputs; the first of these."""
-    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
-    mixture, places = work[K * S :], _mixture_places(K, L)
-    n = max(mixture[MIX_COUNT], _TINY)
-    weights, top, total = mixture[places.weights : places.y], -inf, 0.0
-    for i in range(K):
-        logs = mixture[places.prior + i]
-        for j in range(L):
-            logs -= n / 2 * log(max(mixture[places.squares + i * L + j] / n, _TINY))
-        weights[i] = logs
-        top = max(top, logs)
-    for i in range(K):
-        weights[i] = exp(weights[i] - top)
-        total += weights[i]
-    out = mixture[places.out : places.end]
-    for j in range(L):
-        out[j] = 0.0
-    for i in range(K):
-        weights[i] /= total
-        own = work[i * S + at.out : i * S + at.W]
-        for j in range(L):
-            out[j] += weights[i] * own[j]
-    return out[0]
-
-
-@_compiled
-def _predict_members(work, M, L, at):
-    """The first output for the row q of the first member; NaN if it cannot be found here."""
-    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
-    q = work[at.q : at.q + M]
-    work[K * S + PREDICTED] = 0.0
-    for i in range(K):
-        member = work[i * S : i * S + S]
-        if i > 0:
-            _copy(q, member[at.q : at.out], M)
-        if isnan(_predict(member, M, L, at)):
-            return nan
-    work[K * S + PREDICTED] = 1.0
-    return _mix(work, M, L, at)
-
-
-@_compiled
-def _learn_members(work, M, L, at):
-    """Learn the row q of the first member with the targets y of the mixture."""
-    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
-    mixture, places = work[K * S :], _mixture_places(K, L)
-    q, y = work[at.q : at.q + M], mixture[places.y : places.y + L]
-    for i in range(K):
-        if _place(work[i * S : i * S + S], M, L, at) < 0:
-            return FULL
-    if not _dot(q, q) < work[LARGEST_SQUARE] or not _dot(y, y) < work[LARGEST_SQUARE]:
+def _learn(work, M, L, at):
+    """Learn the row that is written behind the last, with the targets y."""
+    n = int(work[N_ROWS]) if work[ROOM] > 0 else 0
+    both = work[at.rows + n * (M + L) : at.rows + (n + 1) * (M + L)]
+    row, y, q = both[:M], work[at.y : at.y + L], work[at.q : at.q + M]
+    if not _dot(row, row) < work[LARGEST_SQUARE] or not _dot(y, y) < work[LARGEST_SQUARE]:
         return UNUSUAL
-    if mixture[PREDICTED] == 0 and isnan(_predict_members(work, M, L, at)):
-        return UNUSUAL
-    decay = mixture[MIX_DECAY]
-    for i in range(K):
-        member, squares = work[i * S : i * S + S], mixture[places.squares + i * L :]
-        for j in range(L):
-            error = y[j] - member[at.out + j]
-            squares[j] = decay * squares[j] + error * error
-        place = _place(member, M, L, at)
-        _copy(q, member[place : place + M], M)
-        _copy(y, member[at.y : at.f], L)
-        _learn(member, place, M, L, at)
-    mixture[MIX_COUNT] = decay * mixture[MIX_COUNT] + 1.0
-    mixture[MIX_ROWS] += 1.0
-    mixture[PREDICTED] = 0.0
-    return DONE if mixture[MIX_ROWS] < work[DUE_AFTER] else DUE
-
-
-@_part
-def _ask_members(work, h, M, at):
-    """Make a row the q of the first member, unless it is that already."""
-    q, predicted = work[at.q : at.q + M], int(work[N_MEMBERS] * work[STRIDE]) + PREDICTED
-    same = work[predicted] > 0
-    for i in range(M):
-        same = same and q[i] == h[i]
-    if not same:
-        _copy(h, q, M)
-        work[predicted] = 0.0
-    return same
-
-
-@_part
-def _targets_of_mixture(work, L):
-    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
-    return work[K * S + _mixture_places(K, L).y :]
-
-
-@_part
-def _outputs_of_mixture(work, L):
-    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
-    return work[K * S + _mixture_places(K, L).out :]
+    if work[N_MEMBERS] > 1:
+        same = work[PREDICTED] > 0
+        for i in range(M):
+            same = same and q[i] == row[i]
+        if not same:
+            _copy(row, q, M)
+            if isnan(_predict(work, M, L, at)):
+                return UNUSUAL
+        _note_errors(work, y, M, L, at)
+    _copy(y, both[M:], L)
+    if work[ROOM] == 0:
+        _step(work, row, y, M, L, at)
+    work[PREDICTED] = 0.0
+    work[N_ROWS] += 1.0
+    return DONE if work[N_ROWS] < work[DUE_AFTER] else DUE
 
 
 @_part
@@ -619,14 +544,14 @@ def _tanh(h):
 
 
 @_compiled
-def _activations(layer, x):
-    """Where the activations of one row of inputs are, eqs. (1)-(2); those of the last are kept.
+def _activate(layer, x):
+    """Activations of one row of inputs in a layer, eqs. (1)-(2); those of the last are kept.
 
-    Negative if the row has another length, or a number that is not finite.
+    False if the row has another length, or a number that is not finite.
     """
     n, M = int(layer[N_INPUTS]), int(layer[N_UNITS])
     if x.shape[0] != n:
-        return -1
+        return False
     at = _layer_places(n, M)
     h = layer[at.h : at.end]
     last, row = layer[at.x : at.row], layer[at.row : at.h]
@@ -634,12 +559,12 @@ def _activations(layer, x):
     for i in range(n):
         same = same and last[i] == x[i]
     if same:
-        return at.h
+        return True
     for i in range(n):
         last[i] = row[i] = x[i]
     layer[HAS_INPUT] = 1.0 if _dot(row, row) < inf else 0.0
     if layer[HAS_INPUT] == 0:
-        return -1
+        return False
     if layer[HAS_UNIT] > 0:
         centre, unit = layer[at.centre : at.unit], layer[at.unit : at.bias]
         for i in range(n):
@@ -676,251 +601,90 @@ def _activations(layer, x):
             h[j] *= layer[SIZE_OF_TANH]
         for j in range(n_tanh, n_tanh + int(layer[N_RELU])):
             h[j] = max(h[j], 0.0)
-    return at.h
+    return True
+
+
+@_part
+def _write(layer, x, into, M):
+    """Write the activations of a row, or the row itself without a layer; False if it is unusual."""
+    if layer.shape[0] == 0:
+        if x.shape[0] != M:
+            return False
+        _copy(x, into, M)
+        return True
+    if not _activate(layer, x):
+        return False
+    _copy(layer[_layer_places(int(layer[N_INPUTS]), M).h :], into, M)
+    return True
 
 
 @_part
 def _sizes(work):
     """The numbers of hidden units and outputs, and where the parts of the work are."""
     M, L = int(work[N_HIDDEN]), int(work[N_OUTPUTS])
-    return M, L, _places(M, L, int(work[ROOM]))
+    return M, L, _places(M, L, int(work[N_MEMBERS]), int(work[ROOM]))
 
 
-def apply(work):
-    """Learn the rows that wait; not DONE if one is too long, which then is the first of them."""
+@_part
+def _learn_input(work, layer, x, M, L, at):
+    """Learn a row of inputs, of which the targets are written already."""
+    if work[N_ROWS] >= work[LIMIT] or work[TOO_LONG] > 0:
+        return FULL
+    n = int(work[N_ROWS]) if work[ROOM] > 0 else 0
+    if not _write(layer, x, work[at.rows + n * (M + L) :], M):
+        return UNUSUAL
+    return _learn(work, M, L, at)
+
+
+# What is called from Python: rows may have any strides, and may be read-only. `layer` is empty
+# where rows are activations.
+
+
+def predict(work, layer, out, x):
+    """The first output for one row, or NaN where it must be found elsewhere; all go to `out`."""
     M, L, at = _sizes(work)
-    K, S, status = int(work[N_MEMBERS]), int(work[STRIDE]), DONE
-    for i in range(max(K, 1)):
-        member = work[i * S : i * S + S] if K > 0 else work
-        done = True
-        for row in range(int(member[N_WAITING])):
-            if done and not _next_waiting(member, row, M, L, at):
-                done, status = False, UNUSUAL
-            if done:
-                _rotate(member, M, L, at, sqrt(member[KEEP]))
-        if done:
-            member[N_WAITING] = 0.0
-    return status
+    if not _write(layer, x, work[at.q :], M) or isnan(_predict(work, M, L, at)):
+        return nan
+    _copy(work[at.out :], out, out.shape[0])
+    return work[at.out]
+
+
+def learn_number(work, layer, x, y):
+    """Learn one row with its target."""
+    M, L, at = _sizes(work)
+    work[at.y] = y
+    return _learn_input(work, layer, x, M, L, at)
+
+
+def learn_targets(work, layer, x, y):
+    """Learn one row with its targets."""
+    M, L, at = _sizes(work)
+    if y.shape[0] != L:
+        return UNUSUAL
+    _copy(y, work[at.y :], L)
+    return _learn_input(work, layer, x, M, L, at)
 
 
 def snapshot(work, into):
-    """Copy all that is known, and the rows that are there, while no other thread can learn."""
+    """Learn the rows that wait, and copy all numbers, while no other thread can learn."""
     M, L, at = _sizes(work)
-    K, S = int(work[N_MEMBERS]), int(work[STRIDE])
-    for i in range(max(K, 1)):
-        first = i * S
-        n, kept = int(work[first + N_WAITING]), int(work[first + N_KEPT])
-        for start, stop in (
-            (0, at.H),
-            (at.H, at.H + n * M),
-            (at.Y, at.Y + n * L),
-            (at.kept, at.kept + kept * (M + L)),
-        ):
-            _copy(work[first + start : first + stop], into[first + start :], stop - start)
-    if K > 0:
-        _copy(work[K * S :], into[K * S :], work.shape[0] - K * S)
+    if work[ROOM] > 0 and work[TOO_LONG] == 0 and work[N_IN_ROOTS] < work[N_ROWS]:
+        _learn_waiting(work, M, L, at)
+    rows = int(work[N_ROWS]) if work[ROOM] > 0 else 0
+    _copy(work, into, at.rows + rows * (M + L))
     return DONE
-
-
-# What is called from Python: rows may have any strides, and may be read-only.
-
-
-def _put(y, into):
-    """Write targets, a number or an array; False if there are more or fewer. For compiled code."""
-
-
-@overload(_put, jit_options=OPTIONS)
-def _put_kind(y, into):
-    """`_put` for a number, and for an array."""
-    if isinstance(y, types.Number):
-
-        def put(y, into):
-            into[0] = y
-            return into.shape[0] == 1
-
-        return put
-
-    def put_all(y, into):
-        same = y.shape[0] == into.shape[0]
-        for j in range(min(y.shape[0], into.shape[0])):
-            into[j] = y[j]
-        return same
-
-    return put_all
-
-
-@_part
-def _answer(work, h, M, L, at):
-    """The first output for a row, or NaN where it must be found elsewhere."""
-    _copy(h, work[at.q : at.out], M)
-    return _predict(work, M, L, at)
-
-
-@_part
-def _answer_members(work, h, M, L, at):
-    """The same of several works that are mixed."""
-    if _ask_members(work, h, M, at):
-        return _outputs_of_mixture(work, L)[0]
-    return _predict_members(work, M, L, at)
-
-
-@_part
-def _study(work, h, y, M, L, at):
-    """Learn a row with its targets."""
-    place = _place(work, M, L, at)
-    if place < 0:
-        return place
-    if not _put(y, work[at.y : at.y + L]):
-        return UNUSUAL
-    _copy(h, work[place : place + M], M)
-    return _learn(work, place, M, L, at)
-
-
-@_part
-def _study_members(work, h, y, M, L, at):
-    """The same of several works that are mixed."""
-    _ask_members(work, h, M, at)
-    if not _put(y, _targets_of_mixture(work, L)[:L]):
-        return UNUSUAL
-    return _learn_members(work, M, L, at)
-
-
-@cache
-def entry_points(mixed):
-    """The functions that predict and learn rows, by their names: of one work, or of several.
-
-    `mixed` is a constant in the compiled code, so that a single work needs no code for others:
-    that takes several times as long to compile. The functions are no closures of other functions:
-    those are compiled again in every process.
-    """
-
-    def predict_one(work, h):
-        """The first output for one row, or NaN where it must be found elsewhere."""
-        M, L, at = _sizes(work)
-        if h.shape[0] != M:
-            return nan
-        if mixed:
-            return _answer_members(work, h, M, L, at)
-        return _answer(work, h, M, L, at)
-
-    def predict_outputs(work, h, out):
-        """Write the outputs for one row; not DONE where they must be found elsewhere."""
-        M, L, at = _sizes(work)
-        if h.shape[0] != M:
-            return UNUSUAL
-        if mixed:
-            if isnan(_answer_members(work, h, M, L, at)):
-                return UNUSUAL
-            _copy(_outputs_of_mixture(work, L), out, L)
-            return DONE
-        if isnan(_answer(work, h, M, L, at)):
-            return UNUSUAL
-        _copy(work[at.out : at.W], out, L)
-        return DONE
-
-    def learn(work, h, y):
-        """Learn one row with its targets, a number or an array."""
-        M, L, at = _sizes(work)
-        if h.shape[0] != M:
-            return UNUSUAL
-        if mixed:
-            return _study_members(work, h, y, M, L, at)
-        return _study(work, h, y, M, L, at)
-
-    def predict_input(work, layer, x):
-        """The first output for one row of inputs, or NaN where it must be found elsewhere."""
-        M, L, at = _sizes(work)
-        start = _activations(layer, x)
-        if start < 0:
-            return nan
-        if mixed:
-            return _answer_members(work, layer[start:], M, L, at)
-        return _answer(work, layer[start:], M, L, at)
-
-    def predict_input_outputs(work, layer, x, out):
-        """Write the outputs for one row of inputs; not DONE where they must be found elsewhere."""
-        M, L, at = _sizes(work)
-        start = _activations(layer, x)
-        if start < 0:
-            return UNUSUAL
-        if mixed:
-            if isnan(_answer_members(work, layer[start:], M, L, at)):
-                return UNUSUAL
-            _copy(_outputs_of_mixture(work, L), out, L)
-            return DONE
-        if isnan(_answer(work, layer[start:], M, L, at)):
-            return UNUSUAL
-        _copy(work[at.out : at.W], out, L)
-        return DONE
-
-    def learn_input(work, layer, x, y):
-        """Learn one row of inputs with its targets, a number or an array."""
-        M, L, at = _sizes(work)
-        start = _activations(layer, x)
-        if start < 0:
-            return UNUSUAL
-        if mixed:
-            return _study_members(work, layer[start:], y, M, L, at)
-        return _study(work, layer[start:], y, M, L, at)
-
-    def record(work, H, Y, predicted):
-        """Predict each row and learn it; how many there were before one must be learned elsewhere.
-
-        For a single work. No row must be waiting, and none is at the end, unless one was too long.
-        """
-        M, L, at = _sizes(work)
-        waiting, targets = work[at.H : at.H + M], work[at.Y : at.Y + L]
-        n = 0
-        for row in range(Y.shape[0] // L):
-            if work[N_ROWS] >= work[LIMIT] or work[N_KEPT] + work[N_WAITING] >= work[ROOM]:
-                break
-            h = H[row * M : row * M + M]
-            if isnan(_answer(work, h, M, L, at)):
-                break
-            _copy(work[at.out : at.W], predicted[row * L :], L)
-            _copy(h, waiting, M)
-            _copy(Y[row * L :], targets, L)
-            work[N_WAITING] = 1.0
-            work[N_ROWS] += 1.0
-            n += 1
-        if work[N_WAITING] > 0 and _next_waiting(work, 0, M, L, at):
-            _rotate(work, M, L, at, sqrt(work[KEEP]))
-            work[N_WAITING] = 0.0
-        return n
-
-    return {
-        "predict_one": predict_one,
-        "predict_outputs": predict_outputs,
-        "predict_input": predict_input,
-        "predict_input_outputs": predict_input_outputs,
-        "learn_one": learn,
-        "learn_outputs": learn,
-        "learn_input": learn_input,
-        "learn_input_outputs": learn_input,
-        "record": record,
-        "apply": apply,
-        "snapshot": snapshot,
-    }
 
 
 _WORK = types.float64[::1]
 
 
 def signature(name: str, dtype: str) -> Any:
-    """The signature of an entry point for rows of a dtype."""
+    """The signature of a kernel for rows of a dtype."""
     number = getattr(types, dtype)
     row = types.Array(number, 1, "A", readonly=True)
-    long_row = types.Array(number, 1, "C", readonly=True)
     return {
-        "predict_one": types.float64(_WORK, row),
-        "learn_one": types.int64(_WORK, row, types.float64),
-        "learn_outputs": types.int64(_WORK, row, row),
-        "predict_outputs": types.int64(_WORK, row, _WORK),
-        "predict_input": types.float64(_WORK, _WORK, row),
-        "predict_input_outputs": types.int64(_WORK, _WORK, row, _WORK),
-        "learn_input": types.int64(_WORK, _WORK, row, types.float64),
-        "learn_input_outputs": types.int64(_WORK, _WORK, row, row),
-        "apply": types.int64(_WORK),
+        "predict": types.float64(_WORK, _WORK, _WORK, row),
+        "learn_number": types.int64(_WORK, _WORK, row, types.float64),
+        "learn_targets": types.int64(_WORK, _WORK, row, row),
         "snapshot": types.int64(_WORK, _WORK),
-        "record": types.int64(_WORK, long_row, long_row, _WORK),
     }[name]

@@ -29,7 +29,7 @@ _lock = new_lock()
 class _Process:
     """What is known in this process."""
 
-    loaded: ClassVar[dict[tuple[str, bool], Kernels]] = {}
+    loaded: ClassVar[dict[str, Kernels]] = {}
     n_asked = 0
     announces = False
     announced = False
@@ -46,12 +46,12 @@ class Unavailable(TypeError):
 class Kernels:
     """The kernels for rows of one dtype, each compiled when it is first read.
 
-    Attributes are the functions of `_kernels.entry_points` by their names. `layout` is that module,
-    and `refusals` are the errors for arguments that a kernel is not compiled for. No others are
-    caught where one is called: a signal handler may raise them, after the kernel is done.
+    Attributes are the functions of `_kernels` that have a signature. `layout` is that module, and
+    `refusals` are the errors for arguments that a kernel is not compiled for. No others are caught
+    where one is called: a signal handler may raise them, after the kernel is done.
     """
 
-    def __init__(self, dtype: np.dtype[Any], *, mixed: bool = False) -> None:
+    def __init__(self, dtype: np.dtype[Any]) -> None:
         with _uncollected():
             from numba.core.errors import NumbaError
 
@@ -60,11 +60,9 @@ class Kernels:
         self.refusals = (TypeError, ValueError, NumbaError)
         self.dtype = dtype
         self.layout = _kernels
-        self._functions = _kernels.entry_points(mixed)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        function = vars(self)["_functions"].get(name)
-        if function is None:
+        if name.startswith("__"):
             raise AttributeError(name)
         if _Process.usable is False:
             raise Unavailable
@@ -72,7 +70,7 @@ class Kernels:
             compiled = vars(self).get(name)
             if compiled is None:
                 try:
-                    compiled = _compile(self.layout, name, function, self.dtype)
+                    compiled = _compile(self.layout, name, self.dtype)
                 except Exception as error:  # numba's own, and a lack of memory
                     _give_up(error)
                     raise Unavailable from error
@@ -80,8 +78,8 @@ class Kernels:
         return compiled
 
 
-def _compile(layout: Any, name: str, function: Any, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    signature = layout.signature(name, dtype.name)
+def _compile(layout: Any, name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    function, signature = getattr(layout, name), layout.signature(name, dtype.name)
     with _uncollected(), _announced():
         try:
             return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
@@ -148,14 +146,14 @@ def worth_loading() -> bool:
     return usable()
 
 
-def load(dtype: np.dtype[Any], *, mixed: bool = False) -> Kernels | None:
-    """The kernels for rows of a dtype, of one state or of several; None where there are none."""
+def load(dtype: np.dtype[Any]) -> Kernels | None:
+    """The kernels for rows of a dtype; None where there are none."""
     if not usable():
         return None
-    kernels = _Process.loaded.get((dtype.name, mixed))
+    kernels = _Process.loaded.get(dtype.name)
     if kernels is None:
         try:
-            kernels = _Process.loaded[dtype.name, mixed] = Kernels(dtype, mixed=mixed)
+            kernels = _Process.loaded[dtype.name] = Kernels(dtype)
         except (ImportError, OSError) as error:  # OSError where llvmlite has no memory
             _give_up(error)
     return kernels

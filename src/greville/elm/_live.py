@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from math import isnan, nan
 from typing import Any
 
@@ -67,10 +66,9 @@ class LiveELM:
             raise AttributeError(name)
         live, layer = vars(self)["_live"], vars(self)["_layer"]
         bound = None
-        kernel = f"{name[1:]}_input" if live.single else f"{name[1:]}_input_outputs"
         with suppress(Unavailable):
             if layer is not None:
-                bound = partial(getattr(live.kernels, kernel), live.array, layer)
+                bound = live.kernel(name[1:], layer)
         vars(self)[name] = bound
         return bound
 
@@ -84,10 +82,7 @@ class LiveELM:
         single = fitted.targets.n_outputs == 1
         limit = _max_rows(fitted, fitted.n_seen)
         live = InPlace.start(fitted.solver, single=single, limit=limit)
-        try:
-            return None if live is None else cls(fitted, live, model)
-        except Unavailable:
-            return None
+        return None if live is None else cls(fitted, live, model)
 
     def close(self) -> FittedELM:
         """Refuse all further rows, and make a value of those that were learned."""
@@ -185,7 +180,7 @@ class LiveELM:
     def _predicted_outputs(self, x: Any) -> Any:
         out: Any = np.empty(self.targets.n_outputs)
         try:
-            found = self._predict is not None and self._predict(x, out) == 0
+            found = self._predict is not None and not isnan(self._predict(out, x))
         except self._live.kernels.refusals:  # as above
             found = False
         if not found:

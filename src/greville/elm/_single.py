@@ -113,7 +113,7 @@ class SingleRows(Publishing):
         if fitted is None:
             check_is_fitted(self)
             raise AssertionError
-        if fitted.solver.shape.kernels is None:
+        if not fitted.solver.shape.backend.has_kernels:
             return self.predict(check_one(x, "x", fitted.hidden.n_inputs, FLOATS)[None])[0]
         asks = fitted is not self._not_live and not fitted.solver.pending and worth_loading()
         if asks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
 from ..backend import Array, Backend
+from ..backend.scipy import GEMV, SHARED
 from ..devices import backend_for, float_of, is_on_device, on_host, origin_of, received
 from ..fields import (
     Kind,
@@ -221,9 +221,8 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
         if sparse.issparse(weights):
             h = weights.T @ x
         else:
-            kernels = _kernels(x.dtype)
-            gemv = kernels.gemv
-            if weights.size < kernels.shared or weights.size > _WORTH_TWO_THREADS:
+            gemv = GEMV[x.dtype]
+            if weights.size < SHARED or weights.size > _WORTH_TWO_THREADS:
                 h = gemv(1.0, weights.T, x)
             else:
                 with one_thread:
@@ -423,12 +422,6 @@ def product(A: Array, B: Array, *, by_columns: bool = False) -> Array:
     b = backend.get("scipy")
     with backend.threads_for_rows(b, A.shape[0]):
         return b.matmul(B.T, A.T).T if by_columns else b.matmul(A, B)
-
-
-@cache
-def _kernels(dtype: Any) -> Any:
-    """Operations on single rows, which are NumPy arrays whatever the backend."""
-    return backend.get("scipy").kernels(dtype)
 
 
 def working_dtype(X: Any) -> Any:

@@ -13,8 +13,10 @@ from ..fields import choice, finite, flag, nothing, require, stored
 from ..validation import check_squares, warn
 from ._derived import replace
 from ._evidence import choice_in_stream
+from ._in_place import Learned
+from ._mean import Chunk
 from ._ridge import RidgeState, innovate, last_choice, learn, next_choice
-from ._rows import Counts, Rows
+from ._rows import Counts, Rows, block_length
 from ._state import Shape
 
 # floor="auto", squared, as a part of the mean square activation. A larger one hides more of what
@@ -119,7 +121,7 @@ class FadingState(RidgeState):
                 stop = last if start < last else rows.n
             elif self._has_floor:
                 stop = min(stop, self._due(first + start) - first)
-            chunk = state.chunk(rows.part(start, stop), self.keep)
+            chunk = state.chunk(rows.part(start, stop))
             state = learn(state, chunk, decay=self.keep**chunk.n)._saw(chunk.energies)
             state = state.counted(first + stop).after_event()
         return state
@@ -171,10 +173,13 @@ class FadingState(RidgeState):
             return None
         return super().for_kernels()
 
-    def with_learned(self, learned: Any) -> Self:
-        new = super().with_learned(learned).counted(self.n_seen)
-        vars(new).update(energy=learned.energy, excited=learned.excited)
-        return new
+    def with_learned(self, learned: Learned) -> Self:
+        H, _ = learned.rows.make(0, learned.n)
+        return super().with_learned(learned)._saw(self.backend.row_squares(H))
+
+    def chunk(self, rows: Rows) -> Chunk:
+        b = self.backend
+        return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean, self.keep)
 
     # The floor
 

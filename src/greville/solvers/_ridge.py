@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -19,6 +19,7 @@ from ._choosing import gram_pays, learn_by_some_gram, path_of
 from ._derived import derived, is_derived, replace, with_derived
 from ._evidence import Choice, Path, choice_in_stream
 from ._gram import Blocks, learn_by_gram, with_gram
+from ._in_place import Learned
 from ._mean import Chunk, Mean
 from ._qr import dense, innovate_rows, is_few, learn_rows
 from ._remove import leave, merge
@@ -89,7 +90,6 @@ class RidgeState(State):
     n_hidden = property(lambda self: self.sums.n_hidden)
     mean = property(lambda self: self.sums.mean)
     count = property(lambda self: self.sums.count)
-    keeps_rows = property(lambda self: self.chooses)
     solution = property(lambda self: self.root.solution)
 
     @derived
@@ -239,10 +239,10 @@ class RidgeState(State):
         """Fingerprints of the different rows, where these are few."""
         return self.sums.different
 
-    def chunk(self, rows: Rows, keep: float | None = None) -> Chunk:
+    def chunk(self, rows: Rows) -> Chunk:
         """Rows as they are learned after those so far."""
         b = self.backend
-        return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean, keep)
+        return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean)
 
     # Single rows by compiled kernels
 
@@ -251,23 +251,17 @@ class RidgeState(State):
         new = self if is_few(self.n_hidden, self.sums.rank) else self.dense()
         return (new,)
 
-    def with_learned(self, learned: Any) -> Self:
-        root, keep = learned.root, self.keep
-        if not self.chooses:
-            return self.with_sums(root)
-        factor = np.sqrt(keep ** np.arange(learned.n - 1, -1, -1.0))[:, None].astype(root.dtype)
-
-        def rows() -> Iterator[tuple[Array, Array]]:
-            yield learned.H * factor, learned.Y * factor
-
-        new = append_rows(replace(self).faded(keep**learned.n), rows, follow=False)
-        tally = root.tally._replace(different=self.different)
-        if self.different is not None:
-            came = _rows_as_they_came(learned, keep)
-            tally = tally.plus(Counts().with_rows(self.backend, came, self.different))
-        return with_derived(
-            replace(new, sums=new.sums.with_tally(tally).around(root.mean)), root=root
-        )
+    def with_learned(self, learned: Learned) -> Self:
+        chunk, decay = self.chunk(learned.rows), self.keep**learned.n
+        if self.chooses:
+            new: Self = learn(self, chunk, decay=decay)
+        else:
+            for _ in chunk():  # for the mean after them
+                pass
+            new = self.faded(decay).noted(chunk.tally(), chunk.after, decay)
+        root = self.root.faded(decay).with_tally(new.sums.tally).around(new.mean)
+        root = replace(root, R=learned.R, Z=learned.Z, loss=learned.loss)
+        return with_derived(new, root=root) if self.chooses else new.with_sums(root)
 
     # Sums over rows
 
@@ -344,22 +338,6 @@ class RowSums(RidgeState):
     @property
     def solution(self) -> Array:
         raise ValueError("these are sums over rows, not a fitted model; merge them into one.")
-
-
-def _rows_as_they_came(learned: Any, keep: float) -> Rows:
-    """Rows that were learned around the mean of all before each, from the mean after the last."""
-    root, H, Y = learned.root, learned.H, learned.Y
-    if root.mean is None:
-        return Rows.of(H, Y)
-    both = np.hstack([H, Y]).astype(np.float64)
-    mean, count = np.concatenate([root.mean.row, root.mean.target]), root.mean.count
-    for i in range(len(both) - 1, -1, -1):
-        before = max(count - 1, 0.0)
-        step = both[i] / np.sqrt(before / count) if before > 0 else np.zeros_like(mean)
-        mean = mean - step / count
-        both[i], count = mean + step, before / keep
-    both = both.astype(root.dtype)
-    return Rows.of(both[:, : H.shape[1]], both[:, H.shape[1] :])
 
 
 @lru_cache(maxsize=64)

@@ -335,7 +335,7 @@ class Solver(
             if predicted is not None:
                 return predicted
         fitted = self.fitted_ if live is None else live.close()
-        if live is None and fitted.shape.kernels is None:
+        if live is None and not fitted.shape.backend.has_kernels:
             return self.predict(x[None])[0]
         asks = live is None and fitted is not self._not_live and not fitted.pending
         if asks and worth_loading() and self._has_parameters_of(fitted):

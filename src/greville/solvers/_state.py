@@ -10,11 +10,10 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from .. import backend
-from ..backend import Array, Backend, Kernels
+from ..backend import Array, Backend
 from ..devices import memory_errors_named
 from ..fields import Fields, array, count, require, stored
 from ._derived import Value, derived, is_derived, replace
-from ._in_place import record_in_place
 from ._rows import Rows
 
 _ONLY_WEIGHTS = (
@@ -41,15 +40,13 @@ class Shape:
     n_outputs: int
     dtype: np.dtype[Any]
     pending_rows: int = field(init=False, repr=False)
-    kernels: Kernels | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pending_rows", self.backend.tuning.pending_rows)
-        object.__setattr__(self, "kernels", self.backend.kernels(self.dtype))
 
     def memory(self) -> AbstractContextManager[None]:
         """A context in which a device that runs out of memory says what was asked of it."""
-        if self.kernels is not None:
+        if self.backend.has_kernels:
             return nullcontext()
         return memory_errors_named(self.backend, self.n_hidden, self.dtype)
 
@@ -71,13 +68,7 @@ class _Usual(Value):
     accumulator: Any
     without: Any
 
-    # For compiled kernels that learn into it
-    W: Any = None  # the weights, of a state that has no root
     keep: Any = 1.0  # what is left of a row's weight after the next
-    gain: Any = 1.0  # of OPIUM light
-    energy: Any = 0.0  # of rows that fade
-    excited: Any = 0.0
-    keeps_rows: Any = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -241,15 +232,11 @@ class State(_Usual):
         with self.shape.memory():
             return self.added_by_fit(rows).counted(self.n_seen + rows.n)
 
-    def record(self, rows: Rows) -> tuple[Any, Array]:
-        """The value after more rows, and the prediction of each before it was learned."""
-        found = record_in_place(self, rows)
-        return self.record_by_products(rows) if found is None else found
+    def record(self, rows: Rows, look: Callable[..., None] | None = None) -> tuple[Self, Array]:
+        """The value after more rows, and the prediction of each before it was learned.
 
-    def record_by_products(
-        self, rows: Rows, look: Callable[..., None] | None = None
-    ) -> tuple[Self, Array]:
-        """`record` by matrix products; `look` gets the state before each block, and the block."""
+        `look` gets the state before each block of rows, and the block.
+        """
         with self.shape.memory():
             return self.flushed()._recorded(rows, look)
 
@@ -269,7 +256,7 @@ class State(_Usual):
     def record_with_spread(self, rows: Rows) -> tuple[Self, tuple[Array, Array]]:
         """The value after more rows; the prediction and spread of each before it was learned."""
         spreads: list[Array] = []
-        new, predicted = self.record_by_products(
+        new, predicted = self.record(
             rows, lambda state, *block: spreads.append(state.spreads_in_order(*block))
         )
         return new, (predicted, np.concatenate(spreads))

@@ -9,6 +9,7 @@ from ..backend import Array
 from ..fields import finite, number
 from ..validation import check_number
 from ._derived import replace
+from ._in_place import Learned
 from ._mean import widened
 from ._solver import Solver
 from ._state import WeightsState, stored_weights
@@ -39,7 +40,7 @@ class LightState(WeightsState):
     def for_kernels(self) -> tuple[Any, ...]:
         return (self,)
 
-    def with_learned(self, learned: Any) -> Self:
+    def with_learned(self, learned: Learned) -> Self:
         return replace(self, W=learned.W)
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
