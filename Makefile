@@ -22,8 +22,15 @@ NUMERICS := tests/backend tests/linalg tests/layers tests/solvers tests/elm test
 
 .PHONY: demo test test-all test-rest test-python test-lowest fuzz record check format bench reproduction docs dist clean
 
+# A table first, then two of the paper's experiments in short; in greville-demo/.
 demo: $(VENV)/demo
-	$(BIN)/greville paper sine ecg
+	@mkdir -p greville-demo
+	$(BIN)/greville train examples/houses.csv --target price -o greville-demo/houses.greville
+	$(BIN)/greville score greville-demo/houses.greville examples/more-houses.csv --plot greville-demo/houses.png
+	$(BIN)/greville compare examples/houses.csv --target price --plot greville-demo/compare.png
+	$(BIN)/greville paper sine ecg --quick --quiet --out greville-demo/paper
+	@echo "Pictures: greville-demo/houses.png, compare.png. The paper's figures: greville-demo/paper/report.html"
+	@echo "The command for your own data: $(BIN)/greville --help"
 
 # One process per core, and one BLAS thread in each: more would wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
@@ -111,6 +118,7 @@ bench: .venv-series/ready
 	OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 .venv-series/$(SCRIPTS)/python -m benchmarks series
 else
 bench: .venv-bench/ready
+	$(if $(filter field,$(CASES)),@$(MAKE) --no-print-directory .venv-capymoa/ready)
 	.venv-bench/$(SCRIPTS)/python -m benchmarks $(CASES)
 endif
 
@@ -146,7 +154,7 @@ $(VENV)/base: $(CONSTRAINTS)
 	@touch $@
 
 $(VENV)/demo: $(VENV)/base pyproject.toml
-	@$(INSTALL) --no-build-isolation --editable '.[cli,dask,fast,serve]'
+	@$(INSTALL) --no-build-isolation --editable '.[cli,fast,serve]'
 	@touch $@
 
 $(VENV)/test: $(VENV)/base pyproject.toml
@@ -180,6 +188,13 @@ $(VENV)/dist: $(VENV)/test
 .venv-series/installed:
 	@.venv-series/$(PIP) hatchling editables
 	@.venv-series/$(PIP) --no-build-isolation --editable '.[fast]' aeon==1.6.0
+
+# CapyMOA needs an older pandas, and Java (Debian: default-jre-headless).
+.venv-capymoa/ready:
+	@$(PYTHON) -m venv .venv-capymoa
+	@.venv-capymoa/$(SCRIPTS)/python -m pip install --quiet capymoa==0.15.1 || \
+		echo "CapyMOA does not install here; it is left out"
+	@touch $@
 
 # The libraries to compare with have an environment of their own.
 .venv-bench/ready: constraints.txt pyproject.toml

@@ -43,6 +43,7 @@ OTHERS = {
     "tables": "tables.run",
     "streaming": "streaming.run",
     "streams": "streams.run",
+    "field": "field.run",
     "serve": "serve.run",
     "exits": "exits.run",
     "load": "load.run",
@@ -69,7 +70,7 @@ def main() -> int:
     for name in names:
         if name in OTHERS:
             print(f"== {name}")
-            _function(name)(*([options.out] if name == "quick" else []))
+            _function(name)(*([options.out] if name in ("quick", "field") else []))
     if measured:
         _measure(measured, options.out, options.full)
     return 0
