@@ -132,7 +132,7 @@ NUMBERS = ("TrumpApproval", "ChickWeights", "Friedman")
 
 def kind_of(stream: str) -> str:
     """Whether a stream has numbers or classes to predict."""
-    return "numbers" if stream.split(",")[0] in NUMBERS else "classes"
+    return "numbers" if stream.split(",", maxsplit=1)[0] in NUMBERS else "classes"
 
 
 def pairs_of(stream: str, seed: int) -> Pairs:

@@ -1,7 +1,6 @@
 """Small versions of the experiments of the paper, and the page about them."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -317,22 +316,6 @@ def keys(value):
 def test_keys_are_as_they_were(results):
     for result in results:
         assert keys(result.numbers) == keys(committed(result.name))
-
-
-def test_every_key_is_documented(documented):
-    names = set(re.findall(r"[a-zA-Z0-9_ ]+", "\n".join(re.findall(r"`([^`]+)`", markdown.KEYS))))
-    free = re.compile(r"[\d.]+$|(opium|light)(_first)?_\d+$")  # gains and runs
-    facts = documented[1]
-
-    def all_keys(value):
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if key not in ("paper", "environment", "skipped"):
-                    yield key
-                    yield from all_keys(inner)
-
-    unknown = {key for key in all_keys(facts) if key not in names and not free.match(key)}
-    assert unknown - {"experiments"} == set()
 
 
 def test_pictures_of_the_page_are_there(documented):

@@ -13,38 +13,6 @@ from typing import Any
 from ._report import read_results
 from .result import Block, Picture, Result, Table, Text
 
-KEYS = """
-`experiments` has a key per experiment. Errors are root mean squares, or per cent for MNIST; times are
-in seconds, memory in megabytes of 2^20 bytes; `null` stands for a number that overflowed. The keys
-do not change; `format` is increased if one changes its meaning.
-
-| key | what |
-|---|---|
-| `format`, `command`, `skipped`, `environment`, `files` | of this file; the command line; experiments left out, and why; versions and hardware; the files of the report |
-| `*.seed`, `*.runs`, `*.paper` | the first seed; the number of runs; the numbers of the paper |
-| `sine.drawn` | the reading that Figure 1 shows |
-| `sine.readings.READING.n_samples`, `.dt`, `.lags` | READING is `literal`, `fine` or `long`: the signal |
-| `sine.readings.READING.ALGORITHM.mean`, `.median`, `.std`, `.min`, `.max` | ALGORITHM is `opium`, `light` or `dynamic`: over the runs |
-| `sine.long_run.n_samples`, `.runs` | the longer signal |
-| `sine.long_run.READING.RULE.worst_final_rms` | RULE is `printed`, `root` or `floored`: the last 1000 samples of the worst run |
-| `sine.long_run.READING.RULE.worst_error` | the largest error of all runs from sample 10,000 on |
-| `sine.long_run.READING.RULE.errors` | the same of each run |
-| `ecg.seconds` | the length of the signal |
-| `ecg.rms.METHOD.first second`, `.after it` | in millivolts; METHOD is an ALGORITHM, `dynamic_default`, `dynamic_floored`, `persistence` or `linear` |
-| `exactness.units`, `.rows`, `.epsilon` | the problem |
-| `exactness.condition.SET` | SET is `random` or `ecg`: the condition number of the activations below εI |
-| `exactness.difference.SET.METHOD` | METHOD is `greville`, `opium_by_one`, `opium_in_chunks`, `opium_at_once`, `printed` or `light` |
-| `mnist.units`, `.dtype` | hidden units; the type of the numbers |
-| `mnist.RUN.error` | RUN is `opium` or `light`, then `_60000`, `_10000` (drawn) or `_first_10000` |
-| `mnist.RUN.seconds`, `.training_seconds` | training and test; training alone |
-| `mnist.RUN.megabytes`, `.megabytes_beyond_data` | peak of the process; the same minus its memory after loading the data |
-| `mnist.gains.GAIN` | the error of OPIUM light with that gain |
-| `mnist.light_spread.RUN` | errors with the seeds 0, 1, … |
-| `mnist.theta.g` | the mean of the diagonal of θ |
-| `mnist.theta.diagonal_max_over_min`, `.diagonal_max_over_min_of_99_percent` | of its diagonal |
-| `mnist.theta.off_diagonal_mean_size_over_g`, `.off_diagonal_rms_over_g`, `.off_diagonal_below_a_tenth_of_g` | of the rest; the last is a share |
-""".strip()  # noqa: E501 - one row of a table is one line
-
 
 def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> str:
     """The page, with links to the pictures in `folder`."""
@@ -71,8 +39,6 @@ def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> s
         f"{environment['cores']} cores, with Python {environment['python']}, NumPy "
         f"{environment['numpy']}, SciPy {environment['scipy']} and {environment['blas']}. The same "
         "seed gives the same numbers on the same machine; times and memory vary.",
-        "## The contents of results.json",
-        KEYS,
     ]
     return "\n\n".join(parts) + "\n"
 
