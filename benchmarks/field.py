@@ -122,7 +122,7 @@ STREAMS: dict[str, Callable[[int], Any]] = {
     "Hyperplane, drift": lambda seed: _river()[1].Hyperplane(seed, mag_change=0.001),
     "TrumpApproval": lambda seed: _river()[0].TrumpApproval(),
     "ChickWeights": lambda seed: _river()[0].ChickWeights(),
-    "Friedman": lambda seed: _river()[1].Friedman(seed),
+    "Friedman": lambda seed: _river()[1].Friedman(seed=seed),
     "Friedman, gradual drift": lambda seed: _friedman("gra", (1500, 3500), seed),
     "Friedman, local drift": lambda seed: _friedman("lea", (1250, 2500, 3750), seed),
     "Friedman, abrupt drift": lambda seed: _friedman("gsg", (1500, 3500), seed),
@@ -268,16 +268,14 @@ def _means(kind: str, found: Found) -> Iterator[tuple[str, dict[str, tuple[float
     """For each stream, the mean score and time of each model over the seeds."""
     models = [*MODELS[kind], *(OF_MOA if kind == "classes" else ())]
     for stream in STREAMS:
-        if kind_of(stream) == kind:
-            each = {m: [found.get(_key(stream, m, seed)) for seed in SEEDS] for m in models}
-            yield (
-                stream,
-                {
-                    model: (fmean(v[0] for v in values), fmean(v[1] for v in values))
-                    for model, values in each.items()
-                    if None not in values
-                },
-            )
+        if kind_of(stream) != kind:
+            continue
+        row = {}
+        for model in models:
+            values = [found[key] for s in SEEDS if (key := _key(stream, model, s)) in found]
+            if len(values) == len(SEEDS):
+                row[model] = fmean(v[0] for v in values), fmean(v[1] for v in values)
+        yield stream, row
 
 
 def print_table(kind: str, found: Found) -> None:
