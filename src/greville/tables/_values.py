@@ -61,9 +61,16 @@ SEPARATORS = {
 
 
 def joined(first: Any, more: Any) -> Any:
-    """Two plain columns as one; as text if they are of different types."""
+    """Two plain columns as one; as text if they are of different types.
+
+    Among numbers, also those in text, a flag is 1 or 0.
+    """
     if first.type != more.type:
-        first, more = Values(first).text, Values(more).text
+        pair = [first, more]
+        others = [each for each in pair if each.type != FLAG and each.null_count < len(each)]
+        if others and not any(Values(each).numbers[1].any() for each in others):
+            pair = [pc.cast(each, NUMBER) if each.type == FLAG else each for each in pair]
+        first, more = pair if pair[0].type == pair[1].type else (Values(c).text for c in pair)
     return pa.concat_arrays([first, more])
 
 
