@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .coders import Coder, Numbers, OneOf
-from .exported import Exported, read_model, write_file
-from .learning_step import LearningStep, learning_step
-from .program import Program
+from .columns import ColumnCode, Numbers, OneOf
+from .learning import learning_step
+from .program import Program, program_of, write_file
 from .sequential import Writer, numbers, quoted
 
 _BYTES_OF_A_NUMBER, _BYTES_OF_AN_INDEX = 8, 4
@@ -57,34 +56,38 @@ def to_c(model: Any, path: Any = None, *, name: str = "model", learn: bool = Fal
     """
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII)):
         raise ValueError(f"name={name!r}: pass letters, digits and _, with a letter first.")
-    exported = read_model(model)
-    step = learning_step(model) if learn else None
-    source = _source(exported, name, step)
-    if path is not None:
-        write_file(path, source.encode())
+    writer = _C(name)
+    source = writer.source(program_of(model), model if learn else None)
+    write_file(path, source.encode())
     return source
+
+
+# The words of C that can be no names.
+_RESERVED = (
+    " auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while "
+)
 
 
 class _C(Writer):
     integer = "int"
+    no_number = "({0} != {0})"
+    no_text = "({0} == NULL || {0}[0] == 0)"
+    same_text = "strcmp({}, {}[i]) == 0"
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name, self.real = name, f"{name}_real"
         self.fields: dict[str, str] = {}
-
-    def constant(self, A: Any, *, whole: bool = False) -> str:
-        return self.array(A, whole=whole)
+        self.functions: list[str] = []
+        self.bytes_of_constants = self.bytes_of_buffers = 0
 
     def array(self, A: Any, *, whole: bool = False, changes: bool = False) -> str:
-        """The name of an array with these numbers at first."""
         name, A = f"{self.name}_{self.new_name('c')}", np.asarray(A)
-        kind = "int" if whole else self.real
-        const = "" if changes else "const "
-        self.constants.append(
-            f"static {const}{kind} {name}[{max(A.size, 1)}] = {{\n"
-            f"    {numbers(A, whole=whole) or 0}}};"
-        )
+        kind = ("" if changes else "const ") + ("int" if whole else self.real)
+        shown = numbers(A, whole=whole) or 0
+        self.constants.append(f"static {kind} {name}[{max(A.size, 1)}] = {{\n    {shown}}};")
         size = A.size * (_BYTES_OF_AN_INDEX if whole else _BYTES_OF_A_NUMBER)
         if changes:
             self.bytes_of_buffers += size
@@ -105,121 +108,73 @@ class _C(Writer):
         self.bytes_of_buffers += _BYTES_OF_A_NUMBER * n
         return name
 
-    def field(self, coder: Coder) -> str:
-        return f"row->{self.fields[coder.name]}"
+    def field(self, name: str) -> str:
+        return f"row->{self.fields[name]}"
 
-    def is_no_text(self, value: str) -> str:
-        return f"({value} == NULL || {value}[0] == 0)"
-
-    def same_text(self, value: str, other: str) -> str:
-        return f"strcmp({value}, {other}) == 0"
-
-    def struct(self, coders: list[Coder]) -> list[str]:
+    def struct(self, columns: list[ColumnCode]) -> list[str]:
         """The type of a row of a table."""
         lines = ["typedef struct {"]
-        for coder in coders:
-            field = re.sub(r"\W", "_", coder.name, flags=re.ASCII)
+        for column in columns:
+            field = re.sub(r"\W", "_", column.name, flags=re.ASCII)
             field = field if re.match(r"[A-Za-z]", field) else f"column_{field}"
             while field in self.fields.values() or f" {field} " in _RESERVED:
                 field += "_"
-            self.fields[coder.name] = field
-            kind = f"{self.real} {field}"
-            if isinstance(coder, OneOf) and not coder.numeric:
-                kind = f"const char *{field}"
-            elif isinstance(coder, Numbers):
-                kind = f"{self.real} {field}[{coder.width}]"
-            lines.append(f"    {kind};  /* {_comment(coder.name)} */")
+            self.fields[column.name] = field
+            is_text = isinstance(column, OneOf) and not column.numeric
+            kind = f"const char *{field}" if is_text else f"{self.real} {field}"
+            if isinstance(column, Numbers):
+                kind += f"[{len(column.places)}]"
+            lines.append(f"    {kind};  /* {_comment(column.name)} */")
         return [*lines, f"}} {self.name}_row;"]
 
+    def function(self, head: str, *lines: str) -> None:
+        """A function of the lines that were written since the last one, and these."""
+        self.say(*lines)
+        self.functions += ["", f"{head} {{", *self.lines, "}"]
+        self.lines = []
 
-# The words of C that can be no names.
-_RESERVED = (
-    " auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while "
-)
-
-
-def _source(exported: Exported, name: str, step: LearningStep | None) -> str:
-    program, writer = exported.program, _C(name)
-    struct = writer.struct(exported.coders) if exported.coders else []
-    argument = f"const {name}_row *row" if struct else f"const {name}_real *x"
-    call = "row" if struct else "x"
-    if struct:
-        x = writer.buffer(program.n_inputs)
-        writer.say(f"{name}_real *x = {x};")
-        writer.say(f"for (INT i = 0; i < {program.n_inputs}; i++) x[i] = 0;")
-        writer.columns(exported.coders, program.n_inputs)
-    units = writer.hidden(program)
-    writer.say(f"return {units};")
-    functions = [*_function(writer, f"static const {name}_real *{name}_units({argument})")]
-    if step is None:
-        weights, added = writer.constant(program.weights), writer.constant(program.intercept)
-    else:
-        weights, added = step.declare(writer)
-        functions += _function(
-            writer,
-            f"void {name}_learn({argument}, const {name}_real *y)",
-            *step.lines(f"{name}_units({call})"),
-        )
-    writer.say(*(step.before_reading() if step is not None else ()))
-    writer.say(f"const {name}_real *h = {name}_units({call});")
-    writer.readout("h", len(program.weights), program.n_outputs, weights, added)
-    head = []
-    if program.classes is None:
-        writer.say("return 0;")
-    else:
-        writer.probabilities(program.n_outputs, program.sharpness)
-        writer.say("return best;")
-        labels = ", ".join(map(quoted, program.classes.tolist()))
-        head = [f"const char *const {name}_classes[] = {{{labels}}};"]
-    functions += _function(writer, f"int {name}_predict({argument}, {name}_real *y)")
-    return "\n".join(
-        [
-            *_introduction(writer, exported, name, step),
-            *struct,
-            *head,
-            *writer.constants,
-            *functions,
+    def source(self, program: Program, learning: Any = None) -> str:
+        """The whole file; `learning` is a model that goes on to learn."""
+        name, parts, n_outputs = self.name, program.parts, program.n_outputs
+        head = self.struct(program.columns) if program.columns else []
+        x, argument = "x", f"const {name}_real *x"
+        if program.columns:
+            x, argument = "row", f"const {name}_row *row"
+            self.say(f"{name}_real *x = {self.buffer(parts.n_inputs)};")
+            self.say(f"for (INT i = 0; i < {parts.n_inputs}; i++) x[i] = 0;")
+            self.columns(program.columns)
+        units = f"{name}_units({x})"
+        result = self.hidden(program)
+        self.function(f"static const {name}_real *{name}_units({argument})", f"return {result};")
+        if learning is None:
+            weights, added, notes = self.array(parts.weights), self.array(parts.intercept), []
+        else:
+            weights, added, learns, reads, what = learning_step(learning, self, units)
+            self.function(f"void {name}_learn({argument}, const {name}_real *y)", *learns)
+            self.say(*reads)
+            notes = [f" * {name}_learn learns a row: {what}."]
+        self.say(f"const {name}_real *h = {units};")
+        self.readout("h", len(parts.weights), n_outputs, weights, added)
+        place, what = "0", f"{n_outputs} number{'s' * (n_outputs > 1)}"
+        if parts.classes is not None:
+            self.probabilities(n_outputs, parts.sharpness)
+            labels = ", ".join(map(quoted, parts.classes.tolist()))
+            head.append(f"const char *const {name}_classes[] = {{{labels}}};")
+            place, what = "best", f"{n_outputs} probabilities"
+        self.function(f"int {name}_predict({argument}, {name}_real *y)", f"return {place};")
+        macro = f"{name.upper()}_REAL"
+        introduction = [
+            f"/* A model of greville: {name}_predict writes {what} to y.",
+            f" * Memory: {self.bytes_of_constants:,} bytes of constants and "
+            f"{self.bytes_of_buffers:,} of variables; half with -D{macro}=float.",
+            *notes,
+            *(f" * Note: {_comment(note)}." for note in program.notes),
+            " */",
+            *(f"#include <{each}.h>" for each in ("math", "stddef", "string", "tgmath")),
+            *(f"#ifndef {macro}", f"#define {macro} double", "#endif"),
+            f"typedef {macro} {name}_real;",
         ]
-    )
-
-
-def _function(writer: Writer, head: str, *lines: str) -> list[str]:
-    """The lines that were written since the last function, as a function."""
-    writer.say(*lines)
-    body, writer.lines = writer.lines, []
-    return ["", f"{head} {{", *body, "}", ""]
-
-
-def _introduction(
-    writer: _C, exported: Exported, name: str, step: LearningStep | None
-) -> list[str]:
-    program, macro = exported.program, f"{name.upper()}_REAL"
-    notes = [f" * Note: {_comment(note)}." for note in exported.notes]
-    learns = [] if step is None else [f" * {name}_learn learns a row: {step.description}."]
-    return [
-        f"/* A model of greville: {name}_predict writes {_what(program)} to y.",
-        f" * Memory: {writer.bytes_of_constants:,} bytes of constants and "
-        f"{writer.bytes_of_buffers:,} of variables; half with -D{macro}=float.",
-        *learns,
-        *notes,
-        " */",
-        "#include <math.h>",
-        "#include <stddef.h>",
-        "#include <string.h>",
-        "#include <tgmath.h>",
-        f"#ifndef {macro}",
-        f"#define {macro} double",
-        "#endif",
-        f"typedef {macro} {name}_real;",
-    ]
-
-
-def _what(program: Program) -> str:
-    if program.classes is not None:
-        return f"{program.n_outputs} probabilities"
-    return "1 number" if program.n_outputs == 1 else f"{program.n_outputs} numbers"
+        return "\n".join([*introduction, *head, *self.constants, *self.functions, ""])
 
 
 def _comment(text: str) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from .coders import Coder
-from .exported import Exported, read_model, write_file
-from .program import Program
+from .program import Program, program_of, write_file
 from .sequential import Writer, numbers, quoted
 
 
@@ -41,19 +38,19 @@ def to_js(model: Any, path: Any = None) -> str:
     >>> "export function predict(x)" in source
     True
     """
-    exported = read_model(model)
-    source = _source(exported)
-    if path is not None:
-        write_file(path, source.encode())
+    source = _source(program_of(model))
+    write_file(path, source.encode())
     return source
 
 
 class _JavaScript(Writer):
     real = integer = "let"
+    no_number = "({0} == null || {0} !== {0})"
+    no_text = '({0} == null || {0} === "")'
+    same_text = "{} === {}[i]"
 
-    def constant(self, A: Any, *, whole: bool = False) -> str:
+    def array(self, A: Any, *, whole: bool = False, changes: bool = False) -> str:
         name, kind = self.new_name("c"), "Int32Array" if whole else "Float64Array"
-        A = np.asarray(A)
         self.constants.append(f"const {name} = new {kind}([\n    {numbers(A, whole=whole)}]);")
         return name
 
@@ -67,61 +64,40 @@ class _JavaScript(Writer):
         self.say(f"const {name} = new Float64Array({n});")
         return name
 
-    def field(self, coder: Coder) -> str:
-        return f"row[{quoted(coder.name)}]"
-
-    def is_missing(self, value: str) -> str:
-        return f"({value} == null || {value} !== {value})"
-
-    def is_no_text(self, value: str) -> str:
-        return f'({value} == null || {value} === "")'
-
-    def same_text(self, value: str, other: str) -> str:
-        return f"{value} === {other}"
+    def field(self, name: str) -> str:
+        return f"row[{quoted(name)}]"
 
 
-def _source(exported: Exported) -> str:
-    program, writer = exported.program, _JavaScript()
-    argument = "row" if exported.coders else "x"
-    if exported.coders:
-        writer.say(f"const x = new Float64Array({program.n_inputs});")
-        writer.columns(exported.coders, program.n_inputs)
+def _source(program: Program) -> str:
+    writer, parts = _JavaScript(), program.parts
+    if program.columns:
+        writer.say(f"const x = new Float64Array({parts.n_inputs});")
+        writer.columns(program.columns)
     else:
         writer.say(
-            f"if (x.length !== {program.n_inputs})",
-            f'    throw new Error("x: pass {program.n_inputs} numbers");',
+            f"if (x.length !== {parts.n_inputs})",
+            f'    throw new Error("x: pass {parts.n_inputs} numbers");',
         )
     units = writer.hidden(program)
     writer.say(f"const y = new Float64Array({program.n_outputs});")
-    weights, added = writer.constant(program.weights), writer.constant(program.intercept)
-    writer.readout(units, len(program.weights), program.n_outputs, weights, added)
-    _answer(writer, program)
-    notes = [f"// {note}" for note in exported.notes]
-    functions = "tanh, exp, sin, cos, sqrt, floor, max: fmax, min: fmin"
+    weights, added = writer.array(parts.weights), writer.array(parts.intercept)
+    writer.readout(units, len(parts.weights), program.n_outputs, weights, added)
+    if parts.classes is not None:
+        writer.probabilities(program.n_outputs, parts.sharpness)
+        shown = json.dumps(parts.classes.tolist(), ensure_ascii=False)
+        writer.constants.append(f"export const classes = {shown};")
+        writer.say("return { label: classes[best], probabilities: Array.from(y) };")
+    else:
+        writer.say("return y[0];" if parts.flat else "return Array.from(y);")
     return "\n".join(
         [
             "// A model of greville: predict(x) needs nothing else.",
-            *notes,
-            f"const {{ {functions} }} = Math;",
+            *(f"// {note}" for note in program.notes),
+            "const { tanh, exp, sin, cos, sqrt, floor, max: fmax, min: fmin } = Math;",
             *writer.constants,
-            f"export function predict({argument}) {{",
+            f"export function predict({'row' if program.columns else 'x'}) {{",
             *writer.lines,
             "}",
             "",
         ]
     )
-
-
-def _answer(writer: Writer, program: Program) -> None:
-    if program.classes is not None:
-        writer.probabilities(program.n_outputs, program.sharpness)
-        labels = program.classes.tolist()
-        shown = ", ".join(quoted(x) if isinstance(x, str) else _literal(x) for x in labels)
-        writer.constants.append(f"export const classes = [{shown}];")
-        writer.say("return { label: classes[best], probabilities: Array.from(y) };")
-    else:
-        writer.say("return y[0];" if program.flat else "return Array.from(y);")
-
-
-def _literal(label: Any) -> str:
-    return ("true" if label else "false") if isinstance(label, bool) else repr(label)

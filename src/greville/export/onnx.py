@@ -8,18 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..backend import Array
-from ..layers import PatchSteps
-from .coders import Coder, Days, Numbers, Numeric, OneOf
-from .exported import Exported, read_model, write_file
-from .program import Bend, Product, Program, Standardize, Step, Waves
+from ..layers import KERNELS, MiniRocketLayer, PatchSteps
+from .columns import ColumnCode, Days, Numbers, Numeric, OneOf
+from .program import Bend, Product, Program, Step, program_of, write_file
 
 # The version of ONNX's operators, the first that compares text, and the format that goes with it.
 OPSET, _IR_VERSION = 19, 9
 
 # No class is less likely than exp(-50) times the most likely one, as in `predict_proba`.
 _FAR = -50.0
-
-_OPERATORS = {"tanh": "Tanh", "sigmoid": "Sigmoid", "relu": "Relu", "sin": "Sin", "cos": "Cos"}
 
 
 def to_onnx(model: Any, path: Any = None, *, precision: str = "float64") -> Any:
@@ -64,14 +61,16 @@ def to_onnx(model: Any, path: Any = None, *, precision: str = "float64") -> Any:
     """
     if precision not in ("float32", "float64"):
         raise ValueError(f"precision={precision!r}: choose 'float64' or 'float32'.")
-    proto = _Graph(np.dtype(precision)).model(read_model(model))
-    if path is not None:
-        write_file(path, proto.SerializeToString())
+    proto = _Graph(np.dtype(precision)).model(program_of(model))
+    write_file(path, proto.SerializeToString())
     return proto
 
 
 class _Graph:
-    """Nodes and constants of a graph that is being made; numbers inside have one dtype."""
+    """Nodes and constants of a graph that is being made; numbers inside have one dtype.
+
+    What is no name of a node's output is a constant.
+    """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         import onnx
@@ -80,283 +79,255 @@ class _Graph:
         self.dtype = dtype
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.numbers = count()
+        self.names = count()
         self.width = 0  # of what came out of the last product
 
-    def model(self, exported: Exported) -> Any:
+    def model(self, program: Program) -> Any:
         """The whole model."""
-        program, helper = exported.program, self.onnx.helper
-        inputs, values = self.inputs(exported)
-        n = program.n_inputs - program.n_direct
-        direct = [self.add("Slice", values, *self.range(n, program.n_inputs))]
-        inner = self.add("Slice", values, *self.range(0, n)) if program.n_direct else values
-        if not exported.coders:
-            inner = self.cast(inner)
+        helper, parts, n = self.onnx.helper, program.parts, program.n_inner
+        infos, values = self.inputs(program)
+        wide = np.dtype(np.float64) if program.columns else self.dtype
+        values = self.cast(values, wide)
+        x = self.columns_of(values, 0, n) if parts.n_direct else values
+        if parts.unit is not None:
+            centre = 0 if parts.centre is None else parts.centre
+            x = self.add("Sub", x, np.asarray(centre, wide))
+            x = self.add("Div", x, parts.unit.astype(wide))
+        x = self.cast(x, self.dtype)
         for step in program.steps:
-            if not isinstance(step, Standardize):
-                inner = self.cast(inner)
-            elif exported.coders:  # columns are float64
-                inner = self.standardized(inner, step, np.dtype(np.float64))
-                continue
-            inner = self.after(inner, step)
-        units = self.cast(inner)
-        if program.n_direct:
-            units = self.add("Concat", units, self.cast(direct[0]), axis=1)
-        outputs = self.product(units, Product(program.weights, program.intercept))
+            x = self.after(x, step)
+        if parts.n_direct:
+            direct = self.columns_of(values, n, parts.n_inputs)
+            x = self.add("Concat", x, self.cast(direct, self.dtype), axis=1)
+        outputs = self.product(x, Product(parts.weights, parts.intercept))
         proto = helper.make_model(
             helper.make_graph(
-                self.nodes, "greville", inputs, self.answers(outputs, program), self.constants
+                self.nodes, "greville", infos, self.answers(outputs, program), self.constants
             ),
             opset_imports=[helper.make_opsetid("", OPSET)],
             producer_name="greville",
             ir_version=_IR_VERSION,
         )
-        helper.set_model_props(
-            proto, {"target": exported.target, "inputs": "; ".join(exported.notes)}
-        )
+        properties = {"target": program.target, "inputs": "; ".join(program.notes)}
+        helper.set_model_props(proto, properties)
         self.onnx.checker.check_model(proto, full_check=True)
         return proto
 
     # Inputs
 
-    def inputs(self, exported: Exported) -> tuple[list[Any], str]:
+    def inputs(self, program: Program) -> tuple[list[Any], str]:
         """The inputs of the model, and all of their numbers side by side."""
-        helper, kinds = self.onnx.helper, self.onnx.TensorProto
-        n = exported.program.n_inputs
-        if not exported.coders:
-            return [helper.make_tensor_value_info("X", kinds.FLOAT, ["rows", n])], "X"
-        infos, parts, late = [], [], []
-        for coder in exported.coders:
-            is_text = isinstance(coder, OneOf) and not coder.numeric
-            width = coder.width if isinstance(coder, Numbers) else 1
+        info, kinds = self.onnx.helper.make_tensor_value_info, self.onnx.TensorProto
+        if not program.columns:
+            return [info("X", kinds.FLOAT, ["rows", program.parts.n_inputs])], "X"
+        infos, numbers = [], []
+        for column in program.columns:
+            is_text = isinstance(column, OneOf) and not column.numeric
+            width = len(column.places) if isinstance(column, Numbers) else 1
             kind = kinds.STRING if is_text else kinds.DOUBLE
-            infos.append(helper.make_tensor_value_info(coder.name, kind, ["rows", width]))
-            part, own_late = self.coded(coder)
-            parts += part
-            late += own_late
-        return infos, self.add("Concat", *parts, *late, axis=1)
+            infos.append(info(column.name, kind, ["rows", width]))
+            numbers += self.coded(column)
+        places = np.concatenate([column.places for column in program.columns])
+        together = self.add("Concat", *numbers, axis=1)
+        return infos, self.add("Gather", together, np.argsort(places), axis=1)
 
-    def coded(self, coder: Coder) -> tuple[list[str], list[str]]:
-        """The numbers of a column, and those that stand behind those of all columns."""
-        x = coder.name
-        if isinstance(coder, Numbers):
-            return [x], []
-        if isinstance(coder, Days):
-            return self.days(x, coder), []
-        if isinstance(coder, OneOf):
-            return self.one_of(x, coder)
-        return self.number(x, coder), []
+    def coded(self, column: ColumnCode) -> list[str]:
+        """The numbers of a column."""
+        if isinstance(column, Numbers):
+            return [column.name]
+        if isinstance(column, Days):
+            return self.days(column)
+        return [self.one_of(column)] if isinstance(column, OneOf) else self.number(column)
 
-    def number(self, x: str, coder: Numeric) -> list[str]:
+    def number(self, column: Numeric) -> list[str]:
+        x, zero = column.name, np.array(0.0)
         missing = self.add("IsNaN", x)
-        for gap in coder.gaps:
-            missing = self.add("Or", missing, self.add("Equal", x, self.wide(gap)))
-        known = self.add("Where", missing, self.wide(coder.instead), x)
-        parts = [known]
-        if coder.says_missing:
-            parts.append(self.as_wide(missing))
-        if coder.limits:
-            low, high = map(self.wide, coder.limits)
-            width = self.wide((coder.limits[1] - coder.limits[0]) / 3)
-            zero, one = self.wide(0.0), self.wide(1.0)
-            over, under = (
-                self.add("Div", self.add("Max", self.add("Sub", a, b), zero), width)
-                for a, b in ((known, high), (low, known))
-            )
-            over, under = (
-                self.add("Div", part, self.add("Add", one, part)) for part in (over, under)
-            )
+        for gap in column.gaps:
+            missing = self.add("Or", missing, self.add("Equal", x, np.array(gap)))
+        known = self.add("Where", missing, np.array(column.instead), x)
+        numbers = [known] + [self.cast(missing, np.float64)] * column.says_missing
+        if column.limits:
+            low, high = map(np.array, column.limits)
+            width, near, signs = np.array((high - low) / 3), [], []
+            for a, b in ((known, high), (low, known)):
+                far = self.add("Div", self.add("Max", self.add("Sub", a, b), zero), width)
+                near.append(self.add("Div", far, self.add("Add", far, np.array(1.0))))
+                signs.append(self.cast(self.add("Greater", a, b), np.float64))
             clipped = self.add("Max", self.add("Min", known, high), low)
-            beyond = self.add("Mul", width, self.add("Sub", over, under))
-            parts[0] = self.add("Add", clipped, beyond)
-            sides = [
-                self.as_wide(self.add("Greater", a, b)) for a, b in ((known, high), (low, known))
-            ]
-            sign = self.add("Sub", *sides)
-            if coder.says_missing:  # a gap is on no side, whatever stands in its place
-                sign = self.add("Where", missing, zero, sign)
-            parts.append(sign)
-        return parts
+            beyond = self.add("Mul", self.add("Sub", *near), width)
+            numbers[0] = self.add("Add", clipped, beyond)
+            # A gap is on no side, whatever stands in its place.
+            numbers.append(self.add("Where", missing, zero, self.add("Sub", *signs)))
+        return numbers
 
-    def days(self, x: str, coder: Days) -> list[str]:
-        known = self.add("Where", self.add("IsNaN", x), self.wide(coder.origin), x)
-        parts = [self.add("Sub", known, self.wide(coder.origin))]
-        for period in coder.periods:
-            rest = self.add("Mod", known, self.wide(period), fmod=1)
-            angle = self.add("Mul", rest, self.wide(2 * np.pi / period))
-            quarter = self.add("Add", angle, self.wide(np.pi / 2))
-            parts += [self.add("Sin", angle), self.add("Sin", quarter)]
-        return parts
+    def days(self, column: Days) -> list[str]:
+        x, origin = column.name, np.array(column.origin)
+        known = self.add("Where", self.add("IsNaN", x), origin, x)
+        numbers = [self.add("Sub", known, origin)]
+        for period in column.periods:
+            angle = self.add("Mod", known, np.array(period), fmod=1)
+            angle = self.add("Mul", angle, np.array(2 * np.pi / period))
+            numbers += [self.add("Sin", angle), self.cosine(angle, np.float64)]
+        return numbers
 
-    def one_of(self, x: str, coder: OneOf) -> tuple[list[str], list[str]]:
-        kind: Any = np.float64 if coder.numeric else object
-        missing = self.add("IsNaN", x) if coder.numeric else self.add("Equal", x, self.text([""]))
-        known = self.add("Equal", x, self.constant(np.array([coder.values], kind)))
-        flags = [self.as_wide(known)]
-        found = self.any(flags[0])
-        if coder.others:
-            other = self.add("Not", self.add("Or", found, missing))
-            flags.append(self.as_wide(other))
-            found = self.add("Or", found, other)
-        late: list[str] = []
-        if coder.late:
-            named = self.constant(np.array([coder.late], kind))
-            late.append(self.as_wide(self.add("Equal", x, named)))
-        is_late = self.any(late[0]) if late else None
-        if coder.late_others:
-            left = found if is_late is None else self.add("Or", found, is_late)
-            other = self.add("Not", self.add("Or", left, missing))
-            late.append(self.as_wide(other))
-            is_late = other if is_late is None else self.add("Or", is_late, other)
-        if coder.late_gap:
-            late.append(self.as_wide(missing))
-            is_late = missing if is_late is None else self.add("Or", is_late, missing)
-        if is_late is not None:  # also the most common value
-            common = np.zeros((1, len(coder.values)))
-            common[0, coder.common] = 1
-            added = self.add("Mul", self.as_wide(is_late), self.constant(common))
-            flags[0] = self.add("Max", flags[0], added)
-            found = self.add("Or", found, is_late)
-        if coder.gaps:
-            found = self.add("Or", found, missing)
-        unknown = self.as_wide(self.add("Not", found))
-        for part, shares in zip((flags, late), coder.shares(), strict=True):
-            if shares:
-                added = self.add("Mul", unknown, self.constant(np.array([shares])))
-                part[0] = self.add("Max", part[0], added)
-        return flags, late
-
-    def any(self, flags: str) -> str:
-        """Whether one of the numbers of each row is not zero."""
-        total = self.add("ReduceSum", flags, self.constant(np.array([1])), keepdims=1)
-        return self.add("Greater", total, self.wide(0.0))
+    def one_of(self, column: OneOf) -> str:
+        x, kind = column.name, np.dtype(float if column.numeric else object)
+        missing = self.add("IsNaN", x) if column.numeric else self.add("Equal", x, _texts([""]))
+        flags = self.cast(self.add("Equal", x, np.array([column.values], kind)), np.float64)
+        others = self.add("ReduceMax", flags, np.array([1]), keepdims=1)
+        others = self.add("Sub", np.array(0.5), others)  # more than a flag of zero, less than one
+        row = self.add("Concat", flags, others, self.cast(missing, np.float64), axis=1)
+        place = self.add("ArgMax", row, axis=1, keepdims=0)
+        codes = column.codes.astype(np.float32)  # half the space, for a few tables of many values
+        return self.cast(self.add("Gather", codes, place, axis=0), np.float64)
 
     # Steps
 
     def after(self, x: str, step: Step) -> str:
         """What comes out of a step."""
-        if isinstance(step, Standardize):
-            return self.standardized(x, step, self.dtype)
         if isinstance(step, Product):
             return self.product(x, step)
         if isinstance(step, Bend):
             return self.bent(x, step)
-        if isinstance(step, Waves):
-            quarter = self.add("Add", x, self.number_of(np.pi / 2))
-            sines = self.add("Slice", x, *self.range(0, step.n_sines))
-            return self.add("Concat", self.add("Sin", quarter), self.add("Sin", sines), axis=1)
-        return self.patches(x, step)
-
-    def standardized(self, x: str, step: Standardize, dtype: np.dtype[Any]) -> str:
-        centre, unit = (self.constant(A[None].astype(dtype)) for A in (step.centre, step.unit))
-        return self.add("Div", self.add("Sub", x, centre), unit)
+        return self.patches(x, step) if isinstance(step, PatchSteps) else self.rocket(x, step)
 
     def product(self, x: str, step: Product) -> str:
         self.width = step.weights.shape[1]
-        product = self.add("MatMul", x, self.matrix(step.weights))
-        return product if step.bias is None else self.add("Add", product, self.matrix(step.bias))
+        product = self.add("MatMul", x, self.real(step.weights))
+        return product if step.bias is None else self.add("Add", product, self.real(step.bias))
 
     def bent(self, x: str, step: Bend) -> str:
         whole = (step.start, step.stop) == (0, self.width)
-        inner = x if whole else self.add("Slice", x, *self.range(step.start, step.stop))
+        inner = x if whole else self.columns_of(x, step.start, step.stop)
         if step.name == "hard-limit":
-            inner = self.cast(self.add("GreaterOrEqual", inner, self.number_of(0.0)))
-        elif step.name == "cos":  # many programs have no cosine of float64
-            inner = self.add("Sin", self.add("Add", inner, self.number_of(np.pi / 2)))
+            inner = self.cast(self.add("GreaterOrEqual", inner, self.real(0)), self.dtype)
+        elif step.name == "cos":
+            inner = self.cosine(inner, self.dtype)
         elif step.name != "identity":
-            inner = self.add(_OPERATORS[step.name], inner)
+            inner = self.add(step.name.capitalize(), inner)
         if step.factor != 1:
-            inner = self.add("Mul", inner, self.number_of(step.factor))
+            inner = self.add("Mul", inner, self.real(step.factor))
         if whole:
             return inner
-        before = self.add("Slice", x, *self.range(0, step.start))
-        after = self.add("Slice", x, *self.range(step.stop, self.width))
-        return self.add("Concat", before, inner, after, axis=1)
+        before = self.columns_of(x, 0, step.start)
+        return self.add("Concat", before, inner, self.columns_of(x, step.stop, self.width), axis=1)
+
+    def cosine(self, x: str, dtype: Any) -> str:
+        """Many programs have no cosine of float64."""
+        return self.add("Sin", self.add("Add", x, np.array(np.pi / 2, dtype)))
 
     def patches(self, x: str, step: PatchSteps) -> str:
         (rows, columns), n = step.sides, step.weights.shape[1]
         places = step.places.reshape(rows * columns, -1)
         # One product for all patches of an image: (images, pixels, numbers) @ (numbers, filters)
-        gathered = self.add("Gather", x, self.constant(places), axis=1)
-        responses = self.add("MatMul", gathered, self.matrix(step.weights))
+        gathered = self.add("Gather", x, places, axis=1)
+        responses = self.add("MatMul", gathered, self.real(step.weights))
         both = [
-            self.add("Relu", self.add("Add", self.matrix(step.above), responses)),
-            self.add("Relu", self.add("Sub", self.matrix(step.below), responses)),
+            self.add("Relu", self.add("Add", self.real(step.above), responses)),
+            self.add("Relu", self.add("Sub", self.real(step.below), responses)),
         ]
         rectified = self.add("Concat", *both, axis=2)
         over = np.kron(step.over_rows, step.over_columns)  # (cells, pixels)
-        means = self.add("MatMul", self.matrix(over), rectified)
-        flat = self.add("Reshape", means, self.constant(np.array([-1, len(over) * 2 * n])))
-        roots = self.add("Sqrt", self.add("Add", flat, self.number_of(step.softening)))
-        centred = self.add("Sub", roots, self.matrix(step.centre[None]))
-        return self.add("Div", centred, self.number_of(step.unit))
+        means = self.add("MatMul", self.real(over), rectified)
+        flat = self.add("Reshape", means, np.array([-1, len(over) * 2 * n]))
+        roots = self.add("Sqrt", self.add("Add", flat, self.real(step.softening)))
+        return self.add("Div", self.add("Sub", roots, self.real(step.centre)), self.real(step.unit))
+
+    def rocket(self, x: str, layer: MiniRocketLayer) -> str:
+        """Proportions, with sums in the order of the layer: the same series exceed a bias."""
+        channels, length = layer.n_channels_, layer.length
+        x = self.add("Reshape", x, np.array([0, channels, -1]))
+        x = self.cast(x, np.float64)
+        x = self.add("Sub", x, layer.centre_[:, None])
+        x = self.cast(self.add("Div", x, layer.unit_[:, None]), np.float32)
+        missing = length - layer.n_features_in_ // channels
+        x = self.add("Pad", x, np.array([0, 0, 0, 0, 0, missing]))
+        triple, found, at = self.add("Mul", x, np.float32(3)), [], 0
+        for j, (d, size) in enumerate(zip(layer.dilations_, layer.n_biases_, strict=True)):
+            seen = layer.channels_[j * len(KERNELS) : (j + 1) * len(KERNELS)]
+            response = self.responses(x, triple, int(d), length, seen)
+            bias = layer.bias_[at : at + len(KERNELS) * size].reshape(len(KERNELS), size, 1)
+            above = self.add("Greater", self.add("Unsqueeze", response, np.array([2])), bias)
+            edge = 4 * d * ((j + np.arange(len(KERNELS))) % 2)[:, None]
+            inside = (np.arange(length) >= edge) & (np.arange(length) < length - edge)
+            above = self.add("And", above, inside[:, None])
+            counts = self.add("ReduceSum", self.cast(above, np.float32), np.array([3]), keepdims=0)
+            n = inside.sum(axis=1, keepdims=True).astype(np.float32)
+            shares = self.add("Div", counts, n)
+            found.append(self.add("Reshape", shares, np.array([0, len(KERNELS) * size])))
+            at += len(KERNELS) * size
+        H = self.add("Sub", self.add("Concat", *found, axis=1), layer.mean_.astype(np.float32))
+        return self.cast(self.add("Div", H, layer.spread_.astype(np.float32)), self.dtype)
+
+    def responses(self, x: str, triple: str, d: int, length: int, seen: Array) -> str:
+        """The sums of all kernels at all times, over the channels that each sees."""
+        edges, total = np.array([0, 0, 4 * d, 0, 0, 4 * d]), ""
+        padded, more = (self.add("Pad", each, edges) for each in (x, triple))
+        starts = [(np.array([g * d]), np.array([g * d + length]), np.array([2])) for g in range(9)]
+        for c in range(seen.shape[1]):
+            one, three = (
+                self.add("Gather", each, np.array([c]), axis=1) for each in (padded, more)
+            )
+            sums = self.add("Slice", one, *starts[0])
+            for start in starts[1:]:
+                sums = self.add("Add", sums, self.add("Slice", one, *start))
+            sums = self.add("Neg", sums)
+            shifted = self.add("Concat", *(self.add("Slice", three, *s) for s in starts), axis=1)
+            for places in KERNELS.T:
+                sums = self.add("Add", sums, self.add("Gather", shifted, places, axis=1))
+            if not seen[:, c].all():
+                sums = self.add("Where", seen[:, c : c + 1], sums, np.float32(0))
+            total = self.add("Add", total, sums) if total else sums
+        return total
 
     # Outputs
 
     def answers(self, outputs: str, program: Program) -> list[Any]:
         """The outputs of the model."""
-        helper, kinds = self.onnx.helper, self.onnx.TensorProto
-        if program.classes is None:
-            if program.flat:
-                outputs = self.add("Squeeze", outputs, self.constant(np.array([1])))
-            shape = ["rows"] if program.flat else ["rows", program.n_outputs]
-            self.nodes.append(helper.make_node("Cast", [outputs], ["prediction"], to=kinds.FLOAT))
-            return [helper.make_tensor_value_info("prediction", kinds.FLOAT, shape)]
+        info, kinds = self.onnx.helper.make_tensor_value_info, self.onnx.TensorProto
+        parts, shape = program.parts, ["rows", program.n_outputs]
+        if parts.classes is None:
+            if parts.flat:
+                outputs, shape = self.add("Squeeze", outputs, np.array([1])), ["rows"]
+            self.cast(outputs, np.float32, "prediction")
+            return [info("prediction", kinds.FLOAT, shape)]
+        labels = parts.classes
+        if labels.dtype.kind not in "biuf":
+            labels = _texts(labels.tolist())
         place = self.add("ArgMax", outputs, axis=1, keepdims=0)
-        labels = _label_array(program.classes)
-        label = self.constant(labels)
-        self.nodes.append(helper.make_node("Gather", [label, place], ["label"], axis=0))
-        top = self.add("ReduceMax", outputs, self.constant(np.array([1])), keepdims=1)
-        below = self.add("Mul", self.add("Sub", outputs, top), self.number_of(program.sharpness))
-        softmax = self.add("Softmax", self.add("Max", below, self.number_of(_FAR)), axis=1)
-        self.nodes.append(helper.make_node("Cast", [softmax], ["probabilities"], to=kinds.FLOAT))
+        self.add("Gather", labels, place, axis=0, name="label")
+        top = self.add("ReduceMax", outputs, np.array([1]), keepdims=1)
+        below = self.add("Mul", self.add("Sub", outputs, top), self.real(parts.sharpness))
+        softmax = self.add("Softmax", self.add("Max", below, self.real(_FAR)), axis=1)
+        self.cast(softmax, np.float32, "probabilities")
         kind = self.onnx.numpy_helper.from_array(labels).data_type
-        shape = ["rows", program.n_outputs]
-        return [
-            helper.make_tensor_value_info("label", kind, ["rows"]),
-            helper.make_tensor_value_info("probabilities", kinds.FLOAT, shape),
-        ]
+        return [info("label", kind, ["rows"]), info("probabilities", kinds.FLOAT, shape)]
 
     # Nodes and constants
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """The output of a new node."""
-        name = f"{operator.lower()}_{next(self.numbers)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
+    def add(self, operator: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
+        """The output of a new node; inputs are names, or arrays for constants."""
+        name = name or f"{operator.lower()}_{next(self.names)}"
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        self.nodes.append(self.onnx.helper.make_node(operator, names, [name], **attributes))
         return name
 
-    def cast(self, x: str) -> str:
-        kind = self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype)
-        return self.add("Cast", x, to=kind)
+    def cast(self, x: str, dtype: Any, name: str = "") -> str:
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", x, name=name, to=kind)
 
-    def as_wide(self, x: str) -> str:
-        return self.add("Cast", x, to=self.onnx.TensorProto.DOUBLE)
-
-    def constant(self, A: Array) -> str:
-        name = f"constant_{next(self.numbers)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(A), name))
+    def constant(self, A: Any) -> str:
+        name = f"constant_{next(self.names)}"
+        A = np.ascontiguousarray(A) if np.ndim(A) else np.asarray(A)
+        self.constants.append(self.onnx.numpy_helper.from_array(A, name))
         return name
 
-    def matrix(self, A: Array) -> str:
-        return self.constant(A.astype(self.dtype))
+    def real(self, A: Any) -> Array:
+        return np.asarray(A, self.dtype)
 
-    def number_of(self, x: float) -> str:
-        return self.constant(np.array(x, self.dtype))
-
-    def wide(self, x: float) -> str:
-        return self.constant(np.array(x, np.float64))
-
-    def text(self, values: list[str]) -> str:
-        return self.constant(np.array(values, object))
-
-    def range(self, start: int, stop: int) -> tuple[str, str, str]:
-        """The arguments of a slice of columns."""
-        first, last, axis = (self.constant(np.array([i])) for i in (start, stop, 1))
-        return first, last, axis
+    def columns_of(self, x: str, start: int, stop: int) -> str:
+        return self.add("Slice", x, *(np.array([i]) for i in (start, stop, 1)))
 
 
-def _label_array(classes: Array) -> Array:
-    """The labels in a type that ONNX has."""
-    if classes.dtype.kind in "US" or classes.dtype == object or classes.dtype.kind == "T":
-        return np.array([str(label) for label in classes.tolist()], object)
-    return classes
+def _texts(values: list[Any]) -> Array:
+    return np.array([str(value) for value in values], object)

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..anatomy import Anatomy, anatomy_of
 from ..backend import Array
-from ..layers import FourierLayer, PatchLayer, PatchSteps, StackedLayer, matrix_of, patch_steps
+from ..layers import (
+    FourierLayer,
+    MiniRocketLayer,
+    PatchLayer,
+    PatchSteps,
+    StackedLayer,
+    matrix_of,
+    patch_steps,
+)
+from ..persistence import whole_file
+from ..tables import Stream, TableModel
+from .columns import ColumnCode, codes_of, notes_of
 
 
-@dataclass(frozen=True)
-class Standardize:
-    """(x - centre) / unit."""
-
-    centre: Array
-    unit: Array
-
-
-@dataclass(frozen=True)
-class Product:
+class Product(NamedTuple):
     """x @ weights + bias."""
 
     weights: Array
     bias: Array | None
 
 
-@dataclass(frozen=True)
-class Bend:
+class Bend(NamedTuple):
     """An activation of the numbers from `start` to `stop`, times a factor."""
 
     name: str
@@ -40,66 +41,70 @@ class Bend:
     factor: float = 1.0
 
 
-@dataclass(frozen=True)
-class Waves:
-    """Cosines of all numbers, and then sines of the first `n_sines`."""
-
-    n_sines: int
+Step = Product | Bend | PatchSteps | MiniRocketLayer
 
 
-Step = Standardize | Product | Bend | Waves | PatchSteps
-
-
-@dataclass(frozen=True)
-class Program:
-    """Inputs through the steps, beside the direct ones, times the weights.
+class Program(NamedTuple):
+    """Inputs in their units through the steps, beside the direct ones, times the weights.
 
     Attributes
     ----------
-    n_inputs, n_direct : int
-        The last `n_direct` inputs are units themselves, and do not go through the steps.
+    parts : Anatomy
     steps : list of step
-    weights, intercept : ndarray of shape (n_units, n_outputs) and (n_outputs,)
-    classes : ndarray, or None
-    sharpness : float
-    flat : bool
-        Whether a prediction is one number.
+    columns : list of column codes
+        Where the inputs come from, if the model is that of a table.
+    target : str
+        The name of its target.
+    notes : list of str
+        What whoever uses the program must know about its inputs.
     """
 
-    n_inputs: int
-    n_direct: int
-    names: tuple[str, ...]
+    parts: Anatomy
     steps: list[Step]
-    weights: Array
-    intercept: Array
-    classes: Array | None
-    sharpness: float
-    flat: bool
+    columns: list[ColumnCode]
+    target: str
+    notes: list[str]
 
     @property
     def n_outputs(self) -> int:
-        return len(self.intercept)
+        return len(self.parts.intercept)
+
+    @property
+    def n_inner(self) -> int:
+        """Inputs that go through the steps: the first ones."""
+        return self.parts.n_inputs - self.parts.n_direct
 
 
 def program_of(model: Any) -> Program:
-    """The program of a fitted estimator or solver.
+    """The program of a fitted estimator, solver, stream, or model of a table.
 
     Raises
     ------
     ValueError
-        If its hidden layer cannot be written as such steps.
+        If it cannot be exported.
     """
-    parts: Anatomy = anatomy_of(model)
-    steps: list[Step] = []
-    if parts.unit is not None:
-        centre = np.zeros(len(parts.unit)) if parts.centre is None else parts.centre
-        steps.append(Standardize(centre, parts.unit))
-    if parts.layer is not None:
-        steps += steps_of(parts.layer)
-    return Program(
-        *(parts.n_inputs, parts.n_direct, parts.names, steps, parts.weights, parts.intercept),
-        *(parts.classes, parts.sharpness, parts.flat),
-    )
+    estimator, table = exported_estimator(model)
+    parts = anatomy_of(estimator)
+    steps = [] if parts.layer is None else steps_of(parts.layer)
+    if table is None:
+        return Program(parts, steps, [], "", [])
+    notes = notes_of(table)
+    if isinstance(model, Stream):
+        notes.append("predictions are the model's own, not mixed with the last targets")
+    return Program(parts, steps, codes_of(table), table.target, notes)
+
+
+def exported_estimator(model: Any) -> tuple[Any, TableModel | None]:
+    """The estimator in what was passed, and the model of a table that it is a part of, if any."""
+    if isinstance(model, Stream):
+        model = model.settled()
+    model = getattr(model, "model_", model)
+    if not isinstance(model, TableModel):
+        return model, None
+    table = model.twin().settle()
+    if table.estimator is None:
+        raise ValueError("model: it has learned nothing yet; train it before it is exported.")
+    return table.estimator, table
 
 
 def steps_of(layer: Any) -> list[Step]:
@@ -108,26 +113,31 @@ def steps_of(layer: Any) -> list[Step]:
         return steps_of(layer.first_) + steps_of(layer.second_)
     if isinstance(layer, PatchLayer):
         return [patch_steps(layer)]
-    if isinstance(layer, FourierLayer):
-        n = layer.weights_.shape[1]
-        return [_product(layer.weights_, None), Waves(layer.n_hidden_ - n)]
-    dense = layer
+    if isinstance(layer, MiniRocketLayer):
+        return [layer]
+    if isinstance(layer, FourierLayer):  # cosines, and sines of the first of the same products
+        W, n, size = layer.weights_, layer.weights_.shape[1], layer.n_hidden_
+        both = np.hstack([W, W[:, : size - n]]).astype(np.float64)
+        return [Product(both, None), Bend("cos", 0, n), Bend("sin", n, size)]
     if sparse.issparse(getattr(layer, "weights_", None)):
-        dense = copy(layer)
-        dense.weights_ = layer.weights_.toarray()
-    matrix = matrix_of(dense)
+        layer = copy(layer)
+        layer.weights_ = layer.weights_.toarray()
+    matrix = matrix_of(layer)
     if matrix is None:
         raise ValueError(
             f"model: its layer {type(layer).__name__} cannot be exported: only greville's layers "
             "whose activation has a name can. Export a model of what comes out of it instead."
         )
-    product = _product(matrix.weights, matrix.bias)
+    bias = None if matrix.bias is None else np.asarray(matrix.bias, np.float64)
+    product = Product(np.asarray(matrix.weights, np.float64), bias)
     if matrix.activation != "by unit":
         return [product, Bend(matrix.activation, 0, product.weights.shape[1])]
     bends = matrix.n_tanh, matrix.n_tanh + matrix.n_relu
     return [product, Bend("tanh", 0, bends[0], matrix.size), Bend("relu", *bends)]
 
 
-def _product(weights: Array, bias: Array | None) -> Product:
-    wide = None if bias is None else np.asarray(bias, np.float64)
-    return Product(np.asarray(weights, np.float64), wide)
+def write_file(path: Any, content: bytes) -> None:
+    """Write a file, whole or not at all, if there is a path."""
+    if path is not None:
+        with whole_file(path) as new:
+            Path(new).write_bytes(content)

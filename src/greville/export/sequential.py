@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..backend import Array
 from ..layers import PatchSteps
-from .coders import Coder, Days, Numbers, Numeric, OneOf
-from .program import Bend, Product, Program, Standardize, Step, Waves
+from .columns import ColumnCode, Days, Numbers, Numeric, OneOf
+from .program import Bend, Product, Program, Step
 
 # Weights with fewer numbers than this part are written without their zeros.
 _SPARSE = 1 / 3
@@ -32,27 +32,40 @@ class Writer:
     """Lines of a program that is being written; a subclass has what differs by language.
 
     In lines, `REAL` and `INT` declare a variable.
+
+    Attributes
+    ----------
+    real, integer : str
+        What declares variables.
+    no_number, no_text, same_text : str
+        Conditions on values: that one is missing, and that two texts are the same.
     """
 
-    real = integer = ""
+    real: str
+    integer: str
+    no_number: ClassVar[str]
+    no_text: ClassVar[str]
+    same_text: ClassVar[str]
 
     def __init__(self) -> None:
         self.constants: list[str] = []
         self.lines: list[str] = []
-        self.bytes_of_constants = 0
-        self.bytes_of_buffers = 0
         self._names = 0
 
-    def constant(self, A: Any, *, whole: bool = False) -> str:
-        """The name of an array of numbers that do not change."""
+    def array(self, A: Any, *, whole: bool = False, changes: bool = False) -> str:
+        """The name of an array with these numbers at first."""
         raise NotImplementedError
 
     def texts(self, values: Iterable[str]) -> str:
-        """The name of an array of texts that do not change."""
+        """The name of an array of texts."""
         raise NotImplementedError
 
     def buffer(self, n: int) -> str:
         """The name of an array that a call fills."""
+        raise NotImplementedError
+
+    def field(self, name: str) -> str:
+        """The value of a column in a row."""
         raise NotImplementedError
 
     def new_name(self, what: str) -> str:
@@ -68,62 +81,61 @@ class Writer:
 
     def hidden(self, program: Program) -> str:
         """From the inputs `x` to the units; the name of the array that has them."""
-        n, x = program.n_inputs - program.n_direct, "x"
+        parts, n, x = program.parts, program.n_inner, "x"
+        if parts.unit is not None:
+            out, unit = self.buffer(n), self.array(parts.unit)
+            centre = self.array(np.zeros(n) if parts.centre is None else parts.centre)
+            self.say(f"for (INT i = 0; i < {n}; i++) {out}[i] = (x[i] - {centre}[i]) / {unit}[i];")
+            x = out
         for step in program.steps:
             x, n = self.after(x, n, step)
-        if x == "x" and not program.n_direct:
+        if not parts.n_direct:
             return x
-        units = self.buffer(n + program.n_direct)
-        first = program.n_inputs - program.n_direct
+        units = self.buffer(n + parts.n_direct)
         self.say(
             f"for (INT i = 0; i < {n}; i++) {units}[i] = {x}[i];",
-            f"for (INT i = 0; i < {program.n_direct}; i++) {units}[{n} + i] = x[{first} + i];",
+            f"for (INT i = 0; i < {parts.n_direct}; i++)",
+            f"    {units}[{n} + i] = x[{program.n_inner} + i];",
         )
-        return units if program.n_direct else x
+        return units
 
     def after(self, x: str, n: int, step: Step) -> tuple[str, int]:
         """The name and the length of what comes out of a step."""
-        if isinstance(step, Standardize):
-            out, centre, unit = self.buffer(n), self.constant(step.centre), self.constant(step.unit)
-            self.say(
-                f"for (INT i = 0; i < {n}; i++) {out}[i] = ({x}[i] - {centre}[i]) / {unit}[i];"
-            )
-            return out, n
         if isinstance(step, Product):
             return self.product(x, step)
-        if isinstance(step, Bend):
-            bent = _BENDS[step.name].format(f"{x}[i]")
-            factor = "" if step.factor == 1 else f"{number(step.factor)} * "
-            if step.name != "identity" or factor:
-                self.say(
-                    f"for (INT i = {step.start}; i < {step.stop}; i++) {x}[i] = {factor}{bent};"
-                )
-            return x, n
-        if isinstance(step, Waves):
-            out = self.buffer(n + step.n_sines)
-            self.say(
-                f"for (INT i = 0; i < {n}; i++) {out}[i] = cos({x}[i]);",
-                f"for (INT i = 0; i < {step.n_sines}; i++) {out}[{n} + i] = sin({x}[i]);",
+        if isinstance(step, PatchSteps):
+            return self.patches(x, step)
+        if not isinstance(step, Bend):
+            raise ValueError(
+                f"model: its layer {type(step).__name__} can be exported as ONNX alone; use "
+                "to_onnx, or export a model of the features that come out of it."
             )
-            return out, n + step.n_sines
-        return self.patches(x, step)
+        bent = _BENDS[step.name].format(f"{x}[i]")
+        factor = "" if step.factor == 1 else f"{number(step.factor)} * "
+        if factor or step.name != "identity":
+            self.say(f"for (INT i = {step.start}; i < {step.stop}; i++) {x}[i] = {factor}{bent};")
+        return x, n
+
+    def sparse(self, A: Array) -> tuple[str, str, str]:
+        """Arrays of what is not zero in the rows of A: where each begins, columns and numbers."""
+        rows, columns = np.nonzero(A)
+        starts = np.searchsorted(rows, np.arange(len(A) + 1))
+        first, inner = (self.array(each, whole=True) for each in (starts, columns))
+        return first, inner, self.array(A[rows, columns])
 
     def product(self, x: str, step: Product) -> tuple[str, int]:
         n_in, n_out = step.weights.shape
         out, units = self.buffer(n_out), np.ascontiguousarray(step.weights.T)
-        bias = "0" if step.bias is None else f"{self.constant(step.bias)}[j]"
+        bias = "0" if step.bias is None else f"{self.array(step.bias)}[j]"
         self.say(f"for (INT j = 0; j < {n_out}; j++) {{", f"    REAL sum = {bias};")
         if np.count_nonzero(units) < _SPARSE * units.size:
-            rows, inputs = np.nonzero(units)
-            starts = np.searchsorted(rows, np.arange(n_out + 1))
-            first, inner = (self.constant(A, whole=True) for A in (starts, inputs))
-            values = self.constant(units[rows, inputs])
+            first, inner, values = self.sparse(units)
             self.say(
                 f"    for (INT k = {first}[j]; k < {first}[j + 1]; k++)",
                 f"        sum += {x}[{inner}[k]] * {values}[k];",
             )
         else:
-            values = self.constant(units)
+            values = self.array(units)
             self.say(
                 f"    for (INT i = 0; i < {n_in}; i++) sum += {x}[i] * {values}[j * {n_in} + i];"
             )
@@ -137,13 +149,13 @@ class Writer:
         channels, n_out = 2 * n_filters, len(over) * 2 * n_filters
         out = self.buffer(n_out)
         names = {
-            "places": self.constant(step.places, whole=True),
-            "cell": self.constant(cell, whole=True),
-            "share": self.constant(share),
-            "weights": self.constant(np.ascontiguousarray(step.weights.T)),
-            "above": self.constant(step.above),
-            "below": self.constant(step.below),
-            "centre": self.constant(step.centre),
+            "places": self.array(step.places, whole=True),
+            "cell": self.array(cell, whole=True),
+            "share": self.array(share),
+            "weights": self.array(np.ascontiguousarray(step.weights.T)),
+            "above": self.array(step.above),
+            "below": self.array(step.below),
+            "centre": self.array(step.centre),
         }
         self.say(
             f"for (INT i = 0; i < {n_out}; i++) {out}[i] = {number(step.softening)};",
@@ -190,54 +202,51 @@ class Writer:
 
     # Columns
 
-    def columns(self, coders: list[Coder], n_inputs: int) -> None:
+    def columns(self, columns: list[ColumnCode]) -> None:
         """From the values of columns to the inputs `x`, which are zero before."""
-        late = n_inputs - sum(_n_late(coder) for coder in coders)
-        start = 0
-        for coder in coders:
-            value = self.field(coder)
-            if isinstance(coder, Numeric):
-                start = self.numeric(value, coder, start)
-            elif isinstance(coder, Days):
-                start = self.days(value, coder, start)
-            elif isinstance(coder, Numbers):
-                end = start + coder.width
-                self.say(f"for (INT i = {start}; i < {end}; i++) x[i] = {value}[i - {start}];")
-                start = end
+        for column in columns:
+            value, start = self.field(column.name), column.places[0]
+            if isinstance(column, Numeric):
+                self.number(value, start, column)
+            elif isinstance(column, Days):
+                self.days(value, start, column)
+            elif isinstance(column, Numbers):
+                n = len(column.places)
+                self.say(f"for (INT i = 0; i < {n}; i++) x[{start} + i] = {value}[i];")
             else:
-                self.one_of(value, coder, start, late)
-                start += len(coder.values) + coder.others
-                late += _n_late(coder)
+                self.one_of(value, column)
 
-    def numeric(self, value: str, coder: Numeric, start: int) -> int:
-        gap = " || ".join(
-            [self.is_missing(value), *(f"{value} == {number(g)}" for g in coder.gaps)]
+    def number(self, value: str, start: int, column: Numeric) -> None:
+        gaps = [f"{value} == {number(gap)}" for gap in column.gaps]
+        gap = " || ".join([self.no_number.format(value), *gaps])
+        self.say(
+            "{",
+            f"    INT gap = {gap} ? 1 : 0;",
+            f"    x[{start}] = gap ? {number(column.instead)} : {value};",
         )
-        self.say("{", f"    INT gap = {gap} ? 1 : 0;")
-        self.say(f"    x[{start}] = gap ? {number(coder.instead)} : {value};")
-        end = start + 1
-        if coder.says_missing:
-            self.say(f"    x[{end}] = gap;")
-            end += 1
-        if coder.limits:
-            low, high = map(number, coder.limits)
-            width = number((coder.limits[1] - coder.limits[0]) / 3)
+        if column.says_missing:
+            self.say(f"    x[{start + 1}] = gap;")
+        if column.limits:
+            low, high = map(number, column.limits)
+            width = number((column.limits[1] - column.limits[0]) / 3)
+            side = start + 1 + column.says_missing
             self.say(
                 f"    REAL over = fmax(x[{start}] - {high}, 0) / {width};",
                 f"    REAL under = fmax({low} - x[{start}], 0) / {width};",
-                f"    x[{end}] = gap ? 0 : (over > 0 ? 1 : under > 0 ? -1 : 0);",
+                f"    x[{side}] = gap ? 0 : (over > 0 ? 1 : under > 0 ? -1 : 0);",
                 f"    x[{start}] = fmin(fmax(x[{start}], {low}), {high})",
                 f"        + {width} * (over / (1 + over) - under / (1 + under));",
             )
-            end += 1
         self.say("}")
-        return end
 
-    def days(self, value: str, coder: Days, start: int) -> int:
-        origin = number(coder.origin)
-        self.say("{", f"    REAL day = {self.is_missing(value)} ? {origin} : {value};")
-        self.say(f"    x[{start}] = day - {origin};")
-        for i, period in enumerate(coder.periods):
+    def days(self, value: str, start: int, column: Days) -> None:
+        origin = number(column.origin)
+        self.say(
+            "{",
+            f"    REAL day = {self.no_number.format(value)} ? {origin} : {value};",
+            f"    x[{start}] = day - {origin};",
+        )
+        for i, period in enumerate(column.periods):
             p, factor = number(period), number(2 * np.pi / period)
             turn = f"{factor} * (day - {p} * floor(day / {p}))"
             self.say(
@@ -245,64 +254,21 @@ class Writer:
                 f"    x[{start + 2 * i + 2}] = cos({turn});",
             )
         self.say("}")
-        return start + 1 + 2 * len(coder.periods)
 
-    def one_of(self, value: str, coder: OneOf, start: int, late: int) -> None:
-        constant = self.constant if coder.numeric else self.texts
-        n, n_late = len(coder.values), len(coder.late)
-        missing = self.is_missing(value) if coder.numeric else self.is_no_text(value)
-        self.say("{", f"    INT gap = {missing} ? 1 : 0, known = -1, late = -1;")
-        same = f"{value} == {{}}[i]" if coder.numeric else self.same_text(value, "{}[i]")
-        for name, values in (("known", coder.values), ("late", coder.late)):
-            if values:
-                array = constant(values)
-                self.say(
-                    f"    for (INT i = 0; i < {len(values)}; i++)",
-                    f"        if (!gap && {same.format(array)}) {name} = i;",
-                )
-        self.say(f"    if (known >= 0) x[{start} + known] = 1;")
-        added = f"x[{start + coder.common}] = 1;"
-        if coder.late:
-            self.say(f"    else if (late >= 0) {{ x[{late} + late] = 1; {added} }}")
-        if coder.late_gap:
-            place = late + n_late + coder.late_others
-            self.say(f"    else if (gap) {{ x[{place}] = 1; {added} }}")
-        elif coder.gaps:
-            self.say("    else if (gap) { }")
-        if coder.others:
-            self.say(f"    else if (!gap) x[{start + n}] = 1;")
-        elif coder.late_others:
-            self.say(f"    else if (!gap) {{ x[{late + n_late}] = 1; {added} }}")
-        shares, late_shares = map(self.constant, coder.shares())
-        self.say("    else {")
-        self.say(f"        for (INT i = 0; i < {n}; i++) x[{start} + i] = {shares}[i];")
-        if n_late:
-            self.say(
-                f"        for (INT i = 0; i < {n_late}; i++) x[{late} + i] = {late_shares}[i];"
-            )
-        self.say("    }", "}")
-
-    def field(self, coder: Coder) -> str:
-        """The value of a column in a row."""
-        raise NotImplementedError
-
-    def is_missing(self, value: str) -> str:
-        """Whether a number is none."""
-        return f"({value} != {value})"
-
-    def is_no_text(self, value: str) -> str:
-        """Whether a text is none."""
-        raise NotImplementedError
-
-    def same_text(self, value: str, other: str) -> str:
-        """Whether two texts are the same."""
-        raise NotImplementedError
-
-
-def _n_late(coder: Coder) -> int:
-    if not isinstance(coder, OneOf):
-        return 0
-    return len(coder.late) + coder.late_others + coder.late_gap
+    def one_of(self, value: str, column: OneOf) -> None:
+        n, gap = len(column.values), self.no_number if column.numeric else self.no_text
+        known = self.array(column.values) if column.numeric else self.texts(column.values)
+        same = "{} == {}[i]" if column.numeric else self.same_text
+        first, inner, values = self.sparse(column.codes)
+        places = self.array(column.places, whole=True)
+        self.say(
+            "{",
+            f"    INT gap = {gap.format(value)} ? 1 : 0, at = {n} + gap;",
+            f"    for (INT i = 0; i < {n}; i++) if (!gap && {same.format(value, known)}) at = i;",
+            f"    for (INT k = {first}[at]; k < {first}[at + 1]; k++)",
+            f"        x[{places}[{inner}[k]]] = {values}[k];",
+            "}",
+        )
 
 
 def number(x: Any) -> str:

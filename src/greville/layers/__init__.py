@@ -5,7 +5,7 @@ from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
 from .lags import LagLayer
-from .minirocket import MiniRocketLayer
+from .minirocket import KERNELS, MiniRocketLayer
 from .patches import PatchLayer, PatchSteps, patch_steps
 from .protocol import (
     UNITS_PER_INPUT,
@@ -31,6 +31,7 @@ for _layer in (
     registry.register(_layer)
 
 __all__ = [
+    "KERNELS",
     "UNITS_PER_INPUT",
     "ClassLayer",
     "ColumnSummary",

@@ -1,0 +1,125 @@
+"""The columns of a table model, as what each does to a value: what every format is written from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..backend import Array
+from ..tables import Batch, TableModel, inputs_of_columns
+
+
+class Numeric(NamedTuple):
+    """A number; where it is missing, or one of `gaps`, `instead`, and maybe an input saying so.
+
+    With `limits`, numbers beyond them are brought near, and an input says on which side they are.
+    """
+
+    name: str
+    places: list[int]
+    instead: float
+    gaps: tuple[float, ...]
+    says_missing: bool
+    limits: tuple[float, ...] = ()
+
+
+class OneOf(NamedTuple):
+    """A value out of some, texts or, where `numeric`, numbers.
+
+    `codes` has the inputs of each value, and in two more rows those of any other value and of a
+    missing one.
+    """
+
+    name: str
+    places: list[int]
+    values: tuple[Any, ...]
+    numeric: bool
+    codes: Array
+
+
+class Days(NamedTuple):
+    """A date as days since 1970: the days since `origin`, and its place in each period."""
+
+    name: str
+    places: list[int]
+    origin: float
+    periods: tuple[float, ...]
+
+
+class Numbers(NamedTuple):
+    """Numbers as they are."""
+
+    name: str
+    places: list[int]
+
+
+ColumnCode = Numeric | OneOf | Days | Numbers
+
+
+def codes_of(model: TableModel) -> list[ColumnCode]:
+    """What each used column of a table model becomes; `places` are those of its inputs."""
+    places = inputs_of_columns(model.schema)
+    return [_code(model, column, places[column.name]) for column in model.schema.used]
+
+
+def notes_of(model: TableModel) -> list[str]:
+    """What whoever uses the exported model must know about its inputs."""
+    notes: list[str] = []
+    used: list[Any] = model.schema.used
+    for column in used:
+        name = repr(column.name)
+        if column.kind == "time":
+            notes.append(f"{name} is a number of days since 1970-01-01, not a date")
+        if column.kind == "text" and not (column.others or "is another" in column.late):
+            notes.append(
+                f"a value of {name} that was never learned counts as a part of each that was, "
+                "where greville takes the mean of the predictions"
+            )
+        if getattr(column, "folds", False):
+            notes.append(f"{name} is text in small letters, without needless blanks")
+        if column.kind == "words":
+            notes.append(
+                f"{name} is the {column.width} numbers that greville makes of its words, not text"
+            )
+    return notes
+
+
+def _code(model: TableModel, column: Any, places: list[int]) -> ColumnCode:
+    name = column.name
+    if column.kind == "number":
+        gaps = tuple(float(gap) for gap in column.numerals.gaps)
+        return Numeric(name, places, column.median, gaps, column.missing, tuple(column.limits))
+    if column.kind == "flag":
+        return Numeric(name, places, 0.5, (), column.missing)
+    if column.kind == "text":
+        return _one_of(model, column, places)
+    if column.kind == "time":
+        return Days(name, places, column.origin, tuple(column.periods.values()))
+    if column.kind in ("vector", "words"):
+        return Numbers(name, places)
+    raise ValueError(f"model: column {name!r} is {column.kind}, which cannot be exported.")
+
+
+def _one_of(model: TableModel, column: Any, places: list[int]) -> OneOf:
+    named = [label.removeprefix("= ") for label in column.late if label.startswith("= ")]
+    names = [*column.values, *named]
+    numeric = column.numbers and all(map(_is_number, names))
+    other = max(names, key=len) + "?"
+    rows = pa.record_batch({column.name: pa.array([*names, other, None], pa.large_string())})
+    batch = Batch(rows, "codes", np.arange(rows.num_rows), 1.0, sparse=True)
+    codes = model.schema.encode(batch)[0][:, places]
+    for row in (-2, -1)[: 1 if column.gaps else 2]:  # gaps were learned, if there were some
+        if not codes[row].any():
+            codes[row] = codes[:-2].mean(axis=0)
+    shown = tuple(map(float, names)) if numeric else tuple(names)
+    return OneOf(name=column.name, places=places, values=shown, numeric=numeric, codes=codes)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
