@@ -1,5 +1,6 @@
 """What columns are: every rule by its examples, and other people's tables from outside."""
 
+import json
 import re
 from datetime import date, timedelta
 
@@ -49,32 +50,28 @@ def test_every_rule_decides_its_examples(rule):
 
 @pytest.mark.parametrize("mark", [*MARKS, LIMIT], ids=lambda mark: mark.name)
 def test_every_mark_is_read_as_its_example_says(mark):
-    numbers, wrong = Numerals(form="marked").parsed(pa.array([mark.example]))
-    assert not wrong[0]
-    assert numbers[0] == pytest.approx(mark.number)
+    assert Numerals(form="marked").number(mark.example) == pytest.approx(mark.number)
     reading = [each for each in (*MARKS, LIMIT) if re.search(each.pattern, mark.example)]
     assert reading == [mark]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.name)
 def test_every_form_is_read_as_its_example_says(form):
-    numbers, wrong = form.parsed(pa.array([form.example, "nothing"]))
-    assert wrong.tolist() == [False, True]
-    assert numbers[0] == pytest.approx(form.number)
+    assert form.number(form.example) == pytest.approx(form.value)
+    assert form.number("nothing") is None
 
 
 @pytest.mark.parametrize(
     ("format", "example"), [*dates.DATES.items(), *dates.MONTHLY.items(), *dates.CLOCKS.items()]
 )
 def test_every_format_of_dates_reads_its_example(format, example):
-    days, wrong = dates.parsed(pa.array([example]), format)
-    assert not wrong[0]
+    days = dates.reader(format)(example)
     if dates.has_date(format):
-        day = np.datetime64(int(days[0]), "D").astype(date)
+        day = np.datetime64(int(days), "D").astype(date)
         assert (day.year, day.month) == (2020, 12)
         assert day.day in (1, 31)
     else:
-        assert days[0] == pytest.approx(18.5 / 24, abs=1e-4)
+        assert days == pytest.approx(18.5 / 24, abs=1e-4)
 
 
 # Numbers that are written in other ways
@@ -254,6 +251,18 @@ def test_as_many_categories_as_the_rows_support():
     (finding,) = said(few, "many values")
     assert "140 different values, and 60 of them are told apart" in finding.message
     assert "categories=140" in finding.message
+
+
+def test_each_word_of_a_list_is_an_input(here):
+    lists = [[word for k, word in enumerate("abc") if i >> k & 1] for i in range(80)]
+    rows = [{"tags": words, "y": len(words)} for words in lists]
+    (here / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "lists of words: a, b, c" in run("check", "x.jsonl", "--target", "y")[0]
+    run("train", "x.jsonl", "--target", "y", "--task", "regression")
+    model = greville.load("model.greville")
+    assert model.schema.inputs == ["tags has a", "tags has b", "tags has c"]
+    for words, y in ((["a", "b", "c"], 3), ([], 0), (None, 0), (["b", "never seen"], 1)):
+        assert model.predict_one({"tags": words}) == pytest.approx(y, abs=0.5)
 
 
 # Rows, ids and options

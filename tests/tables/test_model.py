@@ -9,7 +9,6 @@ from pyarrow import parquet
 
 import greville
 from greville.tables import Batch, TableError, TableModel
-from greville.tables._values import Values
 
 from ..houses import csv_bytes, houses, rows_of
 
@@ -209,20 +208,3 @@ def test_errors_speak_of_arguments_and_can_be_worded_otherwise():
     with pytest.raises(TableError, match=r"^hidden=0: ") as caught:
         TableModel("y", hidden=0)
     assert caught.value.argument == "hidden"
-
-
-def test_columns_are_parsed_once(monkeypatch):
-    """Also the first rows, from which the schema is and which are then encoded and learned."""
-    parsed = []
-    parse = Values._parsed_text
-
-    def counted(self):
-        parsed.append(len(self))
-        return parse(self)
-
-    monkeypatch.setattr(Values, "_parsed_text", counted)
-    text = [f" {i}.5" for i in range(100)]
-    model = TableModel("y", task="regression").learn(pa.table({"x": text, "y": text})).settle()
-    assert parsed == [100, 100]
-    model.predict(pa.table({"x": text[:7]}))
-    assert parsed == [100, 100, 7]

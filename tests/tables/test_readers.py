@@ -295,7 +295,7 @@ def test_objects_in_objects_and_lists(tmp_path):
             "engine.cylinders": [4, 5, 6, 4, 5, 6],
             "engine.a/b.~": list(range(6)),
             "v": [[float(i), 0.5] for i in range(6)],
-            "t": ["", "u", "u, v"] * 2,
+            "t": [[], ["u"], ["u", "v"]] * 2,
             "late": [None] * 5 + [True],
         }
         assert batch.where(2).endswith("line 3" if name == "x.jsonl" else "row 3")

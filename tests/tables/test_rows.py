@@ -32,6 +32,7 @@ FIRST = {
     "codes": [1, 2, 3, 4, 5] * 20,
     "time": [(START + timedelta(hours=7 * i)).isoformat() for i in range(100)],
     "vector": [[i / 10, 1.0, -float(i)] for i in range(100)],
+    "tags": [["a", "b", "c"][: i % 4] for i in range(100)],
 }
 VALUES = {
     "number": st.one_of(
@@ -55,6 +56,7 @@ VALUES = {
         st.none(), st.lists(st.floats(), min_size=2, max_size=4), st.just([1, 2, 3]),
         st.just([1.0, None, 2.0]), st.just("1 2 3"),
     ),
+    "tags": st.one_of(st.none(), st.lists(st.sampled_from("abcd")), st.just("a"), st.just(1.5)),
 }  # fmt: skip
 
 

@@ -182,7 +182,7 @@ def test_free_text_becomes_words(tmp_path):
 def test_words_have_the_same_inputs_in_every_process():
     """Of Python's own hash, they would not."""
     from greville.tables._values import Values
-    from greville.tables.words import Words
+    from greville.tables.kinds import Words
 
     out = np.empty((2, 128))
     Words("t", 128).fill(Values(pa.array(["Hello, hello world", None])), out)

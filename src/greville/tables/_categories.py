@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._plain import Floats, Mask
+from ._values import Floats, Mask
 from .batch import Batch
 from .column import Column
 from .kinds import Text

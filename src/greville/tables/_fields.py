@@ -11,8 +11,8 @@ from ..elm import ELMClassifier, ELMRegressor
 from ..fields import choice, count, flag, json, known, nothing, require
 from ._categories import Categories
 from ._first import FirstRows
-from ._plain import LARGEST
 from ._settings import FIRST_ROWS
+from ._values import LARGEST
 from .batch import Batch
 from .findings import Finding
 from .numerals import Numerals

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..fields import array, count, each, require, row, stored, text
-from ._plain import FLAG, NUMBER, TEXT, TIME, VECTOR, UnknownType
-from ._values import joined
+from ._values import FLAG, NUMBER, TAGS, TEXT, TIME, VECTOR, UnknownType, joined
 from .batch import Batch, Place, check_count, record_batch
 
 _ARROW_TYPES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": VECTOR}
+_ARROW_TYPES["tags"] = TAGS
 _GAP = np.iinfo(np.int64).min  # in the place of a missing flag or time
 
 
@@ -128,7 +128,9 @@ def _as_array(name: str, column: Any) -> tuple[str, str, NDArray[Any]]:
 
 
 def _from_array(kind: str, values: NDArray[Any]) -> Any:
-    expected = {"number": "f", "flag": "i", "time": "i", "text": "u", "vector": "u"}
+    expected = {"number": "f", "flag": "i", "time": "i", "text": "u"} | dict.fromkeys(
+        ("vector", "tags"), "u"
+    )
     require(expected.get(kind) == values.dtype.kind, f"a column of {kind!r} has other values")
     if kind == "number":
         return pa.array(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._plain import Floats
+from ._values import Floats
 
 # With fewer numbers, or fewer different ones, nothing is far from the others.
 _LEAST_NUMBERS, _LEAST_DIFFERENT = 20, 10

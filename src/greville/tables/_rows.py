@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._plain import Floats
+from ._values import Floats
 from .batch import Batch, TableError, record_batch
 from .column import Column
 from .readers.json import array_of

@@ -1,28 +1,45 @@
-"""Columns of any type as numbers, times, flags, text or vectors, and values that are none.
+"""Columns of any type as numbers, times, flags, text or lists, and values that are none.
 
-Every column first becomes one of five plain types, and is then parsed as the kind that the schema
-says it is.
+Files do not agree on types: what is a float in Parquet is text in CSV. So every column first
+becomes one of six plain types, and is then parsed as the kind that the schema says it is.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from . import dates
-from ._plain import EXACT, FLAG, LARGEST, NUMBER, TEXT, TIME, VECTOR, Floats, Mask, plain
-from .numerals import PLAIN, Numerals, as_mask, normal
+from .numerals import PLAIN, Numerals, as_number
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NUMBER, FLAG, TEXT, TIME, VECTOR, TAGS = (
+    pa.float64(),
+    pa.bool_(),
+    pa.string(),
+    pa.timestamp("us"),
+    pa.list_(pa.float64()),
+    pa.list_(pa.string()),
+)
+_KINDS = {NUMBER: "number", FLAG: "flag", TEXT: "text", TIME: "time", VECTOR: "vector"}
+_KINDS[TAGS] = "tags"
+
+# Up to here every whole number is a float; beyond there numbers are too large to be squared.
+EXACT, LARGEST = 2**53, 1e100
 
 # A column of text with at most this share of slips among so many values is what the others are; of
 # a few values, one may be.
-_SHARE_OF_SLIPS, _VALUES_WITH_SLIPS, _VALUES_WITH_ONE = 0.05, 20, 8
+_SHARE_OF_SLIPS, _VALUES_WITH_ONE = 0.05, 8
 
 # Words for true and false, which go together.
 FLAGS = (
@@ -45,19 +62,61 @@ _FLAGS = {word: value for pair in FLAGS for word, value in zip(pair, (1.0, 0.0),
 # What stands for a missing value in all columns; and besides that among numbers, dates and flags,
 # where "NA" is not Namibia. What programs do not write is reported where it is found.
 _GAPS = ["", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>", "?"]
-_GAPS_OF_NUMBERS = ["NA", "none"]
 _WORDS = ["missing", "unknown", "n.a.", "undefined", "not available", "nil", "empty", "blank"]
 _SIGNS = ["-", "--", "---", ".", "..", "...", "–", "—", "*", "#VALUE!", "#DIV/0!", "#REF!", "#NA"]
 GAPS = [*_SIGNS, *(form(word) for word in _WORDS for form in (str, str.upper, str.capitalize))]
 IN_TEXT = pa.array(_GAPS)
 IN_LABELS = pa.array([gap for gap in _GAPS if gap != "None"])
-_IN_NUMBERS = pa.array([*_GAPS, *_GAPS_OF_NUMBERS, *GAPS])
+_IN_NUMBERS = pa.array([*_GAPS, "NA", "none", *GAPS])
 
 # Several numbers in one value, by what stands between them.
 _ONE = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 SEPARATORS = {
     mark: rf"^[(\[]? ?-?{_ONE}(?: ?[{mark}] ?-?{_ONE})+ ?[)\]]?$" for mark in "/,;x×|"
 } | {"-": rf"^{_ONE} ?- ?{_ONE}$"}
+
+_ONE_KIND_OF_SIGN = (("[\u00a0\u202f\u2009]", " "), ("’", "'"), ("[−–]", "-"))
+
+
+class UnknownType(ValueError):
+    """A column of a type that no model can use."""
+
+
+def plain(column: Any) -> Any:
+    """The column in one of the plain types; an `UnknownType` if it is none of them."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    types, kind = pa.types, column.type
+    if types.is_dictionary(kind):
+        return plain(column.dictionary_decode())
+    if types.is_duration(kind):
+        lengths = pc.cast(pc.cast(column, pa.duration("us"), safe=False), pa.int64())
+        return pc.divide(pc.cast(lengths, NUMBER, safe=False), 1e6)
+    if types.is_time(kind):
+        return pc.cast(pc.cast(pc.cast(column, pa.time64("us")), pa.int64()), NUMBER)
+    if types.is_integer(kind) and _has_large(column):
+        return pc.cast(column, TEXT)  # as a float it would be another number, and another name
+    numeric = types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind)
+    string = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    new = NUMBER if numeric else TEXT if string or types.is_null(kind) else None
+    if types.is_boolean(kind) or types.is_date(kind) or types.is_timestamp(kind):
+        new = FLAG if types.is_boolean(kind) else TIME
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = kind.value_type
+        if types.is_floating(inner) or types.is_integer(inner):
+            new = VECTOR
+        elif types.is_string(inner) or types.is_large_string(inner) or types.is_null(inner):
+            new = TAGS
+    if new is None:
+        raise UnknownType(f"its type, {kind}, is none that can be learned from")
+    same = kind == new and not types.is_nested(kind)  # whose fields may have other names
+    return column if same else pc.cast(column, new, safe=False)
+
+
+def _has_large(column: Any) -> bool:
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return most is not None and max(most, -least) > EXACT
 
 
 def joined(first: Any, more: Any) -> Any:
@@ -97,85 +156,130 @@ class Values:
 
     @cached_property
     def kind(self) -> str:
-        """What the type of the column is: number, flag, time, vector, text, or empty."""
-        gaps = self.trimmed if self.plain.type == TEXT else self.plain
-        numbers = self.plain.type == NUMBER
+        """What the type of the column is: number, flag, time, vector, tags, text, or empty."""
+        gaps, kind = self.trimmed if self.is_text else self.plain, self.plain.type
+        numbers, lists = kind == NUMBER, kind == TAGS
         if gaps.null_count == len(self) or (numbers and np.isnan(self.numbers[0]).all()):
             return "empty"
-        kinds = {NUMBER: "number", FLAG: "flag", TIME: "time", TEXT: "text"}
-        return kinds.get(self.plain.type, "vector")
+        if lists and not any(self.tags[0]):
+            return "empty"
+        return _KINDS[kind]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column is of text, whatever is written in it."""
+        return bool(self.plain.type == TEXT)
 
     @property
     def slips(self) -> float:
         """How many of the values of a column of text may be wrong."""
         n = len(self) - self.trimmed.null_count
-        if n >= _VALUES_WITH_SLIPS:
-            return _SHARE_OF_SLIPS * n
-        return 1.0 if n >= _VALUES_WITH_ONE else 0.0
+        return max(_SHARE_OF_SLIPS * n, 1.0) if n >= _VALUES_WITH_ONE else 0.0
 
     def had(self, gap: str) -> bool:
         """Whether one of the values stands for a missing one as a text says."""
-        return _without(self._whole, [gap]).null_count > self._whole.null_count
+        return bool(_without(self._whole, [gap]).null_count > self._whole.null_count)
+
+    # Text, in which each different value is parsed once
+
+    @cached_property
+    def trimmed(self) -> Any:
+        """Text without spaces around it, and null where it stands for a missing value."""
+        trimmed = pc.utf8_trim_whitespace(self.plain)
+        return pc.if_else(pc.is_in(trimmed, value_set=_IN_NUMBERS), None, trimmed)
+
+    @cached_property
+    def _coded(self) -> Any:
+        """Text with one kind of blank, apostrophe and minus, as different values and places."""
+        text = self.trimmed if self.is_text else self.text
+        for several, one in _ONE_KIND_OF_SIGN:
+            text = pc.replace_substring_regex(text, several, one)
+        return pc.dictionary_encode(pc.fill_null(text, ""))
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        """The different values of text, "" among them where one is missing."""
+        return list(self._coded.dictionary.to_pylist())
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each of the different values is there; a missing one never."""
+        counts = np.bincount(self._coded.indices.to_numpy(), minlength=len(self.distinct))
+        return np.where([text == "" for text in self.distinct], 0, counts)
+
+    def _each(self, parse: Callable[[str], float | None]) -> tuple[Floats, Mask]:
+        """What a function makes of each text: a number, or None if it is wrong."""
+        found = [parse(text) if text else math.nan for text in self.distinct]
+        values = np.array([math.nan if each is None else each for each in found], np.float64)
+        wrong, places = np.array([each is None for each in found], bool), self._coded.indices
+        return values[places.to_numpy()], wrong[places.to_numpy()]
+
+    # Numbers, flags and times
 
     def numbers_as(self, numerals: Numerals) -> tuple[Floats, Mask]:
         """Numbers as they are written in this column."""
         if numerals == PLAIN:
             return self.numbers
         if numerals not in self._parsed:
-            if self.plain.type == TEXT and not numerals.is_plain:
-                values, wrong = _bounded(*numerals.parsed(self.trimmed))
+            if self.is_text and not numerals.is_plain:
+                values, wrong = _bounded(*self._each(numerals.number))
             else:
                 values, wrong = self.numbers
             gaps = np.isin(values, numerals.gaps)
             self._parsed[numerals] = np.where(gaps, math.nan, values), wrong
         return self._parsed[numerals]
 
+    @cached_property
+    def numbers(self) -> tuple[Floats, Mask]:
+        """Numbers as programs write them."""
+        if self.is_text:
+            for text in (self.plain, self.trimmed):
+                try:
+                    return _bounded(_with_nan(pc.cast(text, NUMBER)), self._none_wrong())
+                except pa.ArrowInvalid:
+                    continue
+            return _bounded(*self._each(as_number))
+        if self.plain.type not in (NUMBER, FLAG):
+            return self._all_wrong()
+        return _bounded(_with_nan(pc.cast(self.plain, NUMBER)), self._none_wrong())
+
+    @cached_property
+    def flags(self) -> tuple[Floats, Mask]:
+        """1 for true, 0 for false."""
+        if self.is_text:
+            return self._each(lambda text: _FLAGS.get(text.lower()))
+        if self.plain.type not in (NUMBER, FLAG):
+            return self._all_wrong()
+        values = _with_nan(pc.cast(self.plain, NUMBER))
+        return values, ~(np.isnan(values) | (values == 0) | (values == 1))
+
     def days_as(self, format: str) -> tuple[Floats, Mask]:
         """Days since 1970 of times in this format."""
-        if format == dates.ISO or self.plain.type in (TIME, FLAG, VECTOR):
+        if format == dates.ISO or self.kind in ("time", "flag", "vector", "tags"):
             return self.days
         if format not in self._parsed:
             if format in dates.PER_DAY:
                 numbers, wrong = self.numbers
                 self._parsed[format] = numbers / dates.PER_DAY[format], wrong
             else:
-                text = self.trimmed if self.plain.type == TEXT else self.text
-                self._parsed[format] = dates.parsed(text, format)
+                self._parsed[format] = self._each(dates.reader(format))
         return self._parsed[format]
 
     @cached_property
-    def numbers(self) -> tuple[Floats, Mask]:
-        if self.plain.type == TEXT:
-            values, wrong = self._parsed_text()
-        elif self.plain.type in (NUMBER, FLAG):
-            values, wrong = _with_nan(pc.cast(self.plain, NUMBER)), self._none_wrong()
-        else:
-            return self._all_wrong()
-        return _bounded(values, wrong)
-
-    @cached_property
-    def flags(self) -> tuple[Floats, Mask]:
-        """1 for true, 0 for false."""
-        column = self.plain
-        if column.type == FLAG:
-            return _with_nan(pc.cast(column, NUMBER)), self._none_wrong()
-        if column.type == NUMBER:
-            values = _with_nan(column)
-            return values, ~(np.isnan(values) | (values == 0) | (values == 1))
-        if column.type == TEXT:
-            known = pc.index_in(pc.utf8_lower(self.trimmed), value_set=pa.array(list(_FLAGS)))
-            values = _with_nan(pc.take(pa.array(list(_FLAGS.values())), known))
-            return values, np.isnan(values) & as_mask(self.trimmed.is_valid())
-        return self._all_wrong()
-
-    @cached_property
     def days(self) -> tuple[Floats, Mask]:
-        """Days since 1970, in UTC."""
-        if self.plain.type == TEXT:
-            return dates.parsed_iso(self.trimmed)
+        """Days since 1970, in UTC, of times in ISO 8601."""
         if self.plain.type == TIME:
-            return dates.days_of(self.plain), self._none_wrong()
-        return self._all_wrong()
+            return _days_of(self.plain), self._none_wrong()
+        if not self.is_text:
+            return self._all_wrong()
+        for zone in (None, "UTC"):
+            try:
+                return _days_of(pc.cast(self.trimmed, pa.timestamp("us", zone))), self._none_wrong()
+            except pa.ArrowInvalid:
+                continue
+        return self._each(dates.reader(dates.WRITTEN_ISO))
+
+    # Names
 
     @cached_property
     def text(self) -> Any:
@@ -188,9 +292,9 @@ class Values:
             )
             whole = pc.cast(pc.cast(pc.if_else(short, column, 0.0), pa.int64()), TEXT)
             return pc.if_else(short, whole, pc.cast(column, TEXT))
-        if column.type == VECTOR:
+        if column.type in (VECTOR, TAGS):
             return pa.array([None if v is None else str(v) for v in column.to_pylist()], TEXT)
-        if column.type != TEXT:
+        if not self.is_text:
             return pc.cast(column, TEXT)
         gaps = pc.is_in(pc.utf8_trim_whitespace(column), value_set=IN_TEXT)
         return pc.if_else(gaps, None, column) if pc.any(gaps).as_py() else column
@@ -198,17 +302,19 @@ class Values:
     @cached_property
     def names_of_numbers(self) -> Any:
         """The same text for 3, 3.0 and "3"."""
-        if self.plain.type != TEXT:
+        if not self.is_text:
             return self.text
         values, _ = self.numbers
         exact = pa.array(np.abs(values) < float(EXACT))  # not what is too large, or no number
         return pc.if_else(exact, Values(pa.array(values, from_pandas=True)).text, self.text)
 
+    # Lists
+
     def vectors(self, width: int) -> tuple[Floats, Mask]:
         """Rows of so many numbers; missing ones are wrong."""
         lists, values = self.lists, np.zeros((len(self), width))
         lengths = pc.fill_null(pc.list_value_length(lists), -1)
-        wrong = lengths.to_numpy(zero_copy_only=False) != width
+        wrong = np.asarray(lengths) != width
         if not wrong.all():
             flat = _with_nan(pc.list_flatten(lists.filter(pa.array(~wrong))))
             values[~wrong] = flat.reshape(-1, width)
@@ -218,42 +324,28 @@ class Values:
     @cached_property
     def lists(self) -> Any:
         """Lists of numbers, also those of text such as 120/80; null for what is none."""
-        if self.plain.type != TEXT:
+        if not self.is_text:
             return self.plain if self.plain.type == VECTOR else pa.nulls(len(self), VECTOR)
-        text, known = normal(self.trimmed), np.zeros(len(self), bool)
+        text, known = self._coded.dictionary_decode(), np.zeros(len(self), bool)
         for pattern in SEPARATORS.values():
-            known |= as_mask(pc.match_substring_regex(text, pattern))
+            known |= np.asarray(pc.match_substring_regex(text, pattern))
         text = pc.replace_substring_regex(text, r"[(\[)\] ]", "")
         text = pc.replace_substring_regex(text, r"([0-9])[-/,;x×|]", r"\1;")
         return pc.cast(pc.split_pattern(pc.if_else(pa.array(known), text, None), ";"), VECTOR)
 
-    @cached_property
-    def trimmed(self) -> Any:
-        """Text without spaces around it, and null where it stands for a missing value."""
-        trimmed = pc.utf8_trim_whitespace(self.plain)
-        return pc.if_else(pc.is_in(trimmed, value_set=_IN_NUMBERS), None, trimmed)
+    @property
+    def tags(self) -> tuple[list[list[str]], Mask]:
+        """The words of each row's list, none where it is missing; and which values are no lists."""
+        if self.plain.type != TAGS:
+            return [[] for _ in range(len(self))], np.asarray(self.text.is_valid())
+        lists = self.plain.to_pylist()
+        return [[word for word in each or () if word] for each in lists], self._none_wrong()
 
     def _none_wrong(self) -> Mask:
         return np.zeros(len(self), bool)
 
     def _all_wrong(self) -> tuple[Floats, Mask]:
-        wrong = ~self.plain.is_null().to_numpy(zero_copy_only=False)
-        return np.full(len(self), math.nan), wrong
-
-    def _parsed_text(self) -> tuple[Floats, Mask]:
-        """Text as numbers, all at once if all are; else one by one, to know which are not."""
-        for trim in (False, True):
-            try:
-                column = self.trimmed if trim else self.plain
-                return _with_nan(pc.cast(column, NUMBER)), self._none_wrong()
-            except pa.ArrowInvalid:
-                continue
-        kinds = pc.dictionary_encode(pc.fill_null(normal(self.trimmed), ""))
-        numbers = [_number(value) for value in kinds.dictionary.to_pylist()]
-        wrong = np.array([number is None for number in numbers], bool)
-        values = np.array([math.nan if number is None else number for number in numbers])
-        places = kinds.indices.to_numpy()
-        return values[places], wrong[places]
+        return np.full(len(self), math.nan), np.asarray(self.plain.is_valid())
 
 
 def _without(column: Any, na: Sequence[str]) -> Any:
@@ -261,7 +353,7 @@ def _without(column: Any, na: Sequence[str]) -> Any:
     if column.type == TEXT:
         gaps, among = pa.array(na, TEXT), pc.utf8_trim_whitespace(column)
     elif column.type == NUMBER:
-        known = [number for value in na if (number := _number(value)) is not None]
+        known = [number for value in na if (number := as_number(value)) is not None]
         gaps, among = pa.array(known, NUMBER), column
     else:
         return column
@@ -272,6 +364,15 @@ def _bounded(values: Floats, wrong: Mask) -> tuple[Floats, Mask]:
     """Numbers that are too large are wrong, infinite ones too."""
     large = np.abs(values) > LARGEST
     return (np.where(large, math.nan, values), wrong | large) if large.any() else (values, wrong)
+
+
+def _days_of(times: Any) -> Floats:
+    """Times of Arrow as days since 1970 in UTC, nan where one is missing."""
+    return _with_nan(pc.cast(pc.cast(times, pa.int64()), NUMBER, safe=False)) / 86_400e6
+
+
+def _with_nan(column: Any) -> Floats:
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def folded(column: Any) -> Any:
@@ -289,17 +390,3 @@ def text_of(value: Any) -> str | None:
             return None
         return str(int(value)) if value == round(value) and abs(value) < EXACT else repr(value)
     return None if value is None else json.dumps(value)
-
-
-def _with_nan(column: Any) -> Floats:
-    values = column.to_numpy(zero_copy_only=False)
-    return np.asarray(values, dtype=np.float64)
-
-
-def _number(text: str | None) -> float | None:
-    if text is None or not text.strip():
-        return math.nan
-    try:
-        return float(text) if "_" not in text else None
-    except ValueError:
-        return None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Self
 
-from ._plain import Floats, Mask
-from ._values import Values
+from ._values import Floats, Mask, Values
 from .evidence import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-from ._plain import Floats, Mask
 
 # How the format of a column is called if it is ISO 8601, or counts from 1970; and what stands
 # between the formats of a column that has several.
 ISO, SECONDS, MILLISECONDS = "", "seconds", "milliseconds"
 PER_DAY = {SECONDS: 86_400.0, MILLISECONDS: 86_400e3}
 _OR, WRITTEN_ISO = " or ", "ISO 8601"
+
+_EPOCH = datetime(1970, 1, 1)
 
 # The first letters of months in English, German, French, Spanish, Italian, Dutch and Portuguese.
 _MONTHS = {
@@ -42,9 +40,9 @@ _DIRECTIVES = {
     "%Y": "[0-9]{4}",
     "%y": "[0-9]{2}",
     "%j": "[0-9]{3}",
-    "%b": r"\pL{3,10}\.?",
-    "%B": r"\pL{3,10}\.?",
-    "%a": r"\pL{2,10}\.?",
+    "%b": r"[^\W\d_]{3,10}\.?",
+    "%B": r"[^\W\d_]{3,10}\.?",
+    "%a": r"[^\W\d_]{2,10}\.?",
     "%H": "[0-9]{1,2}",
     "%I": "[0-9]{1,2}",
     "%M": "[0-9]{2}",
@@ -114,25 +112,22 @@ _CANDIDATES = (
 
 def check_format(format: str) -> None:
     """Raise a ValueError if it is no format of dates."""
-    known = " ".join(_DIRECTIVES)
+    known = f"{' '.join(_DIRECTIVES)}, {SECONDS} or {MILLISECONDS}"
     for one in format.split(_OR):
         if one in (SECONDS, MILLISECONDS, WRITTEN_ISO):
             continue
         parts = re.findall("%.?", one)
-        for part in parts:
-            if part not in _DIRECTIVES:
-                raise ValueError(
-                    f"{part!r} is not known; use {known}, {SECONDS} or {MILLISECONDS}."
-                )
+        unknown = [part for part in parts if part not in _DIRECTIVES]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is not known; use {known}.")
         names = [part[1].replace("B", "b") for part in parts]
         of_date = set(names) & set("dmbjYy")
-        months = set(names) & set("mb")
-        dated = len(of_date & set("Yy")) == 1 and (len(months) == 1) != ("j" in of_date)
-        fits = len(set(names)) == len(names) and (dated or not of_date)
-        if not parts or not fits:
+        dated = len(of_date & set("Yy")) == 1 and (len(of_date & set("mb")) == 1) != (
+            "j" in of_date
+        )
+        if not parts or len(set(names)) < len(names) or not (dated or not of_date):
             raise ValueError(
-                f"it must have a month and a year, or only a time, each once; use {known}, "
-                f"{SECONDS} or {MILLISECONDS}."
+                f"it must have a month and a year, or only a time, each once; use {known}."
             )
 
 
@@ -143,141 +138,106 @@ def has_date(format: str) -> bool:
     return any(each in format for each in ("%Y", "%y", WRITTEN_ISO))
 
 
-def find_formats(distinct: Any, counts: NDArray[np.int64], most_wrong: float) -> list[str]:
+def find_formats(
+    distinct: Sequence[str], counts: NDArray[np.int64], most_wrong: float
+) -> list[str]:
     """The formats that read most of some values, all but so many: several if all read the same.
 
     If no format does, it may be two of them together.
     """
-    some = distinct[:: max(1, len(distinct) // 20)].to_pylist()
+    known = [(text, n) for text, n in zip(distinct, counts.tolist(), strict=True) if n]
+    some = [text for text, _ in known][:: max(1, len(known) // 20)]
     if not any(character.isdigit() for text in some for character in text):
         return []
-    wrong = {}
-    for format in _CANDIDATES:
-        reads = sum(map(bool, map(_compiled(format).match, some)))
-        if 5 * reads >= len(some):
-            wrong[format] = parsed(distinct, format)[1]
-    n = {format: int(counts[each].sum()) for format, each in wrong.items()}
+
+    def wrong(format: str) -> NDArray[np.bool_]:
+        read = reader(format)
+        return np.array([read(text) is None for text, _ in known], bool)
+
+    weights = np.array([n for _, n in known])
+    likely = [f for f in _CANDIDATES if 5 * sum(map(bool, map(_pattern(f), some))) >= len(some)]
+    masks = {format: wrong(format) for format in likely}
+    n = {format: int(weights[mask].sum()) for format, mask in masks.items()}
     least = min(n.values(), default=np.inf)
     if least <= most_wrong:
         return [format for format in n if n[format] == least]
-    wrong[WRITTEN_ISO] = parsed(distinct, WRITTEN_ISO)[1]
+    masks[WRITTEN_ISO] = wrong(WRITTEN_ISO)
     both = {
-        f"{one}{_OR}{two}": int(counts[wrong[one] & wrong[two]].sum())
-        for i, one in enumerate(wrong)
-        for two in list(wrong)[i + 1 :]
+        f"{one}{_OR}{two}": int(weights[masks[one] & masks[two]].sum())
+        for i, one in enumerate(masks)
+        for two in list(masks)[i + 1 :]
         if has_date(one) and has_date(two)
     }
-    least = min(both.values(), default=np.inf)
-    found = [each for each, m in both.items() if m == least <= most_wrong]
-    return found if least < min(n.values(), default=np.inf) else []
+    least_of_both = min(both.values(), default=np.inf)
+    if least_of_both > most_wrong or least_of_both >= least:
+        return []
+    return [each for each, m in both.items() if m == least_of_both]
 
 
-def parsed(column: Any, format: str) -> tuple[Floats, Mask]:
-    """Text without spaces around it as days since 1970, and which values are none.
+@cache
+def reader(format: str) -> Callable[[str], float | None]:
+    """What reads text without spaces around it as days since 1970, or None if it is no such time.
 
     A time of day is a part of a day. Of several formats, the first that reads a value counts.
     """
     one, _, more = format.partition(_OR)
     if more:
-        (days, wrong), (others, still) = parsed(column, one), parsed(column, more)
-        return np.where(wrong, others, days), wrong & still
+        first, second = reader(one), reader(more)
+        return lambda text: second(text) if (days := first(text)) is None else days
     if format == WRITTEN_ISO:
-        return parsed_iso(column)
-    found = pc.extract_regex(column, _pattern(format))
-    matched = found.is_valid().to_numpy(zero_copy_only=False)
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    parts = {field.name: pc.struct_field(found, field.name) for field in found.type}
-    days, valid = _days(parts, matched)
-    clock, valid_clock = _clock(parts, matched)
-    good = matched & valid & valid_clock
-    return np.where(good, days + clock, np.nan), present & ~good
+        return _iso
+    match = _pattern(format)
+
+    def read(text: str) -> float | None:
+        found = match(text)
+        return None if found is None else _days(found.groupdict())
+
+    return read
 
 
-def parsed_iso(column: Any) -> tuple[Floats, Mask]:
-    """Text as written in ISO 8601 as days since 1970 in UTC, and which values are none."""
-    wrong = np.zeros(len(column), bool)
-    for zone in (None, "UTC"):
-        try:
-            return days_of(pc.cast(column, pa.timestamp("us", zone))), wrong
-        except pa.ArrowInvalid:
-            continue
-    kinds = pc.dictionary_encode(pc.fill_null(column, ""))
-    times = [_time(text) for text in kinds.dictionary.to_pylist()]
-    days = np.r_[days_of(pa.array([time or None for time in times], pa.timestamp("us"))), np.nan]
-    places = kinds.indices.to_numpy()
-    return days[places], np.array([time is False for time in times], bool)[places]
-
-
-def days_of(times: Any) -> Floats:
-    """Times of Arrow as days since 1970 in UTC, nan where one is missing."""
-    microseconds = pc.cast(pc.cast(times, pa.int64()), pa.float64(), safe=False)
-    return np.asarray(microseconds.to_numpy(zero_copy_only=False), np.float64) / 86_400e6
-
-
-def _time(text: str) -> datetime | bool | None:
-    """A time as ISO 8601 has it; False for what is none."""
-    if not text:
-        return None
+def _iso(text: str) -> float | None:
+    """A time as ISO 8601 has it, in UTC."""
     try:
         time = datetime.fromisoformat(text)
-        return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+        time = time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+        return (time - _EPOCH) / timedelta(days=1)
     except (ValueError, OverflowError):
-        return False
+        return None
 
 
-def _days(parts: dict[str, Any], matched: Mask) -> tuple[Any, Mask]:
-    if "Y" not in parts and "y" not in parts:
-        return 0.0, matched
-    year = _whole(parts["Y"] if "Y" in parts else parts["y"])
-    if "Y" not in parts:
-        year = year + np.where(year < 69, 2000, 1900)  # as POSIX has it
-    day = _whole(parts[next(key for key in "dj" if key in parts)]) if {"d", "j"} & set(parts) else 1
-    month: Any = 1
-    if "m" in parts:
-        month = _whole(parts["m"])
-    elif "b" in parts:
-        month = _month_numbers(parts["b"])
-    valid = matched & (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1)
-    months = np.where(valid, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (np.where(valid, day, 1) - 1)
-    unit = "datetime64[Y]" if "j" in parts else "datetime64[M]"
-    valid &= days.astype(unit) == months.astype(unit)  # no 31 June
-    return days.astype(np.float64), valid
+def _days(parts: dict[str, str]) -> float | None:
+    """The days since 1970 that the parts of a date and a time of day are; None if there is none."""
+    days, clock = 0, _clock(parts)
+    if "Y" in parts or "y" in parts:
+        year = int(parts.get("Y") or parts["y"])
+        if "Y" not in parts:
+            year += 2000 if year < 69 else 1900  # as POSIX has it
+        month = _month_number(parts["b"].lower()) if "b" in parts else int(parts.get("m", 1))
+        day = int(parts.get("d", parts.get("j", 1)))
+        try:
+            first = date(year, month, 1 if "j" in parts else day)
+            days = first.toordinal() - _EPOCH.toordinal() + (day - 1) * ("j" in parts)
+            if "j" in parts and not 1 <= day <= date(year, 12, 31).timetuple().tm_yday:
+                return None
+        except ValueError:  # no 31 June
+            return None
+    return None if clock is None else days + clock
 
 
-def _clock(parts: dict[str, Any], matched: Mask) -> tuple[Any, Mask]:
-    zeros = np.zeros(len(matched), np.int64)
-    hour, minute, second = (_whole(parts[k]) if k in parts else zeros for k in "HMS")
-    valid = (hour < 24) & (minute < 60) & (second < 60)
+def _clock(parts: dict[str, str]) -> float | None:
+    """The part of a day that a time of day is; None if there is none."""
+    hour, minute, second = (int(parts.get(key, 0)) for key in "HMS")
     if "I" in parts:
-        hour = _whole(parts["I"])
-        valid &= (hour >= 1) & (hour <= 12)
-        hour = hour % 12
-        if "p" in parts:
-            late = pc.fill_null(pc.starts_with(pc.utf8_lower(parts["p"]), "p"), False)
-            hour = hour + 12 * late.to_numpy(zero_copy_only=False)
-    seconds = 3600 * hour + 60 * minute + second + zeros.astype(float)
-    if "f" in parts:
-        padded = pc.utf8_rpad(pc.fill_null(parts["f"], "0"), 6, "0")
-        seconds = seconds + _whole(padded) / 1e6
-    if "z" in parts:
-        offset = pc.replace_substring_regex(parts["z"], ":|[A-Z]+", "")
-        whole = _whole(pc.if_else(pc.equal(offset, ""), "0", offset))
-        seconds = seconds - np.sign(whole) * (
-            np.abs(whole) // 100 * 3600 + np.abs(whole) % 100 * 60
-        )
-    return seconds / 86_400, valid
-
-
-def _whole(text: Any) -> NDArray[np.int64]:
-    text = pc.replace_substring_regex(text, "^[+]", "")
-    return pc.fill_null(pc.cast(text, "int64"), 0).to_numpy(zero_copy_only=False)
-
-
-def _month_numbers(names: Any) -> NDArray[np.int64]:
-    kinds = pc.dictionary_encode(pc.fill_null(pc.utf8_lower(names), ""))
-    numbers = np.array([_month_number(name) for name in kinds.dictionary.to_pylist()], np.int64)
-    return numbers[kinds.indices.to_numpy()]
+        if not 1 <= int(parts["I"]) <= 12:
+            return None
+        hour = int(parts["I"]) % 12 + 12 * parts.get("p", "").lower().startswith("p")
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    seconds = 3600 * hour + 60 * minute + second + float(f"0.{parts.get('f', 0)}")
+    offset = re.sub(":|[A-Z]+", "", parts.get("z", ""))
+    if offset:
+        seconds -= int(f"{offset[0]}1") * (int(offset[1:3]) * 3600 + int(offset[3:]) * 60)
+    return seconds / 86_400
 
 
 def _month_number(name: str) -> int:
@@ -287,12 +247,8 @@ def _month_number(name: str) -> int:
 
 
 @cache
-def _compiled(format: str) -> re.Pattern[str]:
-    return re.compile(_pattern(format).replace(r"\pL", r"[^\W\d_]"))
-
-
-@cache
-def _pattern(format: str) -> str:
+def _pattern(format: str) -> Callable[[str], re.Match[str] | None]:
+    """What finds the parts of a time in text."""
     # Without anything between numbers, or with short years, all digits must be there.
     strict = "%y" in format or bool(re.search("%[dmYHMS]%[dmYHMS]", format))
     named = "%b" in format or "%B" in format
@@ -307,4 +263,4 @@ def _pattern(format: str) -> str:
         pattern += f"(?P<{part[1].replace('B', 'b')}>{digits})"
         if part == "%d" and named:
             pattern += "(?:st|nd|rd|th)?"
-    return f"^{pattern}$"
+    return re.compile(pattern).fullmatch

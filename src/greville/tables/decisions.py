@@ -14,16 +14,14 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import find_far, find_gaps
-from ._plain import LARGEST, NUMBER, TEXT
-from ._values import FLAGS, GAPS, SEPARATORS, Values
-from .evidence import Decision, Evidence, Hints, example, matching, spaced
+from ._values import FLAGS, GAPS, LARGEST, NUMBER, SEPARATORS, TEXT, Floats, Values
+from .evidence import Decision, Evidence, Hints, spaced
 from .findings import listed_values, shown_value
 from .numerals import (
     FORMS,
     LIMIT,
     MARKS,
     Numerals,
-    as_mask,
     find_form,
     several_units,
     usual_decimal,
@@ -69,9 +67,8 @@ class Rule:
 
 
 def _code(column: Evidence) -> Decision | None:
-    codes = int(column.counts[matching(column, LEADING_ZEROS)].sum())
-    asked = column.name in column.hints.number
-    if asked or codes < max(2, 0.01 * column.n) or column.wrong_numbers > column.slips:
+    codes = int(column.counts[column.matching(LEADING_ZEROS)].sum())
+    if column.is_number or codes < max(2, 0.01 * column.n) or column.wrong_numbers > column.slips:
         return None
     return Decision("code").saying(
         "code",
@@ -90,9 +87,9 @@ def _plain_number(column: Evidence) -> Decision | None:
         found = _with_other_marks(column)
         if found is not None:
             return found
-    pointed = pc.any(pc.match_substring(column.distinct, ".")).as_py()
+    pointed = any("." in text for text in column.distinct)
     marked = hints.decimal or hints.thousands or column.usual
-    if not marked and pointed and column.matches(_THOUSANDS_OR_THREE_DECIMALS):
+    if not marked and pointed and column.matching(_THOUSANDS_OR_THREE_DECIMALS).all():
         return _ambiguous(column, replace(decision, ambiguous=True), "a decimal point", ".")
     return decision
 
@@ -102,18 +99,18 @@ def _with_other_marks(column: Evidence) -> Decision | None:
     hints = column.hints
     thousands = hints.thousands or "."
     numerals = Numerals("." if thousands == "," else ",", thousands)
-    pointed = pc.any(pc.match_substring(column.distinct, thousands)).as_py()
+    pointed = any(thousands in text for text in column.distinct)
     wrong = int(column.values.numbers_as(numerals)[1].sum())
     asked = bool(hints.thousands or hints.decimal)
     if not pointed or wrong > column.slips:
         return None
-    if hints.thousands is None and not column.matches(_THOUSANDS_OR_THREE_DECIMALS):
+    if hints.thousands is None and not column.matching(_THOUSANDS_OR_THREE_DECIMALS).all():
         return None
     why = "as was asked for" if asked else "as in other columns"
     return Decision("number", wrong, numerals).saying(
         "written numbers",
         f"{column.name!r} is read with {numerals.description()}, {why}: "
-        f"{example(column, numerals, thousands)}.",
+        f"{column.example(numerals, thousands)}.",
         column.name,
         warning=not asked,
     )
@@ -121,7 +118,7 @@ def _with_other_marks(column: Evidence) -> Decision | None:
 
 def _flag(column: Evidence) -> Decision | None:
     wrong = int(column.values.flags[1].sum())
-    words = set(pc.utf8_lower(column.distinct).to_pylist())
+    words = {text.lower() for text in column.distinct}
     if wrong <= column.slips and words & set(FLAGS[0]):
         return Decision("flag", wrong)
     return Decision("flag") if any(words == set(pair) for pair in FLAGS) else None
@@ -142,20 +139,20 @@ def _marked_number(column: Evidence) -> Decision | None:
     if other is not None:
         how = numerals.description() if numerals.thousands else "a decimal point"
         return _ambiguous(column, decision, how, mark)
-    marks = [each for each in MARKS if matching(column, each.pattern).any()]
+    marks = [each for each in MARKS if column.matching(each.pattern).any()]
     how = ", ".join(filter(None, [numerals.description(), *(each.name for each in marks)]))
     if how:
         pattern = marks[0].pattern if marks else re.escape(mark)
-        shown = example(column, numerals, pattern)
+        shown = column.example(numerals, pattern)
         message = f"{name!r} is read as numbers with {how}: {shown}."
         decision = decision.saying("written numbers", message, name)
-    if matching(column, LIMIT.pattern).any():
-        n = int(column.counts[matching(column, LIMIT.pattern)].sum())
+    if column.matching(LIMIT.pattern).any():
+        n = int(column.counts[column.matching(LIMIT.pattern)].sum())
         decision = decision.saying(
             "limits",
             f"{name!r}: {n:,} of {column.n:,} values are limits, not measured, such as "
             f"{column.some(LIMIT.pattern)}; they are read as the limit itself, "
-            f"{example(column, numerals, LIMIT.pattern)}.",
+            f"{column.example(numerals, LIMIT.pattern)}.",
             name,
             warning=True,
         )
@@ -172,7 +169,7 @@ def _ambiguous(column: Evidence, decision: Decision, how: str, mark: str) -> Dec
     return decision.saying(
         "ambiguous numbers",
         f"{column.name!r} can be read in two ways, and is read with {how}: "
-        f"{example(column, numerals, re.escape(mark))}",
+        f"{column.example(numerals, re.escape(mark))}",
         column.name,
         advice,
         warning=True,
@@ -209,7 +206,7 @@ def _form(column: Evidence) -> Decision | None:
     return Decision("number", found.wrong, found.numerals).saying(
         "written numbers",
         f"{name!r} is read as numbers, since all are {form.name}: "
-        f"{example(column, found.numerals, '.')}.",
+        f"{column.example(found.numerals, '.')}.",
         name,
     )
 
@@ -218,7 +215,7 @@ def _several_numbers(column: Evidence) -> Decision | None:
     if len(column.distinct) < _LEAST_DIFFERENT:
         return None
     for mark, pattern in SEPARATORS.items():
-        reads = matching(column, pattern)
+        reads = column.matching(pattern)
         if column.counts[~reads].sum() > column.slips:
             continue
         lists = column.values.lists
@@ -226,7 +223,7 @@ def _several_numbers(column: Evidence) -> Decision | None:
         numbers, wrong = column.values.vectors(width)
         if mark == "-" and (numbers[:, 0] > numbers[:, 1]).any():  # no ranges
             continue
-        n = int((wrong & as_mask(column.values.trimmed.is_valid())).sum())
+        n = int((wrong & np.asarray(column.values.trimmed.is_valid())).sum())
         shown = column.some(pattern, 1)
         return Decision("vector", n, width=width).saying(
             "several numbers",
@@ -289,7 +286,7 @@ def decide(column: Evidence) -> Decision:
 def _decide_text(column: Evidence) -> Decision:
     best: Decision | None = None
     for rule in RULES:
-        if column.name in column.hints.number and rule.kind != "number":
+        if column.is_number and rule.kind != "number":
             continue
         found = rule.read(column)
         fits = found is not None and found.wrong <= column.slips
@@ -302,14 +299,15 @@ def _decide_text(column: Evidence) -> Decision:
 
 def _doubtful_text(column: Evidence) -> Decision:
     """Text, and what it nearly is."""
-    name, n, hints = column.name, column.n, column.hints
-    what, odd = "dates", np.zeros(len(column.distinct), bool)
-    found = column.numerals
-    if found is not None and n >= _LEAST_VALUES:
+    name, n, found = column.name, column.n, column.numerals
+    numbers, what = np.zeros(len(column.distinct)), "dates"
+    if n < _LEAST_VALUES:
+        return _with_units(column)
+    if found is not None:
         what = f"numbers with {found.numerals.unit!r}" if found.numerals.unit else "numbers"
-        numbers, odd = found.numerals.parsed(column.distinct)
+        numbers = _read(column, found.numerals.number)
         large = np.abs(numbers) > LARGEST
-        if column.counts[odd].sum() <= column.slips and large.any():
+        if column.counts[np.isnan(numbers)].sum() <= column.slips and large.any():
             return Decision("text").saying(
                 "large numbers",
                 f"{name!r} is text, since {column.counts[large].sum():,} of its numbers are beyond "
@@ -317,37 +315,53 @@ def _doubtful_text(column: Evidence) -> Decision:
                 name,
                 warning=True,
             )
-        odd = odd | large
-    elif n >= _LEAST_VALUES:
-        found_formats = dates.find_formats(column.distinct, column.counts, column.most_odd)
-        formats = [hints.date_format] if hints.date_format else [dates.WRITTEN_ISO, *found_formats]
-        odds = [dates.parsed(column.distinct, format)[1] for format in formats]
-        odd = min(odds, key=lambda each: column.counts[each].sum())
+        numbers[large] = np.nan
+    else:
+        formats = dates.find_formats(column.distinct, column.counts, column.most_odd)
+        asked = column.hints.date_format
+        for format in [asked] if asked else [dates.WRITTEN_ISO, *formats]:
+            days = _read(column, dates.reader(format))
+            m, least = (column.counts[np.isnan(each)].sum() for each in (days, numbers))
+            if format in (asked, dates.WRITTEN_ISO) or m < least:
+                numbers = days
+    odd = np.isnan(numbers)
     m = int(column.counts[odd].sum())
-    if 0 < m <= column.most_odd:
-        texts = column.distinct.filter(pa.array(odd)).to_pylist()
-        common = sorted(zip(-column.counts[odd], texts, strict=True))
-        return Decision("text").saying(
-            "odd values",
-            f"{name!r} is text, since {m:,} of {n:,} values are no {what}, such as "
-            f"{listed_values([text for _, text in common])}",
-            name,
-            "; pass {na} with each of them that stands for a missing value, or {number} to have "
-            "such rows refused.",
-            warning=True,
-            na=None,
-            number=(name,),
-        )
-    units = several_units(column.distinct)
-    if units:
-        named = listed_values([unit or "none" for unit in units])
-        return Decision("text").saying(
-            "several units",
-            f"{name!r} is text, since its numbers have several units, {named}; write them in one.",
-            name,
-            warning=True,
-        )
-    return Decision("text")
+    if not 0 < m <= column.most_odd:
+        return _with_units(column)
+    texts = [text for text, is_odd in zip(column.distinct, odd, strict=True) if is_odd]
+    common = sorted(zip(-column.counts[odd], texts, strict=True))
+    return Decision("text").saying(
+        "odd values",
+        f"{name!r} is text, since {m:,} of {n:,} values are no {what}, such as "
+        f"{listed_values([text for _, text in common])}",
+        name,
+        "; pass {na} with each of them that stands for a missing value, or {number} to have "
+        "such rows refused.",
+        warning=True,
+        na=None,
+        number=(name,),
+    )
+
+
+def _with_units(column: Evidence) -> Decision:
+    """Text, maybe of numbers with several units."""
+    units = several_units(column.distinct, column.counts)
+    if not units:
+        return Decision("text")
+    named = listed_values([unit or "none" for unit in units])
+    return Decision("text").saying(
+        "several units",
+        f"{column.name!r} is text, since its numbers have several units, {named}; write them in "
+        "one.",
+        column.name,
+        warning=True,
+    )
+
+
+def _read(column: Evidence, parse: Callable[[str], float | None]) -> Floats:
+    """The different values of text as numbers, nan for what is none."""
+    found = map(parse, column.distinct)
+    return np.array([np.nan if each is None else each for each in found], np.float64)
 
 
 def _as_times(column: Evidence, decision: Decision) -> Decision:

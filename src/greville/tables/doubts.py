@@ -8,19 +8,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._plain import VECTOR, Floats
-from ._values import Values, folded
-from .evidence import Decision, Evidence, Hints, matching, spaced
+from ._values import Floats, Values, folded
+from .evidence import Decision, Evidence, Hints, spaced
 from .findings import Finding, listed_values
 
 # Rows from which a column is left out, and the share of different values from which all differ;
 # rows of an index; different values of text from which a pattern of digits is said.
 _LEAST_ROWS, _SHARE_OF_UNIQUE, _LEAST_ROWS_OF_INDEX, _LEAST_DIFFERENT = 50, 0.9, 3, 20
 
-_DIGITS_FIRST = r"^[^\pL0-9]{0,3}[0-9]"
+_DIGITS_FIRST = r"^(?:[^\w]|_){0,3}[0-9]"
 
 # The row numbers of pandas; the last word of a name, or all of it, for which whole numbers are ids.
 _PANDAS, _UNNAMED = re.compile(r"__index_level_\d+__"), re.compile(r"(Unnamed: \d+(_level_\d+)?)?")
@@ -36,7 +34,7 @@ def left_out(column: Evidence, decision: Decision) -> tuple[str, str] | None:
         return "empty", "it has no values"
     if _is_index(column, decision):
         return "pandas index", "it is the row number of a data frame"
-    if n < _LEAST_ROWS or values.plain.type == VECTOR:
+    if n < _LEAST_ROWS or kind in ("vector", "tags"):
         return None
     if kind in ("number", "flag", "time") and _is_constant(values):
         return "constant", f"it is {values.text[0].as_py()} in every row"
@@ -92,20 +90,20 @@ def _doubts_of_text(column: Evidence, decision: Decision) -> list[Finding]:
 
 def _digits_in_one_pattern(column: Evidence) -> list[Finding]:
     """Text that may be numbers or dates in a way that is not known."""
-    reads = matching(column, _DIGITS_FIRST)
-    if len(column.distinct) < _LEAST_DIFFERENT or 2 * column.counts[reads].sum() <= column.n:
-        return []
-    shapes = pc.replace_substring_regex(column.distinct.filter(pa.array(reads)), "[0-9]+", "9")
+    first = re.compile(_DIGITS_FIRST).match
+    shapes: dict[str, list[str]] = {}
     weights: Counter[str] = Counter()
-    for shape, n in zip(shapes.to_pylist(), column.counts[reads].tolist(), strict=True):
-        weights[shape] += n
-    ((shape, n),) = weights.most_common(1)
-    if 2 * n <= column.n:
+    for text, n in zip(column.distinct, column.counts.tolist(), strict=True):
+        if first(text):
+            shape = re.sub("[0-9]+", "9", text)
+            shapes.setdefault(shape, []).append(text)
+            weights[shape] += n
+    ((shape, n),) = weights.most_common(1) or [("", 0)]
+    if len(column.distinct) < _LEAST_DIFFERENT or 2 * n <= column.n:
         return []
-    alike = column.distinct.filter(pa.array(reads)).filter(pc.equal(shapes, shape))
     message = (
         f"{column.name!r} is text, but most of its values are digits in one pattern, such as "
-        f"{listed_values(alike[:3].to_pylist())}; if they are numbers or dates, write them in a "
+        f"{listed_values(shapes[shape][:3])}; if they are numbers or dates, write them in a "
         "usual way"
     )
     advice = ", and if they are names, pass {text}."

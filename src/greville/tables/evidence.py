@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from . import dates
-from ._plain import TEXT
-from ._values import IN_TEXT, Values
+from ._values import IN_TEXT, Mask, Values
 from .findings import Finding, listed_values, shown_value
-from .numerals import PLAIN, Numerals, Reading, as_mask, find_numerals, normal
+from .numerals import PLAIN, Numerals, Reading, find_numerals
 
 # Up to this share of odd values, text is named as numbers, or dates, that it nearly is.
 _SHARE_OF_ODD = 0.3
@@ -45,7 +43,7 @@ class Hints:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a column is: number, flag, time, vector, text, words, code, empty, or ignored.
+    """What a column is: number, flag, time, vector, tags, text, words, code, or empty.
 
     `numerals` and `dates` say how its numbers and times are written, `width` how many numbers a
     value has, `numbers` whether text is numbers that are names. Of its values `wrong` are something
@@ -81,51 +79,51 @@ class Decision:
         return replace(self, findings=(*self.findings, found))
 
 
+@dataclass
 class Evidence:
-    """The first values of a column: the different ones, and how often each of them is there."""
+    """The first values of a column, and what is known of it besides.
 
-    def __init__(
-        self,
-        name: str,
-        values: Values,
-        hints: Hints | None = None,
-        usual: str | None = None,
-        gaps: Any = IN_TEXT,
-    ) -> None:
-        self.name, self.values, self.hints = name, values, hints or Hints()
-        self.usual = usual  # the decimal mark of the table's other columns
-        self.gaps = gaps  # what stands for a missing value in text
-        self.is_text = values.plain.type == TEXT
+    `usual` is the decimal mark of the table's other columns, `gaps` are the values that stand for a
+    missing one in text.
+    """
 
-    @cached_property
-    def text(self) -> Any:
-        """Text with one kind of blanks around and in it, without gaps."""
-        return normal(self.values.trimmed.drop_null())
-
-    @cached_property
-    def _counted(self) -> Any:
-        return pc.value_counts(self.text)
+    name: str
+    values: Values
+    hints: Hints = field(default_factory=Hints)
+    usual: str | None = None
+    gaps: Any = field(default_factory=lambda: IN_TEXT)
 
     @property
-    def distinct(self) -> Any:
-        return self._counted.field("values")
-
-    @cached_property
-    def counts(self) -> Any:
-        return self._counted.field("counts").to_numpy()
+    def is_text(self) -> bool:
+        return self.values.is_text
 
     @property
-    def n(self) -> int:
-        return len(self.text)
+    def is_number(self) -> bool:
+        """Whether the user says that it is."""
+        return self.name in self.hints.number
 
     @property
     def slips(self) -> float:
         """How many of the values may be wrong."""
-        return np.inf if self.name in self.hints.number else self.values.slips
+        return np.inf if self.is_number else self.values.slips
+
+    @cached_property
+    def distinct(self) -> list[str]:
+        """The different values of text that are not missing."""
+        return [text for text in self.values.distinct if text]
+
+    @cached_property
+    def counts(self) -> Any:
+        """How often each of them is there."""
+        return self.values.counts[self.values.counts > 0]
+
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
 
     @property
     def most_odd(self) -> float:
-        return np.inf if self.name in self.hints.number else _SHARE_OF_ODD * self.n
+        return np.inf if self.is_number else _SHARE_OF_ODD * self.n
 
     @property
     def wrong_numbers(self) -> int:
@@ -139,33 +137,28 @@ class Evidence:
         found = find_numerals(self.distinct, self.counts, self.most_odd, *marks)
         if found is None and any(marks):
             found = find_numerals(self.distinct, self.counts, self.most_odd)
-        if found is not None and found.other is not None and self.usual == found.other.decimal:
-            return Reading(found.other, found.wrong)
-        if found is not None and found.other is not None and self.usual == found.numerals.decimal:
-            return Reading(found.numerals, found.wrong)
+        if found is not None and found.other is not None:
+            for numerals in (found.other, found.numerals):
+                if self.usual == numerals.decimal:
+                    return Reading(numerals, found.wrong)
         return found
 
-    def matches(self, pattern: str) -> bool:
-        """Whether all values match a pattern."""
-        return bool(pc.all(pc.match_substring_regex(self.distinct, pattern)).as_py())
+    def matching(self, pattern: str) -> Mask:
+        """Which of the different values match a pattern."""
+        search = re.compile(pattern).search
+        return np.array([search(text) is not None for text in self.distinct], bool)
 
     def some(self, pattern: str, n: int = 2) -> str:
         """Values that match a pattern, for a message."""
-        found = self.distinct.filter(pc.match_substring_regex(self.distinct, pattern))
-        return listed_values(found[:n].to_pylist())
+        search = re.compile(pattern).search
+        return listed_values([text for text in self.distinct if search(text)][:n])
 
-
-def matching(column: Evidence, pattern: str) -> Any:
-    return as_mask(pc.match_substring_regex(column.distinct, pattern))
-
-
-def example(column: Evidence, numerals: Numerals, pattern: str) -> str:
-    """An example of how a value is read, one that matches a pattern if there is one."""
-    numbers, wrong = Values(column.distinct).numbers_as(numerals)
-    reads = ~wrong & ~np.isnan(numbers)
-    usable = reads & matching(column, pattern)
-    place = int(np.flatnonzero(usable if usable.any() else reads)[0])
-    return f"{shown_value(column.distinct[place].as_py())} is {numbers[place]:.15g}"
+    def example(self, numerals: Numerals, pattern: str) -> str:
+        """An example of how a value is read, one that matches a pattern if there is one."""
+        read = [(text, numerals.number(text)) for text in self.distinct]
+        good = [(text, number) for text, number in read if number is not None]
+        text, number = next((each for each in good if re.search(pattern, each[0])), good[0])
+        return f"{shown_value(text)} is {number:.15g}"
 
 
 def spaced(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The kinds of columns, and how each becomes inputs: numbers, flags, text, times, vectors.
+"""The kinds of columns, and how each becomes inputs: numbers, flags, text, times, lists.
 
 A new kind is a class here, its place in `KINDS`, and a word for it from `Values.kind`.
 """
@@ -6,6 +6,8 @@ A new kind is a class here, its place in `KINDS`, and a word for it from `Values
 from __future__ import annotations
 
 import math
+import re
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,13 +20,11 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import compressed, find_limits
-from ._plain import EXACT, LARGEST, TEXT, Floats, Mask
-from ._values import Values, folded
+from ._values import EXACT, LARGEST, TEXT, Floats, Mask, Values, folded
 from .column import Column
 from .evidence import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
-from .words import Words
 
 # Values of a text column that go through the hidden layer; others are units themselves, each in so
 # many of the first rows, and so many in a table. The rest share one.
@@ -35,6 +35,9 @@ _GAP, _OTHER = "is missing", "is another"
 
 # Numbers in one value of a column of lists.
 WIDEST_VECTOR = 100_000
+
+# Inputs that share all words of free text.
+_WORD, _WIDTH_OF_WORDS, _WIDEST_OF_WORDS = re.compile(r"\w+"), 128, 4096
 
 # Days: what repeats is told by the place in its period.
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "day of year": 365.2425}
@@ -228,11 +231,11 @@ class Text(Column):
         out[:] = 0
         names = self._names(values)
         places = pc.index_in(names, value_set=pa.array(self.values, TEXT))
-        places = pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
+        places = np.asarray(pc.fill_null(places, -1))
         known = places >= 0
         out[np.flatnonzero(known), places[known]] = 1
         if self.others:
-            present = names.is_valid().to_numpy(zero_copy_only=False)
+            present = np.asarray(names.is_valid())
             out[present & ~known, -1] = 1
         return np.zeros(len(values), bool)
 
@@ -248,10 +251,10 @@ class Text(Column):
         names = self._names(values)
         labels = pc.if_else(names.is_valid(), pc.binary_join_element_wise("=", names, " "), _GAP)
         places = pc.fill_null(pc.index_in(labels, value_set=pa.array(self.late, TEXT)), -1)
-        places = places.to_numpy(zero_copy_only=False).copy()
+        places = np.array(places)
         if _OTHER in self.late:
             unknown = (places < 0) & ~out.any(axis=1)
-            unknown &= names.is_valid().to_numpy(zero_copy_only=False)
+            unknown &= np.asarray(names.is_valid())
             places[unknown] = self.late.index(_OTHER)
         rows = np.flatnonzero(places >= 0)
         late[:] = 0
@@ -282,6 +285,88 @@ class Text(Column):
             raise ValueError("values: not all of them are text.")
         if not 0 <= self.common < len(self.values) or self.late != sorted(set(self.late)):
             raise ValueError("common, late: not those of such values.")
+
+
+@dataclass(frozen=True)
+class Words(Column):
+    """The words of free text, each added to one of some inputs with a sign, both from its checksum.
+
+    Rows have length one, whatever the number of words; zeros where there is none.
+    """
+
+    kind, wants = "words", "text"
+    width: int
+
+    @classmethod
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        return cls(name, _WIDTH_OF_WORDS)
+
+    def findings(self, values: Values) -> list[Finding]:
+        message = f"{self.name!r} is free text: its words are hashed to {self.width} inputs."
+        return [Finding("free text", message, self.name)]
+
+    @property
+    def inputs(self) -> list[str]:
+        return [f"{self.name}: words {i}" for i in range(self.width)]
+
+    def fill(self, values: Values, out: Floats) -> Mask:
+        out[:] = 0
+        for row, text in zip(out, values.text.to_pylist(), strict=True):
+            for word in _WORD.findall((text or "").lower()):
+                checksum = zlib.crc32(word.encode())
+                row[(checksum >> 1) % self.width] += 1 - 2 * (checksum & 1)
+        lengths = np.sqrt((out**2).sum(axis=1, keepdims=True))
+        out /= np.where(lengths > 0, lengths, 1.0)
+        return np.zeros(len(values), bool)
+
+    def description(self) -> str:
+        return f"free text: its words in {self.width} inputs"
+
+    def check(self) -> None:
+        if not 1 <= self.width <= _WIDEST_OF_WORDS:
+            raise ValueError(f"width={self.width}: it must be from 1 to {_WIDEST_OF_WORDS}.")
+
+
+@dataclass(frozen=True)
+class Tags(Column):
+    """Lists of words: a one for each known word in the list, and one for any others together."""
+
+    kind, wants = "tags", "a list of words"
+    values: list[str]
+    others: bool
+
+    @classmethod
+    def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
+        counts = Counter(word for words in values.tags[0] for word in set(words))
+        common = sorted(counts, key=lambda word: (-counts[word], word))
+        most = hints.categories or _MOST_INPUTS
+        return cls(name, sorted(common[:most]), len(common) > most)
+
+    def findings(self, values: Values) -> list[Finding]:
+        message = f"{self.name!r} has lists of words: each of {len(self.values):,} is an input."
+        return [Finding("tags", message, self.name)]
+
+    @property
+    def inputs(self) -> list[str]:
+        named = [f"{self.name} has {value}" for value in self.values]
+        return named + [f"{self.name} has another"] * self.others
+
+    def fill(self, values: Values, out: Floats) -> Mask:
+        out[:] = 0
+        lists, wrong = values.tags
+        places = {word: i for i, word in enumerate(self.values)}
+        for row, words in zip(out, lists, strict=True):
+            known = [places.get(word, len(self.values)) for word in words]
+            row[[i for i in known if i < len(row)]] = 1
+        return wrong
+
+    def description(self) -> str:
+        shown = ", ".join(self.values[:6]) + (", ..." if len(self.values) > 6 else "")
+        return f"lists of words: {shown}{' and others' * self.others}"
+
+    def check(self) -> None:
+        if not all(isinstance(value, str) for value in self.values):
+            raise ValueError("values: not all of them are text.")
 
 
 @dataclass(frozen=True)
@@ -403,7 +488,7 @@ class Ignored(Column):
 
 
 KINDS: dict[str, type[Column]] = {
-    cls.kind: cls for cls in (Number, Flag, Text, Words, Time, Vector, Ignored)
+    cls.kind: cls for cls in (Number, Flag, Text, Words, Tags, Time, Vector, Ignored)
 }
 
 

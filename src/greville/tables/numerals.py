@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-from ._plain import Floats, Mask
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", " ", "'")
@@ -41,7 +39,10 @@ _MARKED, _UNMARKED = 30, 10
 _MOST_UNITS, _LEAST_NUMBERS = 5, 3
 
 # Text with so many digits and no mark was not written by someone who uses marks.
-_NEVER_MARKED = r"(?:^|[^0-9.,' ])[0-9]{5,}"
+_NEVER_MARKED = re.compile(r"(?:^|[^0-9.,' ])[0-9]{5,}")
+
+# Characters of a number.
+_LONGEST = 100
 
 
 @dataclass(frozen=True)
@@ -81,42 +82,40 @@ class Form:
     pattern: str
     parts: dict[str, float]
     example: str
-    number: float
+    value: float
 
-    def parsed(self, column: Any) -> tuple[Floats, Mask]:
-        """Text as numbers, and which values are none."""
-        found = pc.extract_regex(column, self.pattern)
-        values = np.zeros(len(column))
-        for part, factor in self.parts.items():
-            digits = pc.struct_field(found, part)
-            number = pc.cast(pc.if_else(pc.equal(digits, ""), "0", digits), pa.float64())
-            values += factor * number.to_numpy(zero_copy_only=False)
-        return values, as_mask(pc.and_(found.is_null(), column.is_valid()))
+    def number(self, text: str) -> float | None:
+        """What the parts of a text add up to; None if it has other parts."""
+        found = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST else None
+        if found is None:
+            return None
+        return sum(factor * float(found[part] or 0) for part, factor in self.parts.items())
 
 
 _N = r"[0-9]{1,6}(?:\.[0-9]+)?"
+_HOURS = {"d": 1440.0, "h": 60.0, "m": 1.0, "s": 1 / 60}
 FORMS = {
     form.name: form
     for form in (
         Form(
             "hours and minutes",
-            rf"^(?:(?P<d>{_N}) ?(?:d|days?))? ?(?:(?P<h>{_N}) ?(?:h|hrs?|hours?|Std\.?))? ?"
-            rf"(?:(?P<m>{_N}) ?(?:m|min|mins|minutes?))? ?(?:(?P<s>{_N}) ?(?:s|secs?|seconds?))?$",
-            {"d": 1440.0, "h": 60.0, "m": 1.0, "s": 1 / 60},
+            rf"(?:(?P<d>{_N}) ?(?:d|days?))? ?(?:(?P<h>{_N}) ?(?:h|hrs?|hours?|Std\.?))? ?"
+            rf"(?:(?P<m>{_N}) ?(?:m|min|mins|minutes?))? ?(?:(?P<s>{_N}) ?(?:s|secs?|seconds?))?",
+            _HOURS,
             "2h 45m",
             165.0,
         ),
         Form(
             "minutes:seconds",
-            r"^(?:(?P<h>[0-9]{1,4}):)?(?P<m>[0-9]{1,4}):(?P<s>[0-5][0-9](?:\.[0-9]+)?)$",
-            {"h": 60.0, "m": 1.0, "s": 1 / 60},
+            r"(?:(?P<h>[0-9]{1,4}):)?(?P<m>[0-9]{1,4}):(?P<s>[0-5][0-9](?:\.[0-9]+)?)",
+            {key: _HOURS[key] for key in "hms"},
             "165:00",
             165.0,
         ),
         Form(
             "feet and inches",
-            r"^(?P<ft>[0-9]+) ?(?:'|′|ft\.?|feet) ?"
-            rf"(?:(?P<inch>{_N}) ?(?:\"|''|″|in\.?|inches)?)?$",
+            r"(?P<ft>[0-9]+) ?(?:'|′|ft\.?|feet) ?"
+            rf"(?:(?P<inch>{_N}) ?(?:\"|''|″|in\.?|inches)?)?",
             {"ft": 12.0, "inch": 1.0},
             "5'4\"",
             64.0,
@@ -129,9 +128,9 @@ _BEFORE = r"(?:=\")?(?:[~≈]|ca\. ?|[<>≤≥]=?)? ?"
 _POWER = r"(?:[eEdD](?P<e>[-+]?[0-9]{1,3})| ?[x×*·] ?10\^?(?P<p>[-+]?[0-9]{1,3}))?"
 _OFF = r"(?: ?(?:±|\+/-) ?[0-9.,]+)?"
 _MONEY = "|".join(map(re.escape, (*_CODES, *_CURRENCIES)))
-_SHAPE = (
-    rf"^{_BEFORE}\(?[-+]? ?(?P<before>{_MONEY})? ?[-+]?\(?(?P<body>[0-9.,' ]*[0-9]){_POWER}{_OFF}"
-    rf"(?P<after>[.,]?| ?(?:\pL|[%‰°]|{_MONEY})[^0-9()]{{0,19}}?)\)?\)?-?\"?$"
+_SHAPE = re.compile(
+    rf"{_BEFORE}\(?[-+]? ?(?P<before>{_MONEY})? ?[-+]?\(?(?P<body>[0-9.,' ]*[0-9]){_POWER}{_OFF}"
+    rf"(?P<after>[.,]?| ?(?:[^\W\d_]|[%‰°]|{_MONEY})[^0-9()]{{0,19}}?)\)?\)?-?\"?"
 )
 
 
@@ -164,7 +163,7 @@ class Numerals:
         return not (self.thousands or self.unit or self.form) and self.decimal == "."
 
     @cached_property
-    def pattern(self) -> str:
+    def _pattern(self) -> re.Pattern[str]:
         """A regular expression of all that can be read."""
         decimal, mark, unit = map(re.escape, (self.decimal, self.thousands, self.unit))
         whole = rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+|[0-9]+" if mark else "[0-9]+"
@@ -175,41 +174,31 @@ class Numerals:
         words = sorted((w for w in _MULTIPLES if w != self.unit), key=len, reverse=True)
         words = [w for w in words if w not in _OF_MONEY or _is_currency(self.unit)]
         multiple = "|".join(re.escape(w) + r"\b" * w[-1].isalpha() for w in words)
-        return (
-            rf"^{_BEFORE}(?P<open>\(?)(?P<sign>[-+]?) ?(?P<unit>(?:{unit})?) ?(?P<sign2>[-+]?)"
+        return re.compile(
+            rf"{_BEFORE}(?P<open>\(?)(?P<sign>[-+]?) ?(?P<unit>(?:{unit})?) ?(?P<sign2>[-+]?)"
             rf"(?P<open2>\(?)(?P<body>{body}){_POWER}{_OFF}"
             rf"(?: ?(?P<multiple>{multiple}))?(?: ?(?P<behind>{unit}))?"
-            r"(?P<close>\)?\)?)(?P<minus>-?)\"?$"
+            r"(?P<close>\)?\)?)(?P<minus>-?)\"?"
         )
 
-    def parsed(self, column: Any) -> tuple[Floats, Mask]:
-        """Text without spaces around it as numbers, and which values are none."""
-        column = normal(column)
+    def number(self, text: str) -> float | None:
+        """The number that a text without spaces around it is; None if it is none."""
         if self.form in FORMS:
-            return FORMS[self.form].parsed(column)
-        found = pc.extract_regex(column, self.pattern)
-        part = {field.name: pc.struct_field(found, field.name) for field in found.type}
-        body = part["body"]
-        for mark, instead in ((self.thousands, ""), (self.decimal, ".")):
-            body = pc.replace_substring(body, mark, instead) if mark else body
-        power = pc.binary_join_element_wise(part["e"], part["p"], "")
-        text = pc.binary_join_element_wise(body, pc.if_else(pc.equal(power, ""), "0", power), "e")
-        values = pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False)
-        place = pc.index_in(part["multiple"], value_set=pa.array(list(_MULTIPLES)))
-        factors = np.array([*_MULTIPLES.values(), 1.0])
-        values = (
-            values * factors[pc.fill_null(place, len(_MULTIPLES)).to_numpy(zero_copy_only=False)]
-        )
-        n_open = pc.add(*(pc.utf8_length(part[key]) for key in ("open", "open2")))
-        signs = [as_mask(pc.equal(part[key], "-")) for key in ("sign", "sign2", "minus")]
-        n_minus = np.sum(signs, axis=0) + as_mask(pc.greater(n_open, 0))
-        n_units = np.sum([as_mask(pc.not_equal(part[k], "")) for k in ("unit", "behind")], axis=0)
-        needs_unit = bool(self.unit) and not _is_currency(self.unit)
-        good = as_mask(found.is_valid()) & (n_minus <= 1) & (n_units <= 1)
-        good &= as_mask(pc.equal(n_open, pc.utf8_length(part["close"])))
-        good &= (n_units == 1) | (values == 0) | (not needs_unit)
-        wrong = as_mask(column.is_valid()) & ~good
-        return np.where(good, np.where(n_minus == 1, -values, values), np.nan), wrong
+            return FORMS[self.form].number(text)
+        found = self._pattern.fullmatch(text) if len(text) <= _LONGEST else None
+        if found is None:
+            return None
+        part = found.groupdict("")
+        opened, units = part["open"] + part["open2"], bool(part["unit"]) + bool(part["behind"])
+        minus = [part["sign"], part["sign2"], part["minus"], "-" * bool(opened)].count("-")
+        if minus > 1 or units > 1 or len(opened) != len(part["close"]):
+            return None
+        body = part["body"].replace(self.thousands, "").replace(self.decimal, ".")
+        number = float(f"{body}e{part['e'] or part['p'] or 0}")
+        number *= _MULTIPLES.get(part["multiple"], 1.0)
+        if number and not units and self.unit and not _is_currency(self.unit):
+            return None
+        return -number if minus else number
 
     def description(self) -> str:
         """How they are written, in words; "" for numbers as programs write them."""
@@ -230,21 +219,21 @@ class Numerals:
         return {k: list(v) if k == "gaps" else v for k, v in other.items()}
 
     @classmethod
-    def from_dict(cls, entry: Any) -> Self:
+    def from_dict(cls, entry: Any) -> Numerals:
         """What `as_dict` gave; a ValueError for anything else."""
-        known = {field.name for field in fields(cls)}
-        if not isinstance(entry, dict) or not entry.keys() <= known:
-            raise ValueError("numerals: not those of a column of numbers.")
-        made = cls(**{**entry, "gaps": tuple(entry.get("gaps", ()))})
-        fits = (
-            made.decimal in DECIMALS
-            and made.thousands in ("", *THOUSANDS)
-            and made.thousands != made.decimal
-            and isinstance(made.unit, str)
-            and len(made.unit) <= 20
-            and made.form in ("", "marked", *FORMS)
-            and all(isinstance(gap, float) for gap in made.gaps)
-        )
+        try:
+            made = cls(**{**entry, "gaps": tuple(entry.get("gaps", ()))})
+            fits = (
+                made.decimal in DECIMALS
+                and made.thousands in ("", *THOUSANDS)
+                and made.thousands != made.decimal
+                and isinstance(made.unit, str)
+                and len(made.unit) <= 20
+                and made.form in ("", "marked", *FORMS)
+                and all(isinstance(gap, float) for gap in made.gaps)
+            )
+        except (TypeError, AttributeError):
+            fits = False
         if not fits:
             raise ValueError("numerals: not those of a column of numbers.")
         return made
@@ -262,8 +251,40 @@ class Reading:
     other: Numerals | None = None
 
 
+@dataclass(frozen=True)
+class _Shape:
+    """The parts of a text that may be a number: its digits, and the units on both sides."""
+
+    body: str
+    before: str
+    unit: str
+    count: int
+
+
+def _shapes(distinct: Sequence[str], counts: NDArray[np.int64]) -> list[_Shape]:
+    found = []
+    for text, n in zip(distinct, counts.tolist(), strict=True):
+        match = _SHAPE.fullmatch(text) if n and len(text) <= _LONGEST else None
+        if match is not None:
+            before, unit = match["before"] or "", _unit(match["before"] or "", match["after"])
+            found.append(_Shape(match["body"].strip(), before, unit, n))
+    return found
+
+
+def _unit(before: str, after: str) -> str:
+    """The unit behind a number, without a word that multiplies it."""
+    first, _, rest = after.strip().partition(" ")
+    money = bool(before) or _is_currency(rest)
+    is_unit = first in _OF_MONEY or (after.startswith(" ") and first in _WITHOUT_BLANK)
+    if first in _MULTIPLES and (money or not is_unit):
+        return rest
+    if first[:1] in _MULTIPLES and _is_currency(first[1:]):
+        return first[1:]
+    return after.strip(" .,")
+
+
 def find_numerals(
-    distinct: Any,
+    distinct: Sequence[str],
     counts: NDArray[np.int64],
     most_wrong: float,
     decimal: str | None = None,
@@ -273,8 +294,8 @@ def find_numerals(
 
     Parameters
     ----------
-    distinct : Arrow array
-        The different values of a column, as `normal` writes them.
+    distinct : sequence of str
+        The different values of a column.
     counts : ndarray of int
         How often each of them is there.
     most_wrong : float
@@ -282,52 +303,62 @@ def find_numerals(
     decimal, thousands : str, optional
         The marks that were given.
     """
-    parts = pc.extract_regex(distinct, _SHAPE)
-    shaped = as_mask(parts.is_valid())
-    if counts[~shaped].sum() > most_wrong:
+    shapes, total = _shapes(distinct, counts), int(counts.sum())
+    if total - sum(each.count for each in shapes) > most_wrong:
         return None
-    body = pc.utf8_trim_whitespace(pc.struct_field(parts, "body").drop_null())
-    unit, numbers = _unit_of(parts, counts, shaped)
-    marks = {mark for mark in ".,' " if pc.any(pc.match_substring(body, mark)).as_py()}
-    found = []
-    for point in [decimal] if decimal else DECIMALS if marks & set(DECIMALS) else ".":
-        for mark in ["", *([thousands] if thousands else (t for t in THOUSANDS if t in marks))]:
-            if mark != point:
-                candidate = Numerals(point, mark, unit, "marked")
-                wrong = int(counts[candidate.parsed(distinct)[1]].sum())
-                found.append(Reading(candidate, wrong))
+    weights: Counter[str] = Counter()
+    for each in shapes:
+        weights[each.before or each.unit] += each.count
+    unit = max(weights, key=lambda u: (bool(u), weights[u]), default="")
+    numbers = {each.body for each in shapes if (each.before or each.unit) == unit}
+    marks = {mark for mark in ".,' " if any(mark in each.body for each in shapes)}
+    ways = [
+        Numerals(point, mark, unit, "marked")
+        for point in ([decimal] if decimal else DECIMALS if marks & set(DECIMALS) else ".")
+        for mark in ["", *([thousands] if thousands else (t for t in THOUSANDS if t in marks))]
+        if mark != point
+    ]
+    found = [Reading(way, _n_wrong(way, distinct, counts)) for way in ways]
     least = min(each.wrong for each in found)
     best = [each for each in found if each.wrong == least]
     labels = unit and len(numbers) < _LEAST_NUMBERS and (len(numbers) > 1 or least)
-    if least > most_wrong or least == counts.sum() or labels:  # such as "1. White"
+    if least > most_wrong or least == total or labels:  # such as "1. White"
         return None
-    if len(best) > 1 and pc.any(pc.match_substring_regex(distinct, _NEVER_MARKED)).as_py():
+    if len(best) > 1 and any(map(_NEVER_MARKED.search, distinct)):
         best = [each for each in best if not each.numerals.thousands] or best
-    if len(best) > 1 and (thousands or _always_three_digits(body, counts[shaped], unit, marks)):
+    if len(best) > 1 and (thousands or _always_three_digits(shapes, unit, marks)):
         best = [each for each in best if each.numerals.thousands] or best
     best.sort(key=lambda each: each.numerals.decimal != ".")
     other = best[1].numerals if len(best) > 1 else None
     return Reading(best[0].numerals, least, other)
 
 
-def find_form(distinct: Any, counts: NDArray[np.int64], most_wrong: float) -> Reading | None:
+def find_form(
+    distinct: Sequence[str], counts: NDArray[np.int64], most_wrong: float
+) -> Reading | None:
     """The form in which all but a few values are written, if there is one."""
-    found = [
-        Reading(Numerals(form=name), int(counts[form.parsed(distinct)[1]].sum()))
-        for name, form in FORMS.items()
-    ]
-    best = min(found, key=lambda each: each.wrong)
+    ways = [Numerals(form=name) for name in FORMS]
+    best = min((Reading(w, _n_wrong(w, distinct, counts)) for w in ways), key=lambda r: r.wrong)
     return best if best.wrong <= most_wrong and best.wrong < counts.sum() else None
 
 
-def several_units(distinct: Any) -> list[str]:
+def _n_wrong(way: Numerals, distinct: Sequence[str], counts: NDArray[np.int64]) -> int:
+    """How many values are no numbers in this way."""
+    wrong = [
+        n
+        for text, n in zip(distinct, counts.tolist(), strict=True)
+        if n and way.number(text) is None
+    ]
+    return sum(wrong)
+
+
+def several_units(distinct: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
     """The units of values that are all numbers, each with one of a few units, or with two."""
-    parts = pc.extract_regex(distinct, _SHAPE)
-    if parts.null_count or len(distinct) < 2 * _MOST_UNITS:
+    shapes, n = _shapes(distinct, counts), int((counts > 0).sum())
+    if len(shapes) < n or n < 2 * _MOST_UNITS:
         return []
-    pairs = {(before, _split(before, after)[1]) for before, after in _sides(parts)}
-    units = {before + unit for before, unit in pairs}
-    both = any(before and unit for before, unit in pairs)
+    units = {each.before + each.unit for each in shapes}
+    both = any(each.before and each.unit for each in shapes)
     return sorted(units) if both or 2 <= len(units) <= _MOST_UNITS else []
 
 
@@ -338,60 +369,27 @@ def usual_decimal(numerals: Iterable[Numerals]) -> str | None:
     return "," if decimal and not any(thousands == "," for _, thousands in marks) else None
 
 
-def normal(column: Any) -> Any:
-    """Text with one kind of space, apostrophe and minus."""
-    for several, one in (("[\u00a0\u202f\u2009]", " "), ("’", "'"), ("[−–]", "-")):
-        column = pc.replace_substring_regex(column, several, one)
-    return column
-
-
-def _sides(parts: Any) -> list[tuple[str, str]]:
-    """What stands before and behind the digits of each value, or two empty texts."""
-    sides = (pc.fill_null(pc.struct_field(parts, key), "") for key in ("before", "after"))
-    return list(zip(*(side.to_pylist() for side in sides), strict=True))
-
-
-def _split(before: str, after: str) -> tuple[str, str]:
-    """What stands behind a number as a word that multiplies it, and a unit."""
-    first, _, rest = after.strip().partition(" ")
-    money = bool(before) or _is_currency(rest)
-    is_unit = first in _OF_MONEY or (after.startswith(" ") and first in _WITHOUT_BLANK)
-    if first in _MULTIPLES and (money or not is_unit):
-        return first, rest
-    if first[:1] in _MULTIPLES and _is_currency(first[1:]):
-        return first[0], first[1:]
-    return "", after.strip(" .,")
-
-
-def _unit_of(parts: Any, counts: NDArray[np.int64], shaped: Mask) -> tuple[str, set[str]]:
-    """The unit of most values, and the different numbers that have it."""
-    weights: dict[str, int] = {}
-    numbers: dict[str, set[str]] = {}
-    bodies = pc.struct_field(parts, "body").to_pylist()
-    for (before, after), body, n, good in zip(_sides(parts), bodies, counts, shaped, strict=True):
-        if good:
-            unit = before or _split(before, after)[1]
-            weights[unit] = weights.get(unit, 0) + int(n)
-            numbers.setdefault(unit, set()).add(body)
-    unit = max(weights, key=lambda u: (bool(u), weights[u])) if weights else ""
-    return unit, numbers.get(unit, set())
-
-
-def _always_three_digits(body: Any, counts: NDArray[np.int64], unit: str, marks: set[str]) -> bool:
+def _always_three_digits(shapes: Sequence[_Shape], unit: str, marks: set[str]) -> bool:
     """Whether marks before three digits are between thousands: decimals would be rounded off.
 
     That is so of money, and of commas where numbers up to 999 have none.
     """
     if _is_currency(unit):
         return True
-    plain = as_mask(pc.match_substring_regex(body, "^[0-9]+$"))
-    return "," in marks and counts[~plain].sum() >= _MARKED and counts[plain].sum() >= _UNMARKED
+    plain = sum(each.count for each in shapes if each.body.isdecimal())
+    marked = sum(each.count for each in shapes) - plain
+    return "," in marks and marked >= _MARKED and plain >= _UNMARKED
 
 
 def _is_currency(unit: str) -> bool:
     return unit in _CODES or (len(unit) == 1 and unit in _CURRENCIES)
 
 
-def as_mask(column: Any) -> Mask:
-    """True where a column of Arrow has it, and nowhere else."""
-    return np.asarray(pc.fill_null(column, False).to_numpy(zero_copy_only=False), bool)
+def as_number(text: str) -> float | None:
+    """The number that a program wrote; nan for no text, None for anything else."""
+    if not text.strip():
+        return math.nan
+    try:
+        return float(text) if "_" not in text else None
+    except ValueError:
+        return None

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._outliers import find_limits
-from ._plain import Floats, UnknownType
-from ._values import Values
+from ._values import Floats, UnknownType, Values
 from .batch import Batch, TableError, listed
 from .column import Column
 from .decisions import decide, decide_all

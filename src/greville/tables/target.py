@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._outliers import find_limits
-from ._plain import EXACT, LARGEST, TEXT, UnknownType
-from ._values import FLAGS, IN_LABELS, Values, folded
+from ._values import EXACT, FLAGS, IN_LABELS, LARGEST, TEXT, UnknownType, Values, folded
 from .batch import Batch, TableError, listed, record_batch
 from .decisions import LEADING_ZEROS, decide
 from .doubts import spellings
@@ -190,7 +189,7 @@ def decide_target(column: Evidence) -> Decision:
     if decision.kind == "time" and values.kind == "number":
         return Decision("number")
     if decision.kind == "flag" and column.is_text:
-        words = set(pc.utf8_lower(column.distinct).to_pylist())
+        words = {text.lower() for text in column.distinct}
         return decision if words <= set(FLAGS[0]) else replace(decision, kind="text")
     if decision.kind == "words" or (decision.kind == "vector" and column.is_text):
         return replace(decision, kind="text", findings=())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._plain import NUMBER, TEXT, Floats, UnknownType
-from ._values import Values
+from ._values import NUMBER, TEXT, Floats, UnknownType, Values
 from .batch import Batch
 from .decisions import decide
 from .evidence import Evidence

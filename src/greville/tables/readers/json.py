@@ -153,8 +153,8 @@ def _field(path: tuple[str, ...], kind: Any, i: int) -> str:
     """A column of SQL."""
     if isinstance(kind, list) and kind[0] in ("UBIGINT", "BIGINT", "DOUBLE"):
         return f"TRY_CAST(t[{i}] AS DOUBLE[]) AS c{i}"
-    if isinstance(kind, list) and kind[0] == "VARCHAR":
-        return f"array_to_string(from_json(t[{i}]::JSON, '[\"VARCHAR\"]'), ', ') AS c{i}"
+    if isinstance(kind, list) and kind[0] in ("VARCHAR", "NULL"):
+        return f"from_json(t[{i}]::JSON, '[\"VARCHAR\"]') AS c{i}"
     if isinstance(kind, str) and kind in _TYPES:
         return f"TRY_CAST(t[{i}] AS {_TYPES[kind]}) AS c{i}"
     return f"t[{i}] AS c{i}"
