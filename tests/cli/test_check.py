@@ -39,6 +39,25 @@ def test_every_column_is_described(here):
     assert "Traceback" not in said
 
 
+def test_every_cell_is_read(here):
+    """Also far behind the rows from which the types come."""
+    rng = np.random.default_rng(0)
+    cells = [f"{x:.4f}" for x in rng.normal(size=60_000)]
+    y = [f"{x:.2f}" for x in rng.uniform(size=60_000)]
+    cells[58_999], cells[20_000], y[-1] = "bad", "99.5", ""
+    lines = [f"{a},{b}" for a, b in zip(cells, y, strict=True)]
+    (here / "t.csv").write_text("a,y\n" + "\n".join(lines) + "\n")
+    found, columns = checked("t.csv", "--target", "y")
+    assert (found["rows"], found["looked_at"]) == (60_000, 60_000)
+    assert columns["a"]["most"] == "99.5"
+    assert columns["y"]["missing"] == 1
+    (wrong,) = (finding for finding in found["findings"] if finding["kind"] == "wrong")
+    said = refused("train", "t.csv", "--target", "y", "--hidden", "20")
+    assert said.startswith("t.csv, line 59,001: column 'a' should be a number, got 'bad'; fix it")
+    assert wrong["message"].startswith(said.partition("; fix it")[0])
+    assert "--on-error skip" in wrong["message"]
+
+
 def test_nothing_has_to_be_asked_for(here):
     write(houses(100), "t.csv")
     found, columns = checked("t.csv")
@@ -71,9 +90,9 @@ def test_all_rows_are_sampled_and_counted(here):
     table = pa.table({"x": np.arange(n) * 0.5, "kind": ["a"] * (n // 2) + ["b"] * (n // 2)})
     write(table, "t.csv")
     found, columns = checked("t.csv")
-    assert (found["rows"], found["looked_at"]) == (n, 4096)
+    assert (found["rows"], found["looked_at"]) == (n, n)
     assert columns["kind"]["different"] == 2
-    assert float(columns["x"]["most"]) > 4900
+    assert float(columns["x"]["most"]) == (n - 1) / 2
 
 
 def test_options_and_columns_left_out(here):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from ._errors import reported
@@ -42,8 +44,8 @@ def check(
 ) -> None:
     """Show how each column of a table is read; learn nothing.
 
-    Prints types, examples, missing values and warnings. All rows are read; the types come from 4096
-    of them, chosen at random.
+    Prints types, examples, missing values and warnings. The types come from 4096 rows, chosen at
+    random; then all rows are read, and what cannot be is said.
 
     Examples:
 
@@ -55,24 +57,35 @@ def check(
 
     how, troubles = reading.reading(target), reading.troubles()
     sources = find_sources(data)
-    batches = read(sources, how, troubles)
-    with closing(batches), rows_bar(False, "reading", sources) as advance:
 
-        def shown() -> Any:
-            rows = 0
+    def rows() -> Iterator[Any]:
+        troubles.count, troubles.first, n = 0, [], 0
+        batches = read(sources, how, troubles)
+        with closing(batches), rows_bar(False, "reading", sources) as advance:
             for batch in batches:
-                rows += len(batch)
+                n += len(batch)
                 troubles.count_skipped(batch)
-                advance(batch, rows)
+                advance(batch, n)
                 yield batch
 
-        found = look_at(shown(), target, **columns.settings(task))
+    again = all(source.can_be_read_again for source in sources)
+    found = look_at(_Rows(rows) if again else rows(), target, **columns.settings(task))
     if as_json:
         show_json(found.as_dict(as_option))
         return
     _show(found, ", ".join(data))
     say_skipped(troubles)
     say_findings(found.findings)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows that can be walked again."""
+
+    walk: Callable[[], Iterator[Any]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.walk()
 
 
 def _show(found: Any, title: str) -> None:

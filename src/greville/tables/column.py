@@ -62,8 +62,8 @@ class Column(ABC):
         """Which values are missing, where none of those learned from was; else None."""
         return None
 
-    def ordered(self, values: Values) -> tuple[Floats, bool] | None:
-        """The values as numbers or, with True, as days since 1970; None if they have no order."""
+    def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
+        """The values as numbers or days since 1970, and which are wrong; None without an order."""
         return None
 
     @abstractmethod

@@ -15,7 +15,7 @@ from ._sample import sampled
 from ._values import Values
 from .batch import Batch, TableError, listed
 from .column import Column
-from .kinds import Flag, Text
+from .kinds import Flag, Text, Time
 from .schema import Schema
 
 # Rows of a sample that are looked at, and categories of a column.
@@ -144,7 +144,7 @@ def _grid(column: Column, batches: list[Batch], most: int) -> tuple[Any, Values]
     if not np.isfinite(np.concatenate(numbers)).any():
         raise TableError(f"column={column.name!r}: these rows have no value of it; pass others.")
     grid = grid_of(np.concatenate(numbers), most)
-    if ordered[0] is None or not ordered[0][1]:
+    if not isinstance(column, Time):
         return grid, Values(pa.array(grid))
     times = np.round(grid * 86_400).astype("datetime64[s]")
     return times, Values(pa.array(times))

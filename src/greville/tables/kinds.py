@@ -107,8 +107,8 @@ class Number(Column):
         numbers, wrong = values.numbers_as(self.numerals)
         return np.isnan(numbers) & ~wrong
 
-    def ordered(self, values: Values) -> tuple[Floats, bool] | None:
-        return values.numbers_as(self.numerals)[0], False
+    def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
+        return values.numbers_as(self.numerals)
 
     @cached_property
     def _no_signs(self) -> list[float]:
@@ -416,8 +416,8 @@ class Time(Column):
             out[:, 2 * i + 1], out[:, 2 * i + 2] = np.sin(angle), np.cos(angle)
         return wrong
 
-    def ordered(self, values: Values) -> tuple[Floats, bool] | None:
-        return (values.days_as(self.format)[0], True) if dates.has_date(self.format) else None
+    def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
+        return values.days_as(self.format) if dates.has_date(self.format) else None
 
     def description(self) -> str:
         what = f"date{' and time' * self.clock}" if dates.has_date(self.format) else "time of day"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,13 +14,15 @@ from ._encoded import first_columns
 from ._first import FirstRows
 from ._sample import sampled
 from ._settings import FIRST_ROWS, is_used
-from ._values import Values
-from .batch import Batch
+from ._values import UnknownType, Values
+from .batch import Batch, TableError, batches_of
 from .column import Column
 from .evidence import Hints
 from .findings import Finding, as_argument, distinct
+from .kinds import Time
 from .model import TableModel
 from .schema import Schema
+from .target import Target
 from .totals import totals_row
 
 # Values of a column that are shown, and how much of each.
@@ -38,7 +41,8 @@ class ColumnOverview:
     inputs : how many inputs it becomes
     examples : some of its values
     least, most : the smallest and the largest number or time, as text; None for others
-    missing, different : how many of the rows looked at have no value, and how many values differ
+    missing : how many of the rows looked at have no value
+    different : how many values differ, in the rows from which the types come
     """
 
     name: str
@@ -59,7 +63,7 @@ class Overview:
     Attributes
     ----------
     rows : how many it has
-    looked_at : how many of them, taken at random, were looked at
+    looked_at : how many of them were looked at: all of those that can be read twice
     task : what would be learned; None without a target
     columns : in the order of the table
     findings : what readers and columns have to say
@@ -91,10 +95,13 @@ class Overview:
 def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any) -> Overview:
     """Look at a table as `TableModel` would, and learn nothing.
 
+    What the columns are comes from 4096 rows, taken at random. Then all rows are read as these
+    columns, and what cannot be is said.
+
     Parameters
     ----------
     batches : iterable of Batch
-        As `read` gives them.
+        As `read` gives them. Of an iterator, which can be walked once, only the 4096 rows are read.
     target : str, optional
         The column to predict; without it all are described as inputs.
     **settings
@@ -115,28 +122,30 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
     model = TableModel("" if target is None else target, **settings)
     said: list[Finding] = []
     sample, n = sampled(_listened(batches, said), FIRST_ROWS)
-    rows = FirstRows()
-    for batch in sample:
-        rows = rows.with_batch(batch, lambda name: True)
+    rows = FirstRows.of(sample)
     if rows.n == n and n:
         found = totals_row(rows.batch(), rows.where(n - 1))
         if found is not None:
             rows = rows.without([n - 1])
             said.append(found)
-    task, schema = _described(model.settings, target, rows)
+    schema, fitted = _described(model.settings, target, rows)
+    again = rows.n < n - 1 and not isinstance(batches, Iterator)
+    whole = rows.batch()
+    seen = _Seen(schema, fitted, model.settings["na"], list(rows.columns))
+    for batch in _listened(batches, said) if again else [whole]:
+        seen.add(batch, batch.where if again else rows.where)
     columns = {column.name: column for column in schema.columns}
-    whole = rows.batch().with_gaps(model.settings["na"])
-    described = [
-        _column(name, whole.values(name), columns.get(name), task if name == target else None)
+    task = None if fitted is None else fitted.description()
+    described = tuple(
+        _column(name, whole.values(name), columns.get(name), task if name == target else None, seen)
         for name in rows.columns
-    ]
-    return Overview(n, rows.n, task, tuple(described), distinct([*said, *schema.findings]))
+    )
+    findings = distinct([*said, *seen.findings(), *schema.findings])
+    return Overview(n, n if again else rows.n, task, described, findings)
 
 
-def _listened(batches: Iterable[Any], said: list[Finding]) -> Any:
+def _listened(batches: Iterable[Any], said: list[Finding]) -> Iterator[Batch]:
     """Batches, whose findings are kept."""
-    from .batch import batches_of
-
     for each in batches:
         for batch in batches_of(each):
             said += [finding for finding in batch.findings if finding not in said]
@@ -145,47 +154,82 @@ def _listened(batches: Iterable[Any], said: list[Finding]) -> Any:
 
 def _described(
     settings: dict[str, Any], target: str | None, rows: FirstRows
-) -> tuple[str | None, Schema]:
-    """What is learned, and the columns that are used for it."""
-    used = FirstRows(
-        {k: v for k, v in rows.columns.items() if is_used(settings, k) or k == target},
-        rows.n,
-        rows.origins,
-    )
+) -> tuple[Schema, Target | None]:
+    """The columns that are used, and what is learned."""
+    used = {k: v for k, v in rows.columns.items() if is_used(settings, k) or k == target}
+    chosen = FirstRows(used, rows.n, rows.origins)
     if target is not None:
-        schema, fitted, _ = first_columns(settings, used)
-        return fitted.description(), schema
-    batch = used.batch().with_gaps(settings["na"])
-    columns = {name: batch.values(name) for name in used.columns}
-    return None, Schema.fit(columns, Hints.of(settings), used.places)
+        return first_columns(settings, chosen)[:2]
+    batch = chosen.batch().with_gaps(settings["na"])
+    columns = {name: batch.values(name) for name in used}
+    return Schema.fit(columns, Hints.of(settings), chosen.places), None
 
 
-def _column(name: str, values: Values, column: Column | None, target: str | None) -> ColumnOverview:
-    text = values.text
-    different = text.drop_null().unique()
+class _Seen:
+    """What all rows have: the ends of columns, how many values are missing, and wrong ones."""
+
+    def __init__(
+        self, schema: Schema, target: Target | None, na: list[str], names: list[str]
+    ) -> None:
+        self._schema, self._target, self._na = schema, target, na
+        self._columns = {column.name: column for column in schema.columns}
+        self.missing = dict.fromkeys(names, 0)
+        self.ends: dict[str, tuple[float, float]] = {}
+        self._wrong, self._first, self._unread = 0, "", list[str]()
+
+    def add(self, batch: Batch, where: Callable[[int], str]) -> None:
+        """Look at some more rows."""
+        batch = batch.with_gaps(self._na)
+        for name in self.missing.keys() & set(batch.table.schema.names):
+            with suppress(UnknownType):
+                self._look(name, batch.values(name))
+        try:
+            wrong = self._schema.encode(batch)[1] if self._schema.used else {}
+            wrong = wrong if self._target is None else self._target.read(batch)[2] | wrong
+        except TableError as error:
+            self._unread = self._unread or [error.message]
+            return
+        if wrong and not self._wrong:
+            row = min(wrong)
+            self._first = f"{where(row)}: {wrong[row]}"
+        self._wrong += len(wrong)
+
+    def _look(self, name: str, values: Values) -> None:
+        column = self._columns.get(name)
+        known = None if column is None else column.ordered(values)
+        if known is None:
+            self.missing[name] += values.text.null_count
+            return
+        gaps = np.isnan(known[0])
+        self.missing[name] += int((gaps & ~known[1]).sum())
+        if not gaps.all():
+            low, high = self.ends.get(name, (np.inf, -np.inf))
+            ends = float(np.nanmin(known[0])), float(np.nanmax(known[0]))
+            self.ends[name] = min(low, ends[0]), max(high, ends[1])
+
+    def findings(self) -> list[Finding]:
+        """What is wrong with rows, as training would say it."""
+        found = [Finding("columns", reason, warning=True) for reason in self._unread]
+        if self._wrong:
+            more = f" ({self._wrong:,} rows cannot be used)" if self._wrong > 1 else ""
+            text, advice = f"{self._first}{more}; fix it", ", or pass {troubles} to leave it out."
+            found.append(Finding("wrong", text, None, True, advice, (("troubles", None),)))
+        return found
+
+
+def _column(
+    name: str, values: Values, column: Column | None, target: str | None, seen: _Seen
+) -> ColumnOverview:
+    different = values.text.drop_null().unique()
     inputs = 0 if column is None else len(column.inputs)
     use = "target" if target is not None else "input" if inputs else "not used"
     what = target or ("not asked for" if column is None else column.description())
     examples = tuple(_short(value) for value in different[:_EXAMPLES].to_pylist())
-    least, most, missing = _range(values, column)
+    shown = _date if isinstance(column, Time) else "{:.6g}".format
+    ends = seen.ends.get(name)
+    least, most = (None, None) if ends is None else map(shown, ends)
+    missing = seen.missing[name]
     return ColumnOverview(name, use, what, inputs, examples, least, most, missing, len(different))
-
-
-def _range(values: Values, column: Column | None) -> tuple[str | None, str | None, int]:
-    """The least and the largest value, where they have an order, and how many are missing."""
-    known = None if column is None else column.ordered(values)
-    if known is None:
-        return None, None, values.text.null_count
-    numbers, is_time = known
-    missing = int(np.isnan(numbers).sum())
-    if missing == len(numbers):
-        return None, None, missing
-    shown = _date if is_time else _number
-    return shown(float(np.nanmin(numbers))), shown(float(np.nanmax(numbers))), missing
-
-
-def _number(number: float) -> str:
-    return f"{number:.6g}"
 
 
 def _date(days: float) -> str:
