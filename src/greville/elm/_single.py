@@ -27,7 +27,6 @@ class SingleRows(Publishing):
     # What `ELM` has
     partial_fit: Any
     predict: Any
-    _keep_flushed: Any
     # and of `Publishing`, which it is
     _lock: Any
     _not_live: Any
@@ -67,7 +66,7 @@ class SingleRows(Publishing):
             return self._learn_as_table(x, y, None)
         with self._lock:
             fitted, goes_live = self._fitted, self._live is not None
-            if not goes_live and not fitted.solver.pending:
+            if not goes_live:
                 goes_live = self._goes_live(fitted)
         if goes_live:
             return self.learn_one(x, y)
@@ -115,21 +114,23 @@ class SingleRows(Publishing):
             raise AssertionError
         if not fitted.solver.shape.backend.has_kernels:
             return self.predict(check_one(x, "x", fitted.hidden.n_inputs, FLOATS)[None])[0]
-        asks = fitted is not self._not_live and not fitted.solver.pending and worth_loading()
+        asks = (
+            fitted is not self._not_live and not fitted.settled.solver.pending and worth_loading()
+        )
         if asks:
             with self._unless_learning() as free:
                 goes_live = free and self._goes_live(fitted)
             if goes_live:
                 return self.predict_one(x)
         output = fitted.solver.predict_one(fitted.hidden.activations_one(x))
-        self._keep_flushed(fitted)
         return fitted.targets.decode_one(output)
 
     def _goes_live(self, fitted: FittedELM) -> bool:
         """Start to learn single rows in place, if kernels can go on from `fitted`."""
-        if fitted.n_seen < self._live_from or not usable():
+        settled = fitted.settled
+        if settled.solver.pending or fitted.n_seen < self._live_from or not usable():
             return False
-        return bool(self._go_live(fitted, LiveELM.start(fitted, self)))
+        return bool(self._go_live(fitted, LiveELM.start(settled, self)))
 
     def _learn_checked_row(self, live: LiveELM, x: Any, y: Any, *, learned: bool) -> Self:
         """Check and learn a row that kernels refused, and choose ε or add a floor where due."""

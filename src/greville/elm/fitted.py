@@ -423,6 +423,11 @@ class FittedELM(NamedTuple):
             )
         return [predicted, np.concatenate(spreads)] if spread else [predicted]
 
+    @property
+    def settled(self) -> FittedELM:
+        """The value to go on from: without pending rows if a reader has had them learned."""
+        return self if not self.solver.pending else self._replace(solver=self.solver.settled)
+
     def flushed(self) -> FittedELM:
         """The same with the pending rows learned."""
         return self._replace(solver=self.solver.flushed()) if self.solver.pending else self

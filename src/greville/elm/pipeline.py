@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -35,7 +36,7 @@ from ..insight import (
 )
 from ..progress import told
 from ..representation import Described, named_list
-from ..solvers import Publishing, Solver, place_summary, solver_summary
+from ..solvers import Publishing, Solver, StartedMeanwhile, place_summary, solver_summary
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
 from ._single import SingleRows
 from .capabilities import make_solver, solver_adds, solver_chooses, solver_removes
@@ -278,25 +279,21 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
             return new, (fitted.targets, outputs, unknown)
 
         with self._lock:
-            if self._started:
-                self._check_solver()
-                chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
-                return self.change(lambda old: step(old.with_targets(targets), self, chunk))
-            with self.replacement() as new:
-                chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
-                started, _ = start(new, chunk, targets, whole=False)
-                new._fitted, answer = step(started, new, chunk)
-                new._agreed = self.solver
-            return answer
+            if not self._started:
+                with suppress(StartedMeanwhile):
+                    with self.replacement(first=True) as new:
+                        chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
+                        started, _ = start(new, chunk, targets, whole=False)
+                        new._fitted, answer = step(started, new, chunk)
+                        new._agreed = self.solver
+                    return answer
+            self._check_solver()
+            chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
+            return self.change(lambda old: step(old.with_targets(targets), self, chunk))
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
         """Which classes are not known yet at each row; None for numbers, and where all are."""
         return None
-
-    def _keep_flushed(self, fitted: FittedELM) -> None:
-        """Publish a value that was flushed while it was read, unless there is a newer one."""
-        if fitted.solver.pending and fitted.solver.is_flushed and self._live is None:
-            self.exchange(fitted, fitted.flushed())
 
     def _compact(self) -> None:
         with self._lock:
@@ -426,7 +423,6 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
         X = self._checked_rows(X, reset=False)
         with told(self.verbose, "predicted", X.shape[0]) as tell:
             outputs = fitted.predict(X, spread=spread, tell=tell)
-        self._keep_flushed(fitted)
         stay = [on_device and is_on_device(A) for A in outputs]
         return fitted, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]
 

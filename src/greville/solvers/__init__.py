@@ -3,7 +3,7 @@
 from . import registry
 from ._evidence import Path
 from ._in_place import NEVER, InPlace
-from ._publishing import CACHES, Publishing
+from ._publishing import CACHES, Publishing, StartedMeanwhile
 from ._rows import LateCheck, Rows, block_length
 from ._solver import Capabilities, Solver
 from ._state import Shape, State, WeightsState, stored_weights
@@ -36,6 +36,7 @@ __all__ = [
     "Shape",
     "SlidingOpium",
     "Solver",
+    "StartedMeanwhile",
     "State",
     "Sums",
     "WeightsState",

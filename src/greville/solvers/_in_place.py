@@ -123,7 +123,7 @@ class InPlace:
     def start(cls, fitted: Any, *, single: bool, limit: int = NEVER) -> InPlace | None:
         """The arrays of a value; None where kernels cannot learn its rows."""
         shape = fitted.shape
-        if not shape.backend.has_kernels or fitted.pending:
+        if not shape.backend.has_kernels:
             return None
         members = fitted.for_kernels()
         if members is None or fitted.rows_until_event() < _FEWEST_ROWS:

@@ -13,6 +13,10 @@ from ._in_place import InPlace
 CACHES = ("_lock", "_live", "_live_from", "_not_live")
 
 
+class StartedMeanwhile(Exception):
+    """A signal handler has learned the first rows of a model while others were made ready."""
+
+
 class Publishing:
     """A model that is prepared aside and published at once, for readers that never wait.
 
@@ -83,8 +87,12 @@ class Publishing:
                     return answer
 
     @contextmanager
-    def replacement(self) -> Iterator[Self]:
-        """A copy that replaces this model when the block ends without an exception."""
+    def replacement(self, *, first: bool = False) -> Iterator[Self]:
+        """A copy that replaces this model when the block ends without an exception.
+
+        With `first` it learns the first rows, and `StartedMeanwhile` is raised if a signal handler
+        has learned others by then.
+        """
         with self._lock:
             copy = object.__new__(type(self))
             vars(copy).update({k: v for k, v in dict(vars(self)).items() if k not in CACHES})
@@ -93,7 +101,9 @@ class Publishing:
             learned = {k: v for k, v in vars(copy).items() if k not in kept} | {"_live": None}
             if self._live is not None:
                 self._live.close()
-            vars(self).update(learned)
+            if first and self._fitted is not None:
+                raise StartedMeanwhile
+            self.__dict__.update(learned)
             for name in vars(self).keys() - learned.keys() - kept:
                 del vars(self)[name]
 
@@ -103,16 +113,6 @@ class Publishing:
             if self._live is not None:
                 self._live.close()
             self._fitted, self._live, self._live_from = fitted, None, 0
-
-    def exchange(self, fitted: Any, same: Any) -> None:
-        """Publish `same`, another form of `fitted`, unless a thread has learned or is learning."""
-        with self._unless_learning() as free:
-            if free:
-                live = self._live
-                if live is not None:
-                    self._close(live)
-                if self._fitted is fitted and self._live is None:
-                    self.__dict__["_fitted"] = same
 
     @contextmanager
     def _unless_learning(self) -> Iterator[bool]:

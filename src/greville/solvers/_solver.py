@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from math import nan
@@ -52,16 +53,13 @@ from ..validation import (
 )
 from ._evidence import Path
 from ._in_place import InPlace
-from ._publishing import Publishing
+from ._publishing import Publishing, StartedMeanwhile
 from ._rows import LateCheck, Rows
 from ._state import Shape, State
 from .sums import Sums
 
 # Rows of an array that are learned at once, wherever it is.
 _MANY_ROWS = 4096
-
-# Pending rows of float32 from which on they are learned for good when the model is read.
-_FEW_IN_FLOAT32 = 32
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,7 @@ class Solver(
         with self._lock:
             fitted = self._fitted
             goes_live = self._live is not None
-            if not goes_live and not fitted.pending and self._has_parameters_of(fitted):
+            if not goes_live and self._has_parameters_of(fitted):
                 goes_live = self._goes_live(fitted)
         return self.learn_one(x, y) if goes_live else self._learn_as_chunk(x, y)
 
@@ -288,7 +286,6 @@ class Solver(
         if return_std:
             self._check_spread()
             predicted = predicted, self._shaped(state.spread(X))
-        self._keep_flushed(state)
         return origin.answer(predicted)
 
     def _check_spread(self) -> None:
@@ -337,14 +334,13 @@ class Solver(
         fitted = self.fitted_ if live is None else live.close()
         if live is None and not fitted.shape.backend.has_kernels:
             return self.predict(x[None])[0]
-        asks = live is None and fitted is not self._not_live and not fitted.pending
+        asks = live is None and fitted is not self._not_live and not fitted.settled.pending
         if asks and worth_loading() and self._has_parameters_of(fitted):
             with self._unless_learning() as free:
                 goes_live = free and self._goes_live(fitted)
             if goes_live:
                 return self.predict_one(x)
         predicted = fitted.predict_one(x)
-        self._keep_flushed(fitted)
         if self._flat:
             return self._dtype.type(predicted)
         return np.array(predicted, self._dtype).reshape(fitted.n_outputs)
@@ -642,20 +638,12 @@ class Solver(
             )
         return self
 
-    def _keep_flushed(self, fitted: State) -> None:
-        """Publish a value that was flushed while it was read, unless there is a newer one.
-
-        In float32 a few rows stay pending: learned one by one, they would lose digits.
-        """
-        few = fitted.dtype == np.float32 and fitted.n_pending < _FEW_IN_FLOAT32
-        if fitted.pending and fitted.is_flushed and not few and self._live is None:
-            self.exchange(fitted, fitted.flushed())
-
     def _goes_live(self, fitted: State) -> bool:
         """Start to learn single rows in place, if kernels can go on from `fitted`."""
-        if fitted.n_seen < self._live_from or not usable():
+        settled = fitted.settled
+        if settled.pending or fitted.n_seen < self._live_from or not usable():
             return False
-        return self._go_live(fitted, InPlace.start(fitted, single=self._flat))
+        return self._go_live(fitted, InPlace.start(settled, single=self._flat))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._live is not None and not name.startswith("_"):
@@ -676,16 +664,11 @@ class Solver(
     def _flushed(self) -> Any:
         """The learned value, with no row pending."""
         check_is_fitted(self)
-        fitted = self.fitted_
-        flushed = fitted.flushed()
-        self._keep_flushed(fitted)
-        return flushed
+        return self.fitted_.flushed()
 
     def _weights(self) -> Array:
         fitted = self.fitted_
-        W = fitted.shape.backend.to_numpy(fitted.weights())
-        self._keep_flushed(fitted)
-        return W
+        return fitted.shape.backend.to_numpy(fitted.weights())
 
     def _move(self, b: Backend) -> None:
         with self._lock:
@@ -752,11 +735,12 @@ class Solver(
         """Publish what `step` makes of rows, the first or more; return what else it returns."""
         with self._lock:
             if self._fitted is None:
-                with self.replacement() as new:
-                    rows, fitted, flat = new._checked_first(X, y, sample_weight)
-                    fitted, answer = step(fitted, rows)
-                    new.restore(fitted, flat=flat)
-                return answer
+                with suppress(StartedMeanwhile):
+                    with self.replacement(first=True) as new:
+                        rows, fitted, flat = new._checked_first(X, y, sample_weight)
+                        fitted, answer = step(fitted, rows)
+                        new.restore(fitted, flat=flat)
+                    return answer
             rows = self._checked(X, y, sample_weight)
             return self.change(lambda fitted: step(self._continued(fitted), rows))
 

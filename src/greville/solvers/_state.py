@@ -16,6 +16,9 @@ from ..fields import Fields, array, count, require, stored
 from ._derived import Value, derived, is_derived, replace
 from ._rows import Rows
 
+# Pending rows of float32 from which on they are learned for good when the model is read.
+_FEW_IN_FLOAT32 = 32
+
 _ONLY_WEIGHTS = (
     "this model is frozen: it has only the weights to predict with; use the model that it was made "
     "from."
@@ -195,9 +198,17 @@ class State(_Usual):
         return self.counted(self.n_seen - n).learn_now(rows)
 
     @property
-    def is_flushed(self) -> bool:
-        """Whether no row is pending, or the pending ones have been learned in `flushed`."""
-        return not self.pending or is_derived(self, "_flushed")
+    def settled(self) -> Self:
+        """The state to go on from: without pending rows if a reader has had them learned.
+
+        In float32 a few rows stay pending: learned one by one, they would lose digits.
+        """
+        few = self.dtype == np.float32 and self.n_pending < _FEW_IN_FLOAT32
+        settled: Self = self if few or not is_derived(self, "_flushed") else self._flushed
+        return settled
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super(State, self.settled).__getstate__()
 
     def compact(self) -> Self:
         """The same with the pending rows learned, without what can be computed from it.
@@ -218,7 +229,8 @@ class State(_Usual):
         limit = self.shape.pending_rows
         if rows.n >= limit:
             return self.learn_now(rows)
-        new = self.counted(self.n_seen + rows.n, (*self.pending, rows.arrays()))
+        base = self.settled
+        new = base.counted(self.n_seen + rows.n, (*base.pending, rows.arrays()))
         return new.flushed() if new.n_pending >= limit else new
 
     def learn_now(self, rows: Rows) -> Self:

@@ -54,11 +54,15 @@ def _compacted(solver: Solver) -> State | None:
     """What it has learned with no row pending, which is published; None if nothing was."""
     if not hasattr(solver, "fitted_"):
         return None
-    fitted = solver.fitted_
-    compacted = solver._continued(fitted).compact()
-    solver.exchange(fitted, compacted)
-    solver._live_from = 0  # as of one that is loaded: both go on with equal bits
-    return compacted
+
+    def compacted(fitted: State) -> tuple[State, State]:
+        same = solver._continued(fitted).compact()
+        return same, same
+
+    with solver._lock:
+        state: State = solver.convert(compacted)
+        solver._live_from = 0  # as of one that is loaded: both go on with equal bits
+    return state
 
 
 def _to_fields(solver: Solver) -> Fields:
