@@ -23,8 +23,6 @@ def document(results: Sequence[Result], facts: dict[str, Any], folder: str) -> s
         "ELM Weights*, repeated: every figure, table and number of section 5, and the claims of "
         "sections 2 and 3. Our numbers stand next to those of the paper. A ratio is our number "
         "divided by that of the paper.",
-        "## Summary",
-        "\n".join(f"- {result.summary()}" for result in results),
         "Words and symbols are those of the [paper](paper.md) and the [glossary](glossary.md).",
     ]
     for result in results:
