@@ -12,6 +12,11 @@ in the annotations of its fields::
         count: Annotated[float, finite]
         row: Annotated[Array, array(1)]
 
+    @stored(fitted={"weights_": array(2)}, whole=True)
+    @dataclass(eq=False, repr=False)
+    class Layer(BaseEstimator):  # its parameters are annotated, what `fit` sets is listed
+        scale: Annotated[float, within(0)] = 1.0
+
 `greville.persistence` writes these fields, and reads nothing into an object that is not among them.
 """
 
@@ -137,6 +142,19 @@ floating = Kind(
     "float32 or float64",
     lambda value: isinstance(value, np.dtype) and value in (np.dtype("f"), np.dtype("d")),
 )
+
+
+def within(
+    low: float, high: float = np.inf, *, include_low: bool = True, whole: bool = False
+) -> Kind:
+    """A number, or a whole one, in [low, high) or (low, high)."""
+    name = f"a {'whole ' * whole}number {'>=' if include_low else '>'} {low:g}"
+    kind = integer if whole else number
+
+    def holds(value: Any) -> bool:
+        return kind.holds(value) and low <= value < high and (include_low or value > low)
+
+    return Kind(name + (f" and < {high:g}" if high < np.inf else ""), holds)
 
 
 def choice(*texts: str) -> Kind:
@@ -284,7 +302,7 @@ class Declaration:
         """The fields of an object, and attributes that are not declared under their own names."""
         if self.to_fields is not None:
             return self.to_fields(thing)
-        if dataclasses.is_dataclass(thing):
+        if _is_value(type(thing)):
             return {name: getattr(thing, name) for name in self.kinds}
         kinds, values = self.kinds, vars(thing)
         names = {k: f"attribute {k}" if k in kinds else k for k in values}
@@ -296,7 +314,7 @@ class Declaration:
         """An object of its fields, which are of the kinds declared."""
         if self.from_fields is not None:
             return self.from_fields(cls, fields)
-        if dataclasses.is_dataclass(cls):
+        if _is_value(cls):
             return cls(**fields)
         thing: Any = object.__new__(cls)
         vars(thing).update({self.kinds[name].attribute or name: v for name, v in fields.items()})
@@ -304,6 +322,9 @@ class Declaration:
 
 
 _DECLARED: dict[type, dict[str, Any]] = {}
+
+# The classes whose objects can be in files, by their names.
+_STORABLE: dict[str, type] = {}
 
 
 def stored(**declared: Any) -> Callable[[type[T]], type[T]]:
@@ -315,7 +336,7 @@ def stored(**declared: Any) -> Callable[[type[T]], type[T]]:
 
     def declare(cls: type[T]) -> type[T]:
         _DECLARED[cls] = declared
-        return cls
+        return add_class(cls)
 
     return declare
 
@@ -326,10 +347,29 @@ def declaration_of(cls: type) -> Declaration | None:
     return None if base is None else _declaration(cls, base)
 
 
-def declared_class(name: str, package: str) -> type:
-    """The class of this name that a module of the package, which is imported, has declared."""
-    named = [cls for cls in _DECLARED if cls.__name__ == name]
-    return [cls for cls in named if f"{cls.__module__}.".startswith(f"{package}.")][-1]
+def add_class(cls: type[T]) -> type[T]:
+    """Let objects of a class be in files; a ValueError if another class of its name can."""
+    other = _STORABLE.get(cls.__name__, cls)
+    same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
+    if not (same or cls.__module__.startswith("greville.")):
+        raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
+    _STORABLE[cls.__name__] = cls
+    return cls
+
+
+def class_named(name: str) -> type | None:
+    """The class of this name whose objects can be in files, if its module is imported."""
+    return _STORABLE.get(name)
+
+
+def class_names() -> tuple[str, ...]:
+    """The names of all of these classes."""
+    return tuple(_STORABLE)
+
+
+def _is_value(cls: type[Any]) -> bool:
+    """Whether its objects are made from their fields, and never change."""
+    return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def compact(thing: Any) -> None:

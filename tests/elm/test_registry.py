@@ -1,6 +1,6 @@
 """A solver and a layer of one's own: a class each and one registration, and all else works."""
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -9,9 +9,8 @@ import pytest
 import greville
 from greville import ELMClassifier, ELMRegressor, RandomLayer
 from greville.elm import set_direct_inputs
-from greville.fields import finite, number
+from greville.fields import count, finite, nothing, number
 from greville.layers import Layer, stored_layer
-from greville.layers import registry as layers
 from greville.solvers import Solver, WeightsState, stored_solver, stored_weights
 from greville.solvers import registry as solvers
 from greville.validation import check_number
@@ -60,17 +59,15 @@ class Steps(Solver):
 solvers.register("steps", Steps)
 
 
-@layers.register
-@stored_layer({"scale": number})
+@stored_layer()
+@dataclass(eq=False, repr=False)
 class SquareLayer(Layer):
     """A layer of one's own: squares of random sums, and the sums."""
 
-    activation = "identity"
-
-    def __init__(self, n_hidden="auto", *, scale=0.5, random_state=None):
-        self.n_hidden = n_hidden
-        self.scale = scale
-        self.random_state = random_state
+    n_hidden: Annotated[int, count] = 10
+    _: KW_ONLY
+    scale: Annotated[float, number] = 0.5
+    random_state: Annotated[int | None, nothing | count] = None
 
     def _set_weights(self, X, y, dtype):
         units = self._random().normal(0, self.scale, size=(self.n_hidden_, X.shape[1]))
@@ -172,16 +169,6 @@ def test_a_layer_in_estimators(rng, tmp_path, kind):
             each.learn_one(x, target)
     np.testing.assert_array_equal(model.predict(X), loaded.predict(X))
     assert model.predict_one(X[0]) == pytest.approx(model.predict(X[:1])[0])
-
-
-def test_the_layers_of_the_package_are_registered_like_any_other():
-    assert layers.layer_class("RandomLayer") is RandomLayer
-    assert {"FourierLayer", "ContrastLayer", "SquareLayer"} <= set(layers.names())
-    assert layers.register(RandomLayer) is RandomLayer
-    with pytest.raises(ValueError, match="'RandomLayer' is registered already"):
-        layers.register(type("RandomLayer", (Layer,), {}))
-    with pytest.raises(ValueError, match="no layer named 'Unknown'; there are .*RandomLayer"):
-        layers.layer_class("Unknown")
 
 
 def test_every_named_solver_is_a_solver():

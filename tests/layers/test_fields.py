@@ -151,19 +151,6 @@ def test_the_width_of_the_kernel_follows_the_data(rng):
     assert FourierLayer(10).fit(np.ones((5, 4))).gamma_ == 0.25
 
 
-def test_small_fields_of_large_images_are_kept_sparse(rng):
-    X = rng.uniform(size=(40, 64 * 64))
-    y = np.arange(40) % 2
-    layer = ContrastLayer(30, receptive_fields=(64, 64), random_state=0).fit(X, y)
-    assert not sparse.issparse(layer.weights_)
-    small = ReceptiveFieldLayer((64, 64), 30, border=27, random_state=0).fit(X)
-    assert sparse.issparse(small.weights_)
-    expected = np.tanh(X @ small.weights_.toarray())
-    np.testing.assert_allclose(small.transform(X), expected, atol=1e-12)
-    np.testing.assert_allclose(small.transform(sparse.csr_array(X)), expected, atol=1e-12)
-    assert ELMClassifier(small).fit(X, y).n_samples_seen_ == 40
-
-
 @pytest.mark.parametrize(
     ("layer", "name"),
     [

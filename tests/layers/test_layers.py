@@ -124,7 +124,7 @@ def test_a_data_frame_in_and_out(rng):
         ({"scale": float("nan")}, "scale=nan"),
         ({"scale": float("inf")}, "scale=inf"),
         ({"activation": "softmax"}, "activation='softmax'.*'tanh'"),
-        ({"activation": lambda a: a[:, :1]}, "activation: it returned shape"),
+        ({"activation": lambda a: a[:, :1]}, "activation: it returned ndarray of shape"),
     ],
 )
 def test_bad_parameters(rng, parameters, message):

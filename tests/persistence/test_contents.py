@@ -107,7 +107,7 @@ def test_a_file_is_a_safetensors_file(rng, tmp_path):
     ("model", "advice"),
     [
         (ELMRegressor(PCA(2)), "greville's layers"),
-        (RandomLayer(activation=np.tanh), "the name of one"),
+        (RandomLayer(activation=np.tanh), "pass one of"),
         (RandomLayer(random_state=np.random.default_rng(0)), "pass a number"),
         (RandomLayer(random_state=np.random.RandomState(np.random.PCG64(0))), "pass a number"),
         (PCA(2), "greville's own models"),

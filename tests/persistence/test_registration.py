@@ -1,7 +1,7 @@
 """Classes from outside the package can be saved: they declare their fields, and are registered."""
 
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 import greville
 from greville import ELMRegressor, RandomLayer, backend, persistence
-from greville.fields import array, count, finite, known, number, require, stored
+from greville.fields import array, count, finite, known, nothing, number, require, stored
 from greville.layers import Layer, stored_layer
 from greville.persistence import ModelFileError
 from greville.solvers import Shape, Solver, State, stored_solver
@@ -17,17 +17,16 @@ from greville.solvers import Shape, Solver, State, stored_solver
 from .models import content, forge, take_apart, there_and_back
 
 
-@persistence.register
-@stored_layer({"scale": number})
+@stored_layer()
+@dataclass(eq=False, repr=False)
 class SineLayer(Layer):
     """A layer of its own, in the way of the package's."""
 
-    activation = "sin"
-
-    def __init__(self, n_hidden="auto", *, scale=1.0, random_state=None):
-        self.n_hidden = n_hidden
-        self.scale = scale
-        self.random_state = random_state
+    n_hidden: Annotated[int, count] = 10
+    _: KW_ONLY
+    scale: Annotated[float, number] = 1.0
+    random_state: Annotated[int | None, nothing | count] = None
+    activation: ClassVar[str] = "sin"
 
     def _set_weights(self, X, y, dtype):
         units = self._random().normal(0, self.scale, size=(self.n_hidden_, X.shape[1]))
@@ -42,7 +41,6 @@ class NegativeLayer(RandomLayer):
         return -super().transform(X)
 
 
-@persistence.register
 @stored()
 @dataclass(frozen=True)
 class Box:
@@ -58,7 +56,6 @@ def _check_box(distances):
         require(len(distances.box_.least) == distances.n_features_in_, "the box has other columns")
 
 
-@persistence.register
 @stored(
     parameters={"power": finite},
     fitted={"n_features_in_": count, "box_": known(Box)},
@@ -83,7 +80,6 @@ class Distances(TransformerMixin, BaseEstimator):
         return np.hstack([low**self.power, high**self.power])
 
 
-@persistence.register
 @stored(derived=("pending",))
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnByColumn(State):
@@ -113,7 +109,6 @@ class ColumnByColumn(State):
         return self.products / (self.squares + self.ridge)[:, None]
 
 
-@persistence.register
 @stored_solver({"ridge": number}, ColumnByColumn)
 class Columns(Solver):
     state_class = ColumnByColumn
@@ -213,12 +208,11 @@ def test_what_cannot_be_registered():
     with pytest.raises(ValueError, match="another class of this name can be saved; rename it"):
         persistence.register(stored(parameters={})(Opium))
 
-    @stored(parameters={})
-    class Box:
-        pass
-
     with pytest.raises(ValueError, match="another class of this name"):
-        persistence.register(Box)
+
+        @stored(parameters={})
+        class Box:
+            pass
 
 
 def test_registering_again_is_allowed():

@@ -1,6 +1,5 @@
 """Hidden layers: X → H, one file per kind."""
 
-from . import registry
 from .contrast import ClassLayer, ContrastLayer
 from .fields import ReceptiveFieldLayer
 from .fourier import FourierLayer
@@ -23,12 +22,6 @@ from .series import SeriesLayer, series_rows
 from .stacked import StackedLayer
 from .table import ColumnSummary, TableLayer
 from .two_stages import image_layer
-
-for _layer in (
-    *(RandomLayer, TableLayer, FourierLayer, ReceptiveFieldLayer, ContrastLayer, ClassLayer),
-    *(PatchLayer, StackedLayer, MiniRocketLayer),
-):
-    registry.register(_layer)
 
 __all__ = [
     "KERNELS",
@@ -53,7 +46,6 @@ __all__ = [
     "image_layer",
     "matrix_of",
     "patch_steps",
-    "registry",
     "runs_on_device",
     "series_rows",
     "stored_layer",

@@ -1,40 +1,43 @@
-"""Activation functions by name."""
+"""Activation functions by name, and their derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from ..backend import Array
-from ..devices import is_on_device
+from ..devices import is_tensor
 
 Activation = str | Callable[[Array], Array]
 
 
-def _relu(H: Array, out: Array) -> Array:
-    return np.maximum(H, 0, out=out)
+class Curve(NamedTuple):
+    """An activation in place for NumPy, ``f(H, out=H)``, and for tensors; and its derivative."""
+
+    numpy: Callable[..., Array]
+    torch: Callable[[Any], Any]
+    slope: Callable[[Array], Array]
 
 
-def _hard_limit(H: Array, out: Array) -> Array:
-    return np.greater_equal(H, 0, out=out, casting="unsafe")
-
-
-def _identity(H: Array, out: Array) -> Array:
-    return out
-
-
-# Each works in place, f(H, out=H): the layer never holds a second array of H's size.
-ACTIVATIONS: dict[str, Callable[..., Array]] = {
-    "tanh": np.tanh,
-    "sigmoid": expit,
-    "relu": _relu,
-    "sin": np.sin,
-    "cos": np.cos,
-    "hard-limit": _hard_limit,
-    "identity": _identity,
+ACTIVATIONS: dict[str, Curve] = {
+    "tanh": Curve(np.tanh, lambda H: H.tanh_(), lambda H: 1 - np.tanh(H) ** 2),
+    "sigmoid": Curve(expit, lambda H: H.sigmoid_(), lambda H: expit(H) * expit(-H)),
+    "relu": Curve(
+        lambda H, out: np.maximum(H, 0, out=out),
+        lambda H: H.relu_(),
+        lambda H: (H > 0).astype(H.dtype),
+    ),
+    "sin": Curve(np.sin, lambda H: H.sin_(), np.cos),
+    "cos": Curve(np.cos, lambda H: H.cos_(), lambda H: -np.sin(H)),
+    "hard-limit": Curve(
+        lambda H, out: np.greater_equal(H, 0, out=out, casting="unsafe"),
+        lambda H: (H >= 0).to(H.dtype) + 0 * H,  # nan stays nan
+        np.zeros_like,
+    ),
+    "identity": Curve(lambda H, out: out, lambda H: H, np.ones_like),
 }
 
 
@@ -46,46 +49,26 @@ def check_activation(activation: Activation) -> None:
         raise ValueError(f"activation={activation!r}: choose one of {names}, or pass a function.")
 
 
-# The same for tensors.
-_ON_DEVICE: dict[str, Callable[..., Any]] = {
-    "tanh": lambda H: H.tanh_(),
-    "sigmoid": lambda H: H.sigmoid_(),
-    "relu": lambda H: H.relu_(),
-    "sin": lambda H: H.sin_(),
-    "cos": lambda H: H.cos_(),
-    "hard-limit": lambda H: (H >= 0).to(H.dtype) + 0 * H,  # nan stays nan
-    "identity": lambda H: H,
-}
-
-
-def activate_on_device(activation: Activation, H: Any) -> Any:
-    """`activate` for a tensor; a function is called with it."""
+def activate(activation: Activation, H: Any) -> Any:
+    """f(H), element by element, for an array or a tensor; H may be overwritten."""
+    on_device = is_tensor(H)
     if not callable(activation):
-        return _ON_DEVICE[activation](H)
+        curve = ACTIVATIONS[activation]
+        return curve.torch(H) if on_device else curve.numpy(H, out=H)
     try:
         activated: Any = activation(H)
     except TypeError as error:
+        if not on_device:
+            raise
         raise ValueError(
             f"activation: on a device it is called with tensors, which it does not take ({error}); "
             "pass a function of torch, or the name of one of ours."
         ) from error
+    activated = activated if on_device else np.asarray(activated)
     shape = getattr(activated, "shape", None)
-    if not is_on_device(activated) or shape != H.shape:
+    if is_tensor(activated) != on_device or shape != H.shape:
         raise ValueError(
-            f"activation: it returned {type(activated).__name__} of shape {shape} for a tensor of "
-            f"shape {tuple(H.shape)}; it must return a tensor of that shape on the same device."
+            f"activation: it returned {type(activated).__name__} of shape {shape} for input of "
+            f"shape {tuple(H.shape)}; it must return as many numbers, on the same device."
         )
-    return activated.to(H.dtype)
-
-
-def activate(activation: Activation, H: Array) -> Array:
-    """f(H), element by element; H may be overwritten."""
-    if not callable(activation):
-        return ACTIVATIONS[activation](H, out=H)
-    activated = np.asarray(activation(H))
-    if activated.shape != H.shape:
-        raise ValueError(
-            f"activation: it returned shape {activated.shape} for input of shape {H.shape}; "
-            "it must keep the shape."
-        )
-    return activated.astype(H.dtype, copy=False)
+    return activated.to(H.dtype) if on_device else activated.astype(H.dtype, copy=False)

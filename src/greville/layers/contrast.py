@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
@@ -11,50 +12,46 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..backend import Array
-from ..devices import is_on_device, on_host
-from ..fields import Kind, integer, nothing, number
-from ..validation import Seed, check_length, check_number, naming
-from .activations import Activation
-from .fields import Fields, packed, with_length
+from ..devices import on_host
+from ..fields import nothing, within
+from ..validation import check_length, naming
+from .fields import Fields, with_length
 from .images import IMAGE
-from .protocol import ACTIVATION, Layer, product, stored_layer, working_dtype
+from .protocol import (
+    AnyActivation,
+    Layer,
+    Length,
+    Random,
+    Size,
+    dense,
+    product,
+    stored_layer,
+    working_dtype,
+)
 
 # Units made at a time: each needs a few copies of an image.
 _UNITS_PER_BLOCK = 1024
 
 
+@dataclass(eq=False, repr=False)
 class SampleLayer(Layer):
     """Weights from samples and their classes, seen once by `fit` and then kept."""
 
-    def __init__(
-        self,
-        n_hidden: int | Literal["auto"] = "auto",
-        *,
-        receptive_fields: tuple[int, ...] | None = None,
-        border: int = 2,
-        min_area: int = 10,
-        scale: float = 1.0,
-        activation: Activation = "tanh",
-        random_state: Seed = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.receptive_fields = receptive_fields
-        self.border = border
-        self.min_area = min_area
-        self.scale = scale
-        self.activation = activation
-        self.random_state = random_state
+    n_hidden: Size = "auto"
+    _: KW_ONLY
+    receptive_fields: Annotated[tuple[int, ...] | None, nothing | IMAGE] = None
+    border: Annotated[int, within(0, whole=True)] = 2
+    min_area: Annotated[int, within(1, whole=True)] = 10
+    scale: Length = 1.0
+    activation: AnyActivation = "tanh"
+    random_state: Random = None
 
     @property
     def sees_parts(self) -> bool:  # type: ignore[override]
         return self.receptive_fields is not None
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        self._check_scale_and_activation()
-
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
-        labels = self._checked_labels(y, X.shape[0])
+        labels, X = self._checked_labels(y, X.shape[0]), X if sparse.issparse(X) else on_host(X)
         random, masks = self._random(), None
         if self.receptive_fields is not None:
             fields = Fields(
@@ -66,7 +63,7 @@ class SampleLayer(Layer):
         if empty.any():
             noise = random.normal(size=(int(empty.sum()), X.shape[1]))
             units[empty] = noise if masks is None else noise * masks[empty]
-        self.weights_ = packed(with_length(units, self.scale), dtype)
+        self.weights_ = with_length(units, self.scale, dtype)
 
     def _checked_labels(self, y: Any, n_rows: int) -> Array:
         with naming("y"):
@@ -94,16 +91,8 @@ class SampleLayer(Layer):
         return tags
 
 
-_PARAMETERS: dict[str, Kind] = {
-    "receptive_fields": nothing | IMAGE,
-    "border": integer,
-    "min_area": integer,
-    "scale": number,
-    "activation": ACTIVATION,
-}
-
-
-@stored_layer({**_PARAMETERS, "candidates": integer})
+@stored_layer()
+@dataclass(eq=False, repr=False)
 class ContrastLayer(SampleLayer):
     """Units that point from a sample of one class to one of another.
 
@@ -133,7 +122,7 @@ class ContrastLayer(SampleLayer):
 
     Attributes
     ----------
-    weights_ : ndarray or sparse array of shape (n_features, n_hidden)
+    weights_ : ndarray of shape (n_features, n_hidden)
     bias_ : None
     n_hidden_ : int
     n_features_in_ : int
@@ -155,32 +144,8 @@ class ContrastLayer(SampleLayer):
     True
     """
 
-    def __init__(
-        self,
-        n_hidden: int | Literal["auto"] = "auto",
-        *,
-        receptive_fields: tuple[int, ...] | None = None,
-        border: int = 2,
-        min_area: int = 10,
-        scale: float = 1.0,
-        activation: Activation = "tanh",
-        candidates: int = 10,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(
-            n_hidden,
-            receptive_fields=receptive_fields,
-            border=border,
-            min_area=min_area,
-            scale=scale,
-            activation=activation,
-            random_state=random_state,
-        )
-        self.candidates = candidates
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_number("candidates", self.candidates, low=1, whole=True)
+    _: KW_ONLY
+    candidates: Annotated[int, within(1, whole=True)] = 10
 
     def _units(
         self, X: Any, labels: Array, masks: Array | None, random: np.random.RandomState
@@ -190,24 +155,23 @@ class ContrastLayer(SampleLayer):
             stop = min(start + _UNITS_PER_BLOCK, self.n_hidden_)
             inside = None if masks is None else masks[start:stop]
             first = random.randint(len(labels), size=stop - start)
-            best, largest = None, None
-            for _ in range(int(self.candidates)):
+            best, largest = np.empty(0), np.empty(0)
+            for attempt in range(int(self.candidates)):
                 second = _of_other_classes(labels, labels[first], random)
                 difference = _rows(X, first) - _rows(X, second)
                 if inside is not None:
-                    difference *= _like(inside, difference)
-                size = _row_squares(difference)
-                if best is None or largest is None:
+                    difference *= inside
+                size = np.einsum("ij,ij->i", difference, difference)
+                if not attempt:
                     best, largest = difference, size
-                else:
-                    better = size > largest
-                    best[better], largest[better] = difference[better], size[better]
-            assert best is not None
-            blocks.append(on_host(best))
+                better = size > largest
+                best[better], largest[better] = difference[better], size[better]
+            blocks.append(best)
         return np.concatenate(blocks)
 
 
-@stored_layer(_PARAMETERS)
+@stored_layer()
+@dataclass(eq=False, repr=False)
 class ClassLayer(SampleLayer):
     """Units that are random sums, with signs, of the samples of one class.
 
@@ -235,7 +199,7 @@ class ClassLayer(SampleLayer):
 
     Attributes
     ----------
-    weights_ : ndarray or sparse array of shape (n_features, n_hidden)
+    weights_ : ndarray of shape (n_features, n_hidden)
     bias_ : None
     n_hidden_ : int
     n_features_in_ : int
@@ -258,7 +222,6 @@ class ClassLayer(SampleLayer):
     def _units(
         self, X: Any, labels: Array, masks: Array | None, random: np.random.RandomState
     ) -> Array:
-        X = on_host(X) if is_on_device(X) else X  # sums in another order have other last bits
         units = np.empty((self.n_hidden_, X.shape[1]), working_dtype(X))
         n_classes = labels.max() + 1
         for label in range(n_classes):
@@ -279,18 +242,5 @@ def _of_other_classes(labels: Array, not_of: Array, random: np.random.RandomStat
     return order[np.where(place < first, place, place + last - first)]
 
 
-def _like(mask: Array, A: Any) -> Any:
-    """A mask where an array is."""
-    return A.new_tensor(mask) if is_on_device(A) else mask
-
-
-def _row_squares(A: Any) -> Any:
-    return (A * A).sum(dim=1) if is_on_device(A) else np.einsum("ij,ij->i", A, A)
-
-
 def _rows(X: Any, rows: Array) -> Any:
-    if is_on_device(X):
-        return X[rows]
-    chosen = X[rows]
-    chosen = chosen.toarray() if sparse.issparse(chosen) else chosen
-    return chosen.astype(working_dtype(X))
+    return dense(X[rows]).astype(working_dtype(X))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 
-from ..backend import Array, Backend
+from ..backend import Array
 from ..backend.scipy import orthogonal
-from ..devices import is_on_device, on_host
-from ..fields import choice, finite, flag, number
-from ..validation import Seed, check_memory, check_number, check_switch
-from .protocol import Layer, stored_layer
+from ..devices import is_tensor, on_host
+from ..fields import choice, finite, flag, within
+from ..validation import check_memory
+from .activations import activate
+from .protocol import Layer, Random, Size, stored_layer
 
 
-@stored_layer({"gamma": choice("scale") | number, "orthogonal": flag}, fitted={"gamma_": finite})
+@stored_layer({"gamma_": finite})
+@dataclass(eq=False, repr=False)
 class FourierLayer(Layer):
     """Cosines and sines of random frequencies, whose products make a Gaussian kernel.
 
@@ -59,29 +62,15 @@ class FourierLayer(Layer):
     True
     """
 
-    # A kernel needs inputs in comparable units.
-    wants_order_one = True
+    wants_order_one: ClassVar[bool] = True  # a kernel needs inputs in comparable units
 
-    def __init__(
-        self,
-        n_hidden: int | Literal["auto"] = "auto",
-        *,
-        gamma: float | Literal["scale"] = "scale",
-        orthogonal: bool = True,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.gamma = gamma
-        self.orthogonal = orthogonal
-        self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_switch("orthogonal", self.orthogonal)
-        if not isinstance(self.gamma, str):
-            check_number("gamma", self.gamma, low=0, include_low=False)
-        elif self.gamma != "scale":
-            raise ValueError(f"gamma={self.gamma!r}: pass 'scale' or a number > 0.")
+    n_hidden: Size = "auto"
+    _: KW_ONLY
+    gamma: Annotated[float | Literal["scale"], choice("scale") | within(0, include_low=False)] = (
+        "scale"
+    )
+    orthogonal: Annotated[bool, flag] = True
+    random_state: Random = None
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         check_memory(
@@ -91,12 +80,12 @@ class FourierLayer(Layer):
             + (", or orthogonal=False." if self.orthogonal else "."),
         )
         self.gamma_ = _scale(X) if self.gamma == "scale" else float(self.gamma)
-        frequencies = self._drawn(X.shape[1], self._n_columns)
+        frequencies = self._drawn(*self._weights_shape)
         self.weights_ = np.ascontiguousarray(frequencies, dtype=dtype)
 
     @property
-    def _n_columns(self) -> int:
-        return (self.n_hidden_ + 1) // 2  # a cosine and a sine of each
+    def _weights_shape(self) -> tuple[int, int]:
+        return self.n_features_in_, (self.n_hidden_ + 1) // 2  # a cosine and a sine of each
 
     def _kind_of_units(self) -> str:
         return f"cosines and sines, gamma {self.gamma_:.4g}"
@@ -113,24 +102,19 @@ class FourierLayer(Layer):
             blocks.append(directions * lengths)  # each as long as a row of normal numbers
         return width * np.hstack(blocks)[:, :n]
 
-    def _activated(self, H: Array) -> Array:
-        n, half = len(H), H.shape[1]
-        waves = np.empty((n, self.n_hidden_), H.dtype)
-        np.cos(H, out=waves[:, :half])
-        np.sin(H[:, : self.n_hidden_ - half], out=waves[:, half:])
+    def _activated(self, H: Any) -> Any:
+        half, shape = H.shape[1], (len(H), self.n_hidden_)
+        waves = H.new_empty(shape) if is_tensor(H) else np.empty(shape, H.dtype)
+        waves[:, :half], waves[:, half:] = H, H[:, : self.n_hidden_ - half]
+        activate("cos", waves[:, :half])  # in place
+        activate("sin", waves[:, half:])
         return waves
-
-    def _activated_on(self, b: Backend, H: Array) -> Array:
-        half = H.shape[1]
-        sines = b.xp.sin(H[:, : self.n_hidden_ - half])
-        return b.xp.concat([b.xp.cos(H), sines], axis=1)
 
 
 def _scale(X: Any) -> float:
     """One over the summed variances of the columns, taken as equal."""
-    X = on_host(X) if is_on_device(X) else X
     if sparse.issparse(X):
         variance = float(X.astype(float).power(2).mean() - X.mean() ** 2)
     else:
-        variance = float(X.var(dtype=np.float64))
+        variance = float(on_host(X).var(dtype=np.float64))
     return 1 / (X.shape[1] * variance) if variance > 0 else 1 / X.shape[1]

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations_with_replacement
 from math import comb
+from typing import Annotated
 
 import numpy as np
 
 from ..backend import Array
-from ..fields import array, count, require, stored, words
-from ..validation import check_memory, check_number
+from ..fields import array, require, within
+from ..validation import check_memory
+from .protocol import stored_features
 from .sequence import SequenceLayer
 
 
-def _check_fields(layer: LagLayer) -> None:
-    if hasattr(layer, "state_"):
-        layer.check_parameters()
-        fits = layer.n_hidden_ == layer._size(layer.n_features_in_)
-        require(fits, "the units are not as many as the parameters say")
-        layer._check_state()
-
-
-@stored(
-    parameters={"lags": count, "stride": count, "order": count},
-    fitted={"n_features_in_": count, "n_hidden_": count, "state_": array(2)},
-    optional={"feature_names_in_": words},
-    whole=True,
-    check=_check_fields,
-)
+@stored_features({"state_": array(2)})
+@dataclass(eq=False, repr=False)
 class LagLayer(SequenceLayer):
     """The latest rows, and the products of their numbers: nonlinear vector autoregression.
 
@@ -64,14 +54,10 @@ class LagLayer(SequenceLayer):
            [ 5.,  2., 25., 10.,  4.]])
     """
 
-    def __init__(self, lags: int = 2, *, stride: int = 1, order: int = 2) -> None:
-        self.lags = lags
-        self.stride = stride
-        self.order = order
-
-    def check_parameters(self) -> None:
-        for name in ("lags", "stride", "order"):
-            check_number(name, getattr(self, name), low=1, whole=True)
+    lags: Annotated[int, within(1, whole=True)] = 2
+    _: KW_ONLY
+    stride: Annotated[int, within(1, whole=True)] = 1
+    order: Annotated[int, within(1, whole=True)] = 2
 
     def _size(self, n_features: int) -> int:
         n = int(self.lags) * n_features
@@ -107,3 +93,8 @@ class LagLayer(SequenceLayer):
                 H[:, at : at + products.shape[1]] = products
                 at += products.shape[1]
         return H, rows[n:]
+
+    def _check_stored(self) -> None:
+        fits = self.n_hidden_ == self._size(self.n_features_in_)
+        require(fits, "the units are not as many as the parameters say")
+        super()._check_stored()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from scipy import sparse
+from sklearn.utils import gen_batches
 
 from .. import backend
 from ..backend import Array, Backend
 from ..compiled import proportions_kernel
-from ..devices import is_on_device, on_host
-from ..fields import array, count, nothing, random_state, require, require_finite, stored, words
-from ..validation import Seed, check_number
-from .protocol import working_dtype
+from ..fields import array, count, nothing, require, within
+from .protocol import Random, dense, dense_on, rows_apart, stored_features, working_dtype
 from .series import SeriesLayer, dilated
 
 # Where the three weights of a kernel are that are 2; the other six are -1.
@@ -33,43 +32,8 @@ _SOFTENING = 0.02
 _NUMBERS, _NUMBERS_ON_DEVICE = 1 << 15, 1 << 23
 
 
-def _check_fields(layer: MiniRocketLayer) -> None:
-    if not hasattr(layer, "dilations_"):
-        return
-    layer.check_parameters()
-    layer._check_series()
-    dilations, sizes = layer.dilations_, layer.n_biases_
-    require(len(dilations) == len(sizes) > 0, "the dilations do not fit")
-    fits = (dilations >= 1).all() and (8 * dilations < layer.length).all()
-    require(fits, "a dilation is longer than the series")
-    require((sizes >= 1).all() and sizes.max() < 1 << 24, "there are no biases")
-    require(len(KERNELS) * int(sizes.sum()) == layer.n_hidden_, "the biases do not fit the size")
-    shape = len(KERNELS) * len(dilations), layer.n_channels_
-    require(layer.channels_.shape == shape, "the kernels do not fit the channels")
-    require(layer.channels_.any(axis=1).all(), "a kernel sees no channel")
-    for name in ("bias_", "mean_", "spread_"):
-        fits = getattr(layer, name).shape == (layer.n_hidden_,)
-        require(fits, f"{name} does not fit the size")
-    require((layer.spread_ > 0).all(), "spreads are not positive")
-    require(layer.bias_.dtype == np.float32, "biases are not float32")
-
-
-def _try_out(layer: MiniRocketLayer) -> None:
-    if hasattr(layer, "dilations_"):
-        zeros = np.zeros((1, layer.n_features_in_))
-        require_finite(layer.activations(zeros), "the output of the layer")
-
-
-@stored(
-    parameters={
-        "n_hidden": count,
-        "max_dilations": count,
-        "n_channels": nothing | count,
-        "random_state": random_state,
-    },
-    fitted={
-        "n_features_in_": count,
-        "n_hidden_": count,
+@stored_features(
+    {
         "n_channels_": count,
         "centre_": array(1),
         "unit_": array(1),
@@ -79,12 +43,9 @@ def _try_out(layer: MiniRocketLayer) -> None:
         "bias_": array(1),
         "mean_": array(1),
         "spread_": array(1),
-    },
-    optional={"feature_names_in_": words},
-    whole=True,
-    check=_check_fields,
-    try_out=_try_out,
+    }
 )
+@dataclass(eq=False, repr=False)
 class MiniRocketLayer(SeriesLayer):
     """Features of time series: how often a convolution exceeds a bias, for 84 kernels, dilated.
 
@@ -137,34 +98,15 @@ class MiniRocketLayer(SeriesLayer):
     (20, 924)
     """
 
-    bias_: Array
-    dilations_: Array
-    n_biases_: Array
-    channels_: Array
-    mean_: Array
-    spread_: Array
-
-    def __init__(
-        self,
-        n_hidden: int = 9996,
-        *,
-        max_dilations: int = 32,
-        n_channels: int | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.max_dilations = max_dilations
-        self.n_channels = n_channels
-        self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_number("n_hidden", self.n_hidden, low=1, whole=True)
-        check_number("max_dilations", self.max_dilations, low=1, whole=True)
+    n_hidden: Annotated[int, within(1, whole=True)] = 9996
+    _: KW_ONLY
+    max_dilations: Annotated[int, within(1, whole=True)] = 32
+    n_channels: Annotated[int | None, nothing | within(1, whole=True)] = None
+    random_state: Random = None
 
     def _fit(self, X: Any, y: Any, dtype: Any) -> None:
-        X = _dense(on_host(X) if is_on_device(X) else X)
-        X = X[np.arange(min(len(X), _ROWS)) * len(X) // min(len(X), _ROWS)]
+        X = dense(X)
+        X = X[rows_apart(len(X), _ROWS)]
         random, per_kernel = self._random(), max(1, int(self.n_hidden) // len(KERNELS))
         self._measure(X)
         self.dilations_, self.n_biases_ = _dilations(
@@ -201,43 +143,29 @@ class MiniRocketLayer(SeriesLayer):
             at += quantiles.size
         return np.concatenate(biases).astype(np.float32)
 
-    def activations(self, X: Any, shift: Array | None = None) -> Array:
-        X, b = _dense(X), backend.get("scipy")
-        H = np.empty((len(X), self.n_hidden_), np.float32)
-        kernel = proportions_kernel(len(X) * self.length * self.n_hidden_)
-        if kernel is not None:
-            series = np.ascontiguousarray(self._series(b, X, shift).transpose(2, 0, 1))
-            kernel(series, self.dilations_, self.n_biases_, self.channels_, self.bias_, H)
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):  # what is no number exceeds nothing
-                for rows in self._parts_of(len(X), _NUMBERS):
-                    x = np.ascontiguousarray(self._series(b, X[rows], shift))
-                    for units, proportions in self._proportions(b, x, self.bias_):
-                        H[rows, units] = proportions.T
-        H -= self.mean_.astype(np.float32)
-        H /= self.spread_.astype(np.float32)
-        return H.astype(working_dtype(X), copy=False)
-
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
-        X = b.asarray(X.to_dense()) if getattr(X, "is_sparse", False) else X
+        X, host = dense_on(b, X, None), b.has_kernels
+        n, working = X.shape[0], b.dtype_of(X) if not host else working_dtype(X)
         bias, mean, spread = (
             b.asarray(A, np.float32) for A in (self.bias_, self.mean_, self.spread_)
         )
-        H = b.zeros((X.shape[0], self.n_hidden_), np.float32)
-        for rows in self._parts_of(X.shape[0], _NUMBERS_ON_DEVICE):
-            x = self._series(b, X[rows], shift)
-            for units, proportions in self._proportions(b, x, bias):
-                H[rows, units] = proportions.T
+        H = b.xp.empty((n, self.n_hidden_), dtype=bias.dtype)
+        kernel = proportions_kernel(n * self.length * self.n_hidden_) if host else None
+        a_time = (_NUMBERS if host else _NUMBERS_ON_DEVICE) // self.length
+        if kernel is not None:
+            series = np.ascontiguousarray(self._series(b, X, shift).transpose(2, 0, 1))
+            kernel(series, self.dilations_, self.n_biases_, self.channels_, bias, H)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number exceeds nothing
+            for rows in () if kernel else gen_batches(n, max(1, a_time)):
+                x = self._series(b, X[rows], shift)
+                for units, proportions in self._proportions(b, x, bias):
+                    H[rows, units] = proportions.T
+        H -= mean
+        H /= spread
+        if host:
+            return H.astype(working, copy=False)
         bad = 0 * b.xp.max(b.xp.abs(X), axis=1)[:, None]  # nan for rows that are not finite
-        return b.asarray((H - mean) / spread, b.dtype_of(X)) + bad
-
-    def activations_one(self, x: Array) -> Array:
-        return self.activations(x[None])[0]
-
-    def _parts_of(self, n: int, numbers: int) -> list[slice]:
-        """n series, as many at a time as have so many numbers."""
-        a_time = max(1, numbers // self.length)
-        return [slice(start, min(n, start + a_time)) for start in range(0, n, a_time)]
+        return b.asarray(H, working) + bad
 
     def _proportions(self, b: Backend, x: Array, bias: Array) -> Iterator[tuple[slice, Array]]:
         """Units, kernel by kernel, and their proportions of shape (n_units, n_cases)."""
@@ -258,6 +186,23 @@ class MiniRocketLayer(SeriesLayer):
                 above = response[None, inside] > bias[units, None, None]
                 yield units, _mean(b, above)
                 at, k = at + size, k + 1
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        dilations, sizes = self.dilations_, self.n_biases_
+        require(len(dilations) == len(sizes) > 0, "the dilations do not fit")
+        fits = (dilations >= 1).all() and (8 * dilations < self.length).all()
+        require(fits, "a dilation is longer than the series")
+        require((sizes >= 1).all() and sizes.max() < 1 << 24, "there are no biases")
+        require(len(KERNELS) * int(sizes.sum()) == self.n_hidden_, "the biases do not fit the size")
+        shape = len(KERNELS) * len(dilations), self.n_channels_
+        require(self.channels_.shape == shape, "the kernels do not fit the channels")
+        require(self.channels_.any(axis=1).all(), "a kernel sees no channel")
+        for name in ("bias_", "mean_", "spread_"):
+            fits = getattr(self, name).shape == (self.n_hidden_,)
+            require(fits, f"{name} does not fit the size")
+        require((self.spread_ > 0).all(), "spreads are not positive")
+        require(self.bias_.dtype == np.float32, "biases are not float32")
 
     def _kind_of_units(self) -> str:
         channels = "" if self.n_channels_ == 1 else f" of {self.n_channels_} channels"
@@ -321,8 +266,3 @@ def _quantiles(ordered: Array, quantiles: Array) -> Array:
     low = np.take_along_axis(ordered, below, axis=1).astype(np.float64)
     high = np.take_along_axis(ordered, np.minimum(below + 1, ordered.shape[1] - 1), axis=1)
     return low + (place - below) * (high - low)
-
-
-def _dense(X: Any) -> Array:
-    """As a NumPy array."""
-    return X.toarray() if sparse.issparse(X) else on_host(X)

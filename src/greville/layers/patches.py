@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from sklearn.utils import gen_batches
 
 from .. import backend
 from ..backend import Array, Backend
-from ..devices import on_host
-from ..fields import array, choice, count, finite, nothing, number
-from ..threads import one_thread
-from ..validation import Seed, check_number
-from .activations import activate, activate_on_device
+from ..fields import array, choice, finite, nothing, within
+from .activations import activate
 from .images import IMAGE, Image, image_of
-from .protocol import Layer, moved, product, stored_layer, working_dtype
+from .protocol import Layer, Random, dense, dense_on, rows_apart, stored_layer
 
 # Patches from which the filters are chosen, and images for the means of what comes out.
 _PATCHES, _IMAGES = 100_000, 4096
@@ -31,18 +29,8 @@ _PATCH, _SMALLEST_PATCH, _LARGEST_PATCH = 1 / 4, 3, 9
 _CELL, _FEWEST_CELLS, _MOST_CELLS = 4, 4, 8
 
 
-@stored_layer(
-    {
-        "shape": IMAGE,
-        "n_filters": count,
-        "patch": choice("auto") | count,
-        "grid": nothing | IMAGE,
-        "threshold": number,
-        "smoothing": number,
-    },
-    fitted={"grid_": IMAGE, "centre_": array(1), "unit_": finite},
-    sized=False,
-)
+@stored_layer({"grid_": IMAGE, "centre_": array(1), "unit_": finite})
+@dataclass(eq=False, repr=False)
 class PatchLayer(Layer):
     """Responses of small filters, averaged over the cells of a grid: a first stage for images.
 
@@ -99,34 +87,20 @@ class PatchLayer(Layer):
     ((4, 4, 32), (3, 512))
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        n_filters: int = 32,
-        *,
-        patch: int | Literal["auto"] = "auto",
-        grid: tuple[int, int] | None = None,
-        threshold: float = 1.0,
-        smoothing: float = 1.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.shape = shape
-        self.n_filters = n_filters
-        self.patch = patch
-        self.grid = grid
-        self.threshold = threshold
-        self.smoothing = smoothing
-        self.random_state = random_state
+    shape: Annotated[tuple[int, ...], IMAGE]
+    n_filters: Annotated[int, within(1, whole=True)] = 32
+    _: KW_ONLY
+    patch: Annotated[int | Literal["auto"], choice("auto") | within(1, whole=True)] = "auto"
+    grid: Annotated[tuple[int, int] | None, nothing | IMAGE] = None
+    threshold: Annotated[float, within(0)] = 1.0
+    smoothing: Annotated[float, within(0, include_low=False)] = 1.0
+    random_state: Random = None
 
     def check_parameters(self) -> None:
-        check_number("n_filters", self.n_filters, low=1, whole=True)
-        check_number("threshold", self.threshold, low=0)
-        check_number("smoothing", self.smoothing, low=0, include_low=False)
         image = image_of("shape", self.shape)
-        if not isinstance(self.patch, str):
-            check_number("patch", self.patch, low=1, high=min(image.sides) + 1, whole=True)
-        elif self.patch != "auto":
-            raise ValueError(f"patch={self.patch!r}: pass 'auto' or a number of pixels.")
+        super().check_parameters()
+        if self.patch != "auto" and self.patch > min(image.sides):
+            raise ValueError(f"patch={self.patch!r}: it is larger than an image; pass less.")
         if self.grid is not None:
             grid = image_of("grid", self.grid)
             if grid.channels > 1 or grid.rows > image.rows or grid.columns > image.columns:
@@ -137,7 +111,7 @@ class PatchLayer(Layer):
 
     def _fit(self, X: Any, y: Any, dtype: Any) -> None:
         image_of("shape", self.shape, X.shape[1])
-        X, random, plan = _dense(X), self._random(), self._plan
+        X, random, plan = dense(X), self._random(), self._plan
         patches = plan.sampled(X, random)
         mean = patches.mean(axis=0)
         filters = _whitened_filters(patches - mean, int(self.n_filters), self.smoothing, random)
@@ -146,8 +120,8 @@ class PatchLayer(Layer):
         self.grid_ = self.output_shape
         self.n_hidden_ = int(np.prod(self.grid_))
         self.centre_, self.unit_ = np.zeros(self.n_hidden_, dtype), 1.0
-        some = np.arange(min(len(X), _IMAGES)) * len(X) // min(len(X), _IMAGES)
-        features = self.activations(X[some].astype(dtype, copy=False))
+        some = X[rows_apart(len(X), _IMAGES)]
+        features = self.activations(some.astype(dtype, copy=False))
         self.centre_ = features.mean(axis=0, dtype=np.float64).astype(dtype)
         self.unit_ = float(np.std(features - self.centre_, dtype=np.float64)) or 1.0
 
@@ -176,26 +150,26 @@ class PatchLayer(Layer):
         rows, columns, channels = self.grid_
         return f"{channels // 2:,} filters, averaged over {rows} x {columns} cells"
 
-    def activations(self, X: Any, shift: Array | None = None) -> Array:
-        X = _dense(X)
-        X = X if shift is None else X - shift.astype(X.dtype)
-        plan, dtype, n = self._plan, working_dtype(X), int(self.n_filters)
-        weights, above, below = self._filters(dtype)
-        places, averages = plan.places(), plan.averages(dtype)
-        features = np.empty((len(X), *self.grid_), dtype)
-        with one_thread:  # two would wait for each other more than they work
-            for part in plan.parts(len(X), _NUMBERS):
-                patches = np.take(X[part], places, axis=1).reshape(-1, plan.patch_numbers)
-                responses = product(patches, weights)
+    def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
+        X = dense_on(b, X, shift)
+        dtype, plan, n = b.dtype_of(X), self._plan, int(self.n_filters)
+        weights, above, below = (b.asarray(A) for A in self._filters(dtype))
+        places, *averages = map(b.asarray, (plan.places(), *plan.averages(dtype)))
+        features = b.xp.empty((X.shape[0], *self.grid_), dtype=X.dtype)
+        a_time = (_NUMBERS if b.has_kernels else _NUMBERS_ON_DEVICE) // plan.numbers_of_patches
+        with b.few_threads(0):  # two would wait for each other more than they work
+            for part in gen_batches(X.shape[0], max(1, a_time)):
+                patches = b.xp.take(X[part], places, axis=1).reshape(-1, plan.patch_numbers)
+                responses = b.matmul(patches, weights)
                 for sign, added, channels in ((1, above, slice(n)), (-1, below, slice(n, None))):
                     rectified = added + responses if sign > 0 else added - responses
                     activate("relu", rectified)
                     features[part][..., channels] = plan.averaged(rectified, *averages)
-        features += _SOFTENING
-        np.sqrt(features, out=features)
-        H = features.reshape(len(X), -1)
-        H -= self.centre_.astype(dtype, copy=False)
-        H /= dtype(self.unit_)
+        H = features.reshape(X.shape[0], -1)
+        H += _SOFTENING
+        H = b.xp.sqrt(H)
+        H -= b.asarray(self.centre_, dtype)
+        H /= self.unit_
         return H
 
     def _filters(self, dtype: Any) -> tuple[Array, Array, Array]:
@@ -203,28 +177,6 @@ class PatchLayer(Layer):
         assert self.bias_ is not None
         above, below = self.bias_ - self.threshold, -self.bias_ - self.threshold
         return self.weights_.astype(dtype, copy=False), above.astype(dtype), below.astype(dtype)
-
-    def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
-        dtype, xp, plan = b.dtype_of(X), b.xp, self._plan
-        X = b.asarray(X.to_dense()) if getattr(X, "is_sparse", False) else X
-        X = X if shift is None else X - b.asarray(shift, dtype)
-        weights, bias, centre = (
-            moved(self, b, name, dtype) for name in ("weights_", "bias_", "centre_")
-        )
-        places = b.asarray(plan.places())
-        averages = [b.asarray(A) for A in plan.averages(dtype)]
-        features = []
-        for part in plan.parts(X.shape[0], _NUMBERS_ON_DEVICE):
-            patches = X[part][:, places].reshape(-1, plan.patch_numbers)
-            responses = b.matmul(patches, weights) + bias
-            both = xp.concat([responses, -responses], axis=1) - self.threshold
-            cells = plan.averaged(activate_on_device("relu", both), *averages)
-            roots = xp.sqrt(cells.reshape(-1, self.n_hidden_) + _SOFTENING)
-            features.append((roots - centre) / self.unit_)
-        return features[0] if len(features) == 1 else xp.concat(features)
-
-    def activations_one(self, x: Array) -> Array:
-        return self.activations(x[None])[0]
 
 
 class PatchSteps(NamedTuple):
@@ -312,10 +264,10 @@ class Plan(NamedTuple):
         means = over_columns @ means.reshape(-1, columns, channels)
         return means.reshape(-1, *self.grid, channels)
 
-    def parts(self, n: int, numbers: int) -> list[slice]:
-        """n images, a few at a time: as many as have so many numbers in their patches."""
-        a_time = max(1, numbers // (self.image.rows * self.image.columns * self.patch_numbers))
-        return [slice(start, min(n, start + a_time)) for start in range(0, n, a_time)] or [slice(0)]
+    @property
+    def numbers_of_patches(self) -> int:
+        """How many numbers the patches of an image have."""
+        return self.image.rows * self.image.columns * self.patch_numbers
 
     def sampled(self, X: Array, random: np.random.RandomState) -> Array:
         """Random patches of these images, in float64."""
@@ -347,8 +299,3 @@ def _whitened_filters(
     lengths = np.sqrt(np.einsum("ij,ij->i", chosen, chosen))
     lengths[lengths == 0] = 1
     return whitening @ (chosen / lengths[:, None]).T
-
-
-def _dense(X: Any) -> Array:
-    """As a NumPy array."""
-    return X.toarray() if sparse.issparse(X) else on_host(X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,25 +22,26 @@ from ..fields import (
     array,
     choice,
     count,
-    matrix,
+    declaration_of,
     nothing,
     random_state,
     require,
     require_finite,
     stored,
+    within,
     words,
 )
 from ..representation import Described, memory_of, named_list, size_in_words
 from ..threads import one_thread
 from ..validation import (
     FLOATS,
-    check_number,
+    Seed,
     check_rows,
     check_tensor_rows,
     naming,
     unchanged_on_error,
 )
-from .activations import ACTIVATIONS, Activation, activate, activate_on_device, check_activation
+from .activations import ACTIVATIONS, Activation, activate, check_activation
 from .bands import Band, bands_of
 
 # The paper's rule for n_hidden="auto".
@@ -60,13 +61,89 @@ _MANY_ROWS = 512
 _MAX_LAYER_NUMBERS = 1 << 23
 
 
-class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEstimator, ABC):
+# Parameters that several layers have
+
+Size = Annotated[int | Literal["auto"], choice("auto") | within(1, whole=True)]
+Length = Annotated[float, within(0, 1e100, include_low=False)]
+Random = Annotated[Seed, random_state]
+ActivationName = Kind(
+    "the name of an activation",
+    lambda value: isinstance(value, str) and value in ACTIVATIONS,
+    f"a function cannot be saved; pass one of {', '.join(map(repr, ACTIVATIONS))}",
+)
+AnyActivation = Annotated[Activation, ActivationName]
+
+
+class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEstimator, ABC):
+    """What layers of all kinds have: parameters that are checked, a size, and a summary."""
+
+    n_hidden_: int
+    n_features_in_: int
+    random_state: Any
+
+    def check_parameters(self) -> None:
+        """Raise a ValueError for a parameter that is not of the kind its class declares."""
+        declaration = declaration_of(type(self))
+        for name, kind in (declaration.parameters if declaration else {}).items():
+            value = getattr(self, name)
+            if kind is ActivationName:
+                check_activation(value)
+            elif not kind.holds(value):
+                raise ValueError(f"{name}={value!r}: pass {kind.name}.")
+
+    def activations(self, X: Any) -> Array:
+        """What `transform` returns, for rows of floats that are already checked."""
+        raise NotImplementedError
+
+    def summary(self) -> dict[str, str]:
+        """What was set by `fit`, in words: the table that notebooks show. Empty before `fit`.
+
+        Examples
+        --------
+        >>> from greville import RandomLayer
+        >>> RandomLayer(20).fit([[1.0, 2.0]]).summary()["units"]
+        '20 (tanh)'
+        """
+        if not hasattr(self, "n_hidden_"):
+            return {}
+        return {
+            "columns": named_list(getattr(self, "feature_names_in_", ()), self.n_features_in_),
+            "units": self.units_in_words(),
+            "memory": size_in_words(memory_of(vars(self))),
+        }
+
+    def units_in_words(self) -> str:
+        """How many units a fitted layer has, and of which kind."""
+        kind = self._kind_of_units()
+        return f"{self.n_hidden_:,} ({kind})" if kind else f"{self.n_hidden_:,}"
+
+    def _kind_of_units(self) -> str:
+        return ""
+
+    def _random(self) -> np.random.RandomState:
+        with naming("random_state"):
+            return check_random_state(self.random_state)
+
+    def _check_stored(self) -> None:
+        """Raise a FieldError where what a file holds of a fitted layer does not go together."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hidden_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class Layer(Features):
     """Units ``H = f(X @ weights_ + bias_)`` whose weights are set once, by `fit`.
 
-    A subclass provides `_set_weights` and, where it has parameters of its own, extends
-    `check_parameters`. One that is more than a product and an activation provides `_fit`,
-    `activations` and `activations_on` instead. Estimators call `activations` and `activations_one`
-    on rows that they have checked, instead of `transform`.
+    A subclass provides `_set_weights` and, where a check of single parameters does not do, extends
+    `check_parameters`. One that is more than a product and an activation provides `_fit` and
+    `activations_on` instead. Estimators call `activations` and `activations_one` on rows that they
+    have checked, instead of `transform`.
 
     Attributes
     ----------
@@ -91,13 +168,10 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
     sees_parts: ClassVar[bool] = False
     parts: tuple[Layer, ...] = ()
 
-    n_hidden: int | str
-    scale: float
-    activation: Activation = "identity"
-    random_state: Any
-    weights_: Any
+    n_hidden: Any
+    activation: Any = "identity"
+    weights_: Array
     bias_: Array | None
-    n_hidden_: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Set the weights for the columns of X, or from its rows.
@@ -124,14 +198,10 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
 
     def _fit(self, X: Any, y: Any, dtype: Any) -> None:
         """Set everything that `fit` sets, from rows that are checked."""
-        self.n_hidden_ = self._size_for(X.shape[1])
+        n_inputs = X.shape[1]
+        self.n_hidden_ = UNITS_PER_INPUT * n_inputs if self.n_hidden == "auto" else self.n_hidden
         self.bias_ = None
         self._set_weights(X, y, dtype)
-
-    def check_parameters(self) -> None:
-        """Raise a ValueError for a parameter out of range."""
-        if not (isinstance(self.n_hidden, str) and self.n_hidden == "auto"):
-            check_number("n_hidden", self.n_hidden, low=1, whole=True)
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         """Set `weights_`, of shape (n_features, units), and `bias_` where there is one."""
@@ -175,114 +245,80 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
         shift : ndarray of shape (n_features,), optional
             What to subtract from every row, without filling the zeros of a sparse X.
         """
-        return self._activated(self._projected(X, shift))
+        return self.activations_on(backend.get("scipy"), X, shift)
 
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
-        """`activations` on the device of a backend; a sparse X is SciPy's, others are there."""
-        return self._activated_on(b, self._projected_on(b, X, shift))
-
-    def _projected_on(self, b: Backend, X: Any, shift: Array | None) -> Array:
-        dtype, n = b.dtype_of(X), X.shape[0]
-        weights = moved(self, b, "weights_", dtype)
-        added = None if self.bias_ is None else moved(self, b, "bias_", dtype)
-        if shift is not None:
-            shifted = b.asarray(shift @ self.weights_, dtype)
-            added = -shifted if added is None else added - shifted
-        if getattr(X, "is_sparse", False):
-            return _plus(b.matmul(X, weights), added)
-        # Column by column: Gram matrices of such rows take a fifth less time, if columns begin at
-        # round numbers.
-        more = -n % b.tuning.block_multiple
-        if more and n > b.tuning.pending_rows:
-            X = b.xp.concat([X, b.zeros((more, X.shape[1]), dtype)])
-        bands = self._bands()
-        if bands is None:
-            H = b.matmul(weights.T, X.T)
-        else:
-            products = [b.matmul(weights[i, u].T, X[:, i].T) for i, u in bands]
-            H = b.xp.concat(products, axis=0)
-        return _plus(H.T, added)[:n, :]
-
-    def _bands(self) -> list[Band] | None:
-        """Where the weights are that are not zero, if that makes products faster."""
-        if not self.sees_parts or sparse.issparse(self.weights_):
-            return None
-        known = _found_bands.get(self)
-        if known is None or known[0] is not self.weights_:
-            _found_bands[self] = known = self.weights_, bands_of(self.weights_)
-        return known[1]
-
-    def _activated_on(self, b: Backend, H: Array) -> Array:
-        return activate_on_device(self.activation, H)
+        """`activations` on a backend, where X is, unless it is sparse and SciPy's."""
+        project = self._projected if b.has_kernels else self._projected_on
+        return self._activated(project(b, X, shift))
 
     def activations_one(self, x: Array) -> Array:
         """The activations for one row of finite floats, of shape (n_features,)."""
-        weights = self.weights_.astype(x.dtype, copy=False)
-        if sparse.issparse(weights):
-            h = weights.T @ x
+        if type(self).activations_on is not Layer.activations_on:
+            return self.activations(x[None])[0]
+        weights, gemv = self.weights_.astype(x.dtype, copy=False), GEMV[x.dtype]
+        if weights.size < SHARED or weights.size > _WORTH_TWO_THREADS:
+            h = gemv(1.0, weights.T, x)
         else:
-            gemv = GEMV[x.dtype]
-            if weights.size < SHARED or weights.size > _WORTH_TWO_THREADS:
+            with one_thread:
                 h = gemv(1.0, weights.T, x)
-            else:
-                with one_thread:
-                    h = gemv(1.0, weights.T, x)
         if self.bias_ is not None:
             h += self.bias_.astype(x.dtype, copy=False)
         return self._activated(h[None])[0]
 
-    def _projected(self, X: Any, shift: Array | None) -> Array:
+    def _projected(self, b: Backend, X: Any, shift: Array | None) -> Array:
         """(X - shift) @ weights_ + bias_, without filling the zeros of a sparse X."""
         weights = self.weights_.astype(X.dtype, copy=False)
-        if sparse.issparse(weights):
-            H = weights.T @ (X.toarray() if sparse.issparse(X) else X).T
-            H = np.ascontiguousarray(H.T)
+        bands = self._bands() if X.shape[0] > _FEW_ROWS else None
+        if sparse.issparse(X):
+            H = np.asarray(X @ weights)
+        elif bands is None:
+            H = product(X, weights, by_columns=X.shape[0] >= _MANY_ROWS)
         else:
-            H = np.asarray(X @ weights) if sparse.issparse(X) else self._product(X, weights)
+            H = np.empty((X.shape[0], weights.shape[1]), X.dtype)
+            for inputs, units in bands:
+                H[:, units] = product(X[:, inputs], weights[inputs, units])
         if shift is not None:
             H -= (shift @ self.weights_).astype(H.dtype)
         if self.bias_ is not None:
             H += self.bias_.astype(X.dtype, copy=False)
         return H
 
-    def _product(self, X: Array, weights: Array) -> Array:
-        bands = self._bands() if X.shape[0] > _FEW_ROWS else None
-        if bands is None:
-            return product(X, weights, by_columns=X.shape[0] >= _MANY_ROWS)
-        H = np.empty((X.shape[0], weights.shape[1]), X.dtype)
-        for inputs, units in bands:
-            H[:, units] = product(X[:, inputs], weights[inputs, units])
-        return H
+    def _projected_on(self, b: Backend, X: Any, shift: Array | None) -> Array:
+        dtype, n = b.dtype_of(X), X.shape[0]
+        weights = moved(self, b, "weights_", dtype)
+        if getattr(X, "is_sparse", False):
+            H = b.matmul(X, weights)
+        else:
+            # Column by column: Gram matrices of such rows take a fifth less time, if columns begin
+            # at round numbers.
+            more = -n % b.tuning.block_multiple
+            if more and n > b.tuning.pending_rows:
+                X = b.xp.concat([X, b.zeros((more, X.shape[1]), dtype)])
+            bands = self._bands() or [Band(slice(None), slice(None))]
+            products = [b.matmul(weights[i, u].T, X[:, i].T) for i, u in bands]
+            H = (b.xp.concat(products, axis=0) if len(products) > 1 else products[0]).T
+        if shift is not None:
+            H -= b.asarray(shift @ self.weights_, dtype)
+        if self.bias_ is not None:
+            H += moved(self, b, "bias_", dtype)
+        return H[:n, :]
 
-    def _activated(self, H: Array) -> Array:
+    def _bands(self) -> list[Band] | None:
+        """Where the weights are that are not zero, if that makes products faster."""
+        if not self.sees_parts:
+            return None
+        known = _bands_of_layers.get(self)
+        if known is None or known[0] is not self.weights_:
+            _bands_of_layers[self] = known = self.weights_, bands_of(self.weights_)
+        return known[1]
+
+    def _activated(self, H: Any) -> Any:
+        """The activations of projections, an array or a tensor, which may be overwritten."""
         return activate(self.activation, H)
 
-    def summary(self) -> dict[str, str]:
-        """What was set by `fit`, in words: the table that notebooks show. Empty before `fit`.
-
-        Examples
-        --------
-        >>> from greville import RandomLayer
-        >>> RandomLayer(20).fit([[1.0, 2.0]]).summary()["units"]
-        '20 (tanh)'
-        """
-        if not hasattr(self, "n_hidden_"):
-            return {}
-        return {
-            "columns": named_list(getattr(self, "feature_names_in_", ()), self.n_features_in_),
-            "units": self.units_in_words(),
-            "memory": size_in_words(memory_of(vars(self))),
-        }
-
-    def units_in_words(self) -> str:
-        """How many units a fitted layer has, and of which kind."""
-        kind = self._kind_of_units()
-        return f"{self.n_hidden_:,} ({kind})" if kind else f"{self.n_hidden_:,}"
-
     def _kind_of_units(self) -> str:
-        if isinstance(self.activation, str):
-            return self.activation
-        return str(getattr(self.activation, "__name__", ""))
+        return str(getattr(self.activation, "__name__", self.activation))
 
     def _matrix(self) -> Matrix | None:
         """What `_activated` does to the products, if it has a name."""
@@ -290,34 +326,24 @@ class Layer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEs
             return None
         return Matrix(self.weights_, self.bias_, self.activation)
 
-    def _size_for(self, n_inputs: int) -> int:
-        return UNITS_PER_INPUT * n_inputs if self.n_hidden == "auto" else int(self.n_hidden)
-
-    def _random(self) -> np.random.RandomState:
-        with naming("random_state"):
-            return check_random_state(self.random_state)
-
-    def _check_scale_and_activation(self) -> None:
-        check_number("scale", self.scale, low=0, high=1e100, include_low=False)
-        check_activation(self.activation)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_hidden_
-
-    @property
-    def _n_columns(self) -> int:
-        """How many columns the weights have."""
-        return self.n_hidden_
-
     @property
     def _weights_shape(self) -> tuple[int, int]:
-        return self.n_features_in_, self._n_columns
+        return self.n_features_in_, self.n_hidden_
+
+    def _check_stored(self) -> None:
+        n, units, shape, weights = (
+            *(self.n_features_in_, self.n_hidden_),
+            *(self._weights_shape, self.weights_),
+        )
+        fits = weights.shape == shape and weights.dtype.char in "fd"
+        require(fits, "the layer's weights do not fit its size")
+        require(n + units <= _MAX_LAYER_NUMBERS + weights.size, "the layer is too wide")
+        fits = self.bias_ is None or self.bias_.shape == shape[1:]
+        require(fits, "the layer's biases do not fit its size")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -336,7 +362,7 @@ def takes_checked_rows(transformer: Any) -> bool:
 
 
 def runs_on_device(transformer: Any) -> bool:
-    """Whether `activations_on` is what `activations` does.
+    """Whether a layer takes tensors: all that makes its activations is greville's own.
 
     Examples
     --------
@@ -345,29 +371,19 @@ def runs_on_device(transformer: Any) -> bool:
     >>> runs_on_device(RandomLayer(5))
     True
     """
-    if not takes_checked_rows(transformer):
-        return False
-    # The class that says last what happens must have said it for both.
-    both = all(
-        (name in vars(base)) == (f"{name}_on" in vars(base))
-        for base in type(transformer).__mro__
-        for name in ("activations", "_projected", "_activated")
+    steps = ("activations", "activations_on", "_projected", "_activated")
+    return (
+        takes_checked_rows(transformer)
+        and all(getattr(type(transformer), s).__module__.startswith(__package__) for s in steps)
+        and all(runs_on_device(part) for part in transformer.parts)
     )
-    return both and all(runs_on_device(part) for part in transformer.parts)
 
 
-def _plus(H: Array, added: Array | None) -> Array:
-    """H, which is changed, with a number added to each column."""
-    if added is not None:
-        H += added
-    return H
+# The bands of the weights of a layer, with these.
+_bands_of_layers: WeakKeyDictionary[Layer, tuple[Array, list[Band] | None]] = WeakKeyDictionary()
 
-
-# What was found out about the weights of a layer, with these.
-_found_bands: WeakKeyDictionary[Layer, tuple[Any, list[Band] | None]] = WeakKeyDictionary()
-
-# Copies of weights on devices, found again when they are wanted.
-_copies: WeakKeyDictionary[Layer, dict[Any, tuple[Any, Array]]] = WeakKeyDictionary()
+# Copies of weights on devices.
+_copies: WeakKeyDictionary[Layer, dict[Any, tuple[Array, Array]]] = WeakKeyDictionary()
 
 
 def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
@@ -376,8 +392,7 @@ def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
     copies = _copies.setdefault(layer, {})
     known = copies.get(key)
     if known is None or known[0] is not mine:
-        dense = mine.toarray() if sparse.issparse(mine) else mine
-        copies[key] = known = mine, b.asarray(dense, dtype)
+        copies[key] = known = mine, b.asarray(mine, dtype)
     return known[1]
 
 
@@ -395,6 +410,32 @@ class Matrix(NamedTuple):
     n_relu: int = 0
     size: float = 1.0
 
+    def kinds(self) -> list[tuple[str, slice, float]]:
+        """Activations, the units that have them, and what they are multiplied by."""
+        if self.activation != "by unit":
+            return [(self.activation, slice(0, self.weights.shape[1]), 1.0)]
+        bend = self.n_tanh + self.n_relu
+        return [("tanh", slice(0, self.n_tanh), self.size), ("relu", slice(self.n_tanh, bend), 1.0)]
+
+    def projected(self, X: Array) -> Array:
+        """X @ weights + bias."""
+        H = X @ self.weights
+        return H if self.bias is None else H + self.bias
+
+    def activated(self, H: Array) -> Array:
+        """The activations of projections."""
+        H = H.copy()
+        for name, units, size in self.kinds():
+            H[:, units] = size * activate(name, H[:, units])
+        return H
+
+    def slopes(self, H: Array) -> Array:
+        """The derivatives of the activations."""
+        slopes = np.ones_like(H)
+        for name, units, size in self.kinds():
+            slopes[:, units] = size * ACTIVATIONS[name].slope(H[:, units])
+        return slopes
+
 
 def matrix_of(transformer: Any) -> Matrix | None:
     """What a layer does, if it is no more than a matrix and an activation with a name.
@@ -408,10 +449,10 @@ def matrix_of(transformer: Any) -> Matrix | None:
     >>> matrix_of(layer) is not None
     True
     """
-    cls = type(transformer)
-    if not takes_checked_rows(transformer) or cls.activations is not Layer.activations:
+    steps = ("activations", "activations_on", "_projected")
+    if not takes_checked_rows(transformer):
         return None
-    if cls._projected is not Layer._projected or sparse.issparse(transformer.weights_):
+    if any(getattr(type(transformer), s) is not getattr(Layer, s) for s in steps):
         return None
     found: Matrix | None = transformer._matrix()
     return found
@@ -431,35 +472,50 @@ def working_dtype(X: Any) -> Any:
     return np.float32 if X.dtype == np.float32 else np.float64
 
 
-# What is stored of a layer
+def dense(X: Any) -> Array:
+    """Rows as a NumPy array."""
+    return X.toarray() if sparse.issparse(X) else on_host(X)
 
-SIZE = choice("auto") | count
-ACTIVATION = choice(*ACTIVATIONS).or_else(
-    "a function cannot be saved; pass the name of one of these"
-)
+
+def dense_on(b: Backend, X: Any, shift: Array | None) -> Array:
+    """X - shift on a backend, without a copy where there is nothing to do."""
+    X = X.toarray() if sparse.issparse(X) else X
+    X = b.asarray(X.to_dense() if getattr(X, "is_sparse", False) else X)
+    return X if shift is None else X - b.asarray(shift, b.dtype_of(X))
+
+
+def rows_apart(n: int, most: int) -> Array:
+    """The places of at most so many of n rows, evenly apart."""
+    n_rows = min(n, most)
+    return np.arange(n_rows) * n // n_rows
+
+
+# What is stored of a layer
 
 
 def stored_layer(
-    parameters: dict[str, Kind],
-    fitted: dict[str, Kind] | None = None,
-    *,
-    sized: bool = True,
-    **declared: Any,
+    fitted: dict[str, Kind] | None = None, *, weights: Kind | None = None, **declared: Any
 ) -> Callable[[type[Any]], type[Any]]:
-    """Declare a layer with these parameters beside its size and its seed, and with weights.
+    """Declare what is stored of a layer: its parameters, its weights, and what else `fit` sets.
 
-    Not `sized`: the size is no parameter of it. `declared` is what else a `Declaration` has.
+    The parameters of a dataclass are in its annotations, those of another class are passed as
+    `parameters`. `weights` is the kind of the weights, and `declared` what else a `Declaration`
+    has.
     """
-    size = {"n_hidden": SIZE} if sized else {}
-    return stored(
-        parameters={**size, "random_state": random_state, **parameters},
-        fitted={
-            "n_features_in_": count,
-            "n_hidden_": count,
-            "weights_": array(2) | matrix("csc"),
+    return stored_features(
+        {
+            "weights_": array(2) if weights is None else weights,
             "bias_": nothing | array(1),
             **(fitted or {}),
         },
+        **declared,
+    )
+
+
+def stored_features(fitted: dict[str, Kind], **declared: Any) -> Callable[[type[Any]], type[Any]]:
+    """Declare what is stored of a layer of any kind: its parameters, its size, and this."""
+    return stored(
+        fitted={"n_features_in_": count, "n_hidden_": count, **fitted},
         optional={"feature_names_in_": words},
         whole=True,
         check=_check_fields,
@@ -468,25 +524,18 @@ def stored_layer(
     )
 
 
-def _check_fields(layer: Layer) -> None:
-    if not hasattr(layer, "weights_"):
-        return
-    layer.check_parameters()
-    inputs, units, weights, bias = (
-        *(layer.n_features_in_, layer.n_hidden_),
-        *(layer.weights_, layer.bias_),
-    )
-    require(inputs >= 1 and units >= 1, "the layer has no units")
-    shape = layer._weights_shape
-    fits = weights.shape == shape and weights.dtype.char in "fd"
-    require(fits, "the layer's weights do not fit its size")
-    require(inputs + units <= _MAX_LAYER_NUMBERS + weights.size, "the layer is too wide")
-    require(bias is None or bias.shape == shape[1:], "the layer's biases do not fit its size")
-    if hasattr(layer, "feature_names_in_"):
-        require(len(layer.feature_names_in_) == inputs, "feature_names_in_ has another length")
+def _check_fields(layer: Features) -> None:
+    if hasattr(layer, "n_hidden_"):
+        layer.check_parameters()
+        require(layer.n_features_in_ >= 1 and layer.n_hidden_ >= 1, "the layer has no units")
+        names = getattr(layer, "feature_names_in_", None)
+        fits = names is None or len(names) == layer.n_features_in_
+        require(fits, "feature_names_in_ has another length")
+        layer._check_stored()
 
 
-def _try_out(layer: Layer) -> None:
-    if hasattr(layer, "weights_"):
-        zeros = np.zeros((1, layer.n_features_in_), layer.weights_.dtype)
+def _try_out(layer: Features) -> None:
+    if hasattr(layer, "n_hidden_"):
+        dtype = getattr(getattr(layer, "weights_", None), "dtype", np.float64)
+        zeros = np.zeros((1, layer.n_features_in_), dtype)
         require_finite(layer.activations(zeros), "the output of the layer")

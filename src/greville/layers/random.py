@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,12 +18,10 @@ from ..fields import (
     flag,
     floating,
     may_be_left_out,
-    number,
     require,
 )
-from ..validation import Seed, check_memory, check_switch
-from .activations import Activation
-from .protocol import ACTIVATION, Layer, stored_layer
+from ..validation import check_memory
+from .protocol import AnyActivation, Layer, Length, Random, Size, stored_layer
 
 # Units that are drawn and transposed together, while they are in the cache.
 _UNITS_AT_ONCE = 128
@@ -64,17 +63,8 @@ def _follow_from_seed(layer: RandomLayer) -> bool:
     return usual and layer.n_features_in_ * layer.n_hidden_ <= _MOST_KEPT
 
 
-@stored_layer(
-    {
-        "weights": choice("uniform", "normal"),
-        "scale": number,
-        "activation": ACTIVATION,
-        "bias": flag,
-    },
-    {"weights_": array(2) | floating},
-    to_fields=_to_fields,
-    from_fields=_from_fields,
-)
+@stored_layer(weights=array(2) | floating, to_fields=_to_fields, from_fields=_from_fields)
+@dataclass(eq=False, repr=False)
 class RandomLayer(Layer):
     """A hidden layer with random, fixed input weights: ``H = f(X @ weights_ + bias_)``.
 
@@ -120,29 +110,13 @@ class RandomLayer(Layer):
     (5, 30)
     """
 
-    def __init__(
-        self,
-        n_hidden: int | Literal["auto"] = "auto",
-        *,
-        weights: str = "uniform",
-        scale: float = 0.5,
-        activation: Activation = "tanh",
-        bias: bool = False,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.weights = weights
-        self.scale = scale
-        self.activation = activation
-        self.bias = bias
-        self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        self._check_scale_and_activation()
-        check_switch("bias", self.bias)
-        if not (isinstance(self.weights, str) and self.weights in ("uniform", "normal")):
-            raise ValueError(f"weights={self.weights!r}: choose 'uniform' or 'normal'.")
+    n_hidden: Size = "auto"
+    _: KW_ONLY
+    weights: Annotated[str, choice("uniform", "normal")] = "uniform"
+    scale: Length = 0.5
+    activation: AnyActivation = "tanh"
+    bias: Annotated[bool, flag] = False
+    random_state: Random = None
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         check_memory(

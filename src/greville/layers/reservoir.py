@@ -2,58 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..backend import Array
 from ..compiled import states_kernel
-from ..fields import array, count, number, random_state, require, stored, words
-from ..validation import Seed, check_memory, check_number, naming
-from .protocol import product
+from ..fields import array, require, within
+from ..validation import check_memory
+from .protocol import Length, Random, product, stored_features
 from .sequence import SequenceLayer
 
 # Steps of which the growth says what the spectral radius is, after as many that are left out.
 _STEPS = 300
 
 
-def _check_fields(layer: ReservoirLayer) -> None:
-    if not hasattr(layer, "weights_"):
-        return
-    layer.check_parameters()
-    n, M = layer.n_features_in_, layer.n_hidden_
-    require(M == layer.n_hidden >= 1, "the units are not as many as the parameter says")
-    require(layer.weights_.shape == (n, M), "the weights do not fit the size")
-    require(layer.bias_.shape == (M,), "the biases do not fit the size")
-    sources = layer.sources_
-    fits = sources.ndim == 2 and sources.shape[1] == M and layer.strengths_.shape == sources.shape
-    require(fits and len(sources) >= 1, "the connections do not fit the size")
-    require(sources.min() >= 0 and sources.max() < M, "a connection comes from nowhere")
-    layer._check_state()
-
-
-@stored(
-    parameters={
-        "n_hidden": count,
-        "spectral_radius": number,
-        "leak": number,
-        "scale": number,
-        "bias": number,
-        "degree": count,
-        "random_state": random_state,
-    },
-    fitted={
-        "n_features_in_": count,
-        "n_hidden_": count,
+@stored_features(
+    {
         "weights_": array(2),
         "bias_": array(1),
         "sources_": array(2, "i"),
         "strengths_": array(2),
         "state_": array(1),
-    },
-    optional={"feature_names_in_": words},
-    whole=True,
-    check=_check_fields,
+    }
 )
+@dataclass(eq=False, repr=False)
 class ReservoirLayer(SequenceLayer):
     """An echo state network without its readout: random units that see rows and each other.
 
@@ -109,32 +83,14 @@ class ReservoirLayer(SequenceLayer):
     True
     """
 
-    def __init__(
-        self,
-        n_hidden: int = 300,
-        *,
-        spectral_radius: float = 0.9,
-        leak: float = 1.0,
-        scale: float = 0.5,
-        bias: float = 0.5,
-        degree: int = 10,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.spectral_radius = spectral_radius
-        self.leak = leak
-        self.scale = scale
-        self.bias = bias
-        self.degree = degree
-        self.random_state = random_state
-
-    def check_parameters(self) -> None:
-        check_number("n_hidden", self.n_hidden, low=1, whole=True)
-        check_number("spectral_radius", self.spectral_radius, low=0, high=1e6)
-        check_number("leak", self.leak, low=0, high=np.nextafter(1, 2), include_low=False)
-        check_number("scale", self.scale, low=0, high=1e100, include_low=False)
-        check_number("bias", self.bias, low=0, high=1e100)
-        check_number("degree", self.degree, low=1, whole=True)
+    n_hidden: Annotated[int, within(1, whole=True)] = 300
+    _: KW_ONLY
+    spectral_radius: Annotated[float, within(0, 1e6)] = 0.9
+    leak: Annotated[float, within(0, np.nextafter(1, 2), include_low=False)] = 1.0
+    scale: Length = 0.5
+    bias: Annotated[float, within(0, 1e100)] = 0.5
+    degree: Annotated[int, within(1, whole=True)] = 10
+    random_state: Random = None
 
     def _set_weights(self, n_features: int) -> None:
         M = self.n_hidden_ = int(self.n_hidden)
@@ -144,8 +100,7 @@ class ReservoirLayer(SequenceLayer):
             32.0 * M * (n_features + degree),
             "pass fewer of them.",
         )
-        with naming("random_state"):
-            random = check_random_state(self.random_state)
+        random = self._random()
         self.weights_ = random.uniform(-self.scale, self.scale, size=(M, n_features)).T.copy()
         self.bias_ = random.uniform(-self.bias, self.bias, size=M)
         self.sources_ = np.array([random.permutation(M) for _ in range(degree)], np.int64)
@@ -177,6 +132,16 @@ class ReservoirLayer(SequenceLayer):
             x += total
             H[t] = x
         return H, x
+
+    def _check_stored(self) -> None:
+        n, M, sources = self.n_features_in_, self.n_hidden_, self.sources_
+        require(self.n_hidden == M, "the units are not as many as the parameter says")
+        require(self.weights_.shape == (n, M), "the weights do not fit the size")
+        require(self.bias_.shape == (M,), "the biases do not fit the size")
+        fits = len(sources) >= 1 and sources.shape == self.strengths_.shape == (len(sources), M)
+        require(fits, "the connections do not fit the size")
+        require(sources.min() >= 0 and sources.max() < M, "a connection comes from nowhere")
+        super()._check_stored()
 
 
 def _spectral_radius(sources: Array, strengths: Array, v: Array) -> float:

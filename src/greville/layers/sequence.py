@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array
 from ..fields import require
-from ..representation import Described, memory_of, size_in_words
 from ..validation import FLOATS, check_rows, unchanged_on_error
+from .protocol import Features
 
 
-class SequenceLayer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEstimator, ABC
-):
+class SequenceLayer(Features):
     """Units that depend on a row and on those before it.
 
     `transform` begins at rest, with nothing before the first row. `advance` goes on where it ended
     the last time: called with pieces of a sequence, it returns what one call with all of it would.
-    A subclass provides `check_parameters`, `_set_weights`, `_rest` and `_follow`.
+    A subclass provides `_set_weights`, `_rest` and `_follow`.
 
     Attributes
     ----------
@@ -33,8 +30,6 @@ class SequenceLayer(
     # Estimators that see rows in blocks, in any order, cannot have such a layer.
     follows_rows: ClassVar[bool] = True
 
-    n_hidden_: int
-    n_features_in_: int
     state_: Array
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -70,7 +65,10 @@ class SequenceLayer(
             float32 for float32 input, else float64.
         """
         X = self._checked(X)
-        return self._follow(X.astype(np.float64), self._rest())[0].astype(X.dtype, copy=False)
+        return self.activations(X).astype(X.dtype, copy=False)
+
+    def activations(self, X: Any) -> Array:
+        return self._follow(X.astype(np.float64), self._rest())[0]
 
     def advance(self, X: Any) -> Array:
         """The units at each of the next rows, after all that `advance` has seen so far.
@@ -95,10 +93,6 @@ class SequenceLayer(
         return self
 
     @abstractmethod
-    def check_parameters(self) -> None:
-        """Raise a ValueError for a parameter out of range."""
-
-    @abstractmethod
     def _set_weights(self, n_features: int) -> None:
         """Set `n_hidden_` and the weights."""
 
@@ -115,26 +109,5 @@ class SequenceLayer(
         checked: Array = check_rows(self, X, "X", reset=False, dtype=FLOATS)
         return checked
 
-    def summary(self) -> dict[str, str]:
-        """What was set by `fit`, in words: the table that notebooks show. Empty before `fit`."""
-        if not hasattr(self, "n_hidden_"):
-            return {}
-        return {
-            "columns": f"{self.n_features_in_:,}",
-            "units": f"{self.n_hidden_:,}",
-            "memory": size_in_words(memory_of(vars(self))),
-        }
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_hidden_
-
-    def _check_state(self) -> None:
-        """Raise a FieldError where a state in a file does not fit."""
-        fits = self.state_.shape == self._rest().shape
-        require(fits and self.n_features_in_ >= 1, "the state does not fit the layer")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _check_stored(self) -> None:
+        require(self.state_.shape == self._rest().shape, "the state does not fit the layer")

@@ -9,17 +9,11 @@ import numpy as np
 from ..backend import Array, Backend
 from ..devices import is_tensor
 from ..fields import require
-from ..validation import check_number, naming, unchanged_on_error
+from ..validation import naming, unchanged_on_error
 from .protocol import Layer
 
 # Shorter series are continued with zeros.
 KERNEL_LENGTH = 9
-
-
-def check_channels(n_channels: Any) -> None:
-    """Raise a ValueError unless n_channels is None or a number of channels."""
-    if n_channels is not None:
-        check_number("n_channels", n_channels, low=1, whole=True)
 
 
 def series_rows(X: Any, n_channels: int | None = None) -> tuple[Any, int]:
@@ -80,6 +74,7 @@ class SeriesLayer(Layer):
     the first rows: so all of a layer can be done in float32.
     """
 
+    bias_: Array
     n_channels: int | None
     n_channels_: int
     centre_: Array
@@ -106,10 +101,6 @@ class SeriesLayer(Layer):
     def as_rows(self, X: Any) -> Any:
         return series_rows(X, self.n_channels_)[0]
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        check_channels(self.n_channels)
-
     @property
     def length(self) -> int:
         """The number of time points of a series, of which there are at least nine."""
@@ -135,8 +126,7 @@ class SeriesLayer(Layer):
             return x
         return b.xp.concat([x, b.zeros((x.shape[0], missing, x.shape[2]), np.float32)], axis=1)
 
-    def _check_series(self) -> None:
-        """Raise a FieldError where the channels in a file do not fit the columns."""
+    def _check_stored(self) -> None:
         n = self.n_channels_
         fits = n >= 1 and self.n_features_in_ % n == 0 and self.n_features_in_ > 0
         require(fits, "the channels do not fit the columns")

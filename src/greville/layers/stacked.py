@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import gen_batches
 
 from ..backend import Array, Backend
-from ..devices import is_on_device, on_host
-from ..fields import Kind, count, declaration_of, require, require_finite, stored, words
-from .protocol import Layer
+from ..devices import on_host
+from ..fields import Kind, declaration_of, require
+from .protocol import Layer, rows_apart, stored_features
 
 # Rows from which the second layer is made, and rows that go through both together.
 _ROWS_TO_FIT, _ROWS_AT_ONCE = 10_000, 2048
@@ -23,29 +26,8 @@ LAYER = Kind(
 )
 
 
-def _check_fields(layer: StackedLayer) -> None:
-    if not hasattr(layer, "first_"):
-        return
-    between = layer.second_.n_features_in_
-    require(layer.n_features_in_ == layer.first_.n_features_in_, "the first layer does not fit")
-    require(layer.first_.n_hidden_ == between, "the second layer does not fit the first")
-    require(layer.second_.n_hidden_ == layer.n_hidden_, "the size is not the second layer's")
-
-
-def _try_out(layer: StackedLayer) -> None:
-    if hasattr(layer, "first_"):
-        zeros = np.zeros((1, layer.n_features_in_))
-        require_finite(layer.activations(zeros), "the output of the layer")
-
-
-@stored(
-    parameters={"first": LAYER, "second": LAYER},
-    fitted={"n_features_in_": count, "n_hidden_": count, "first_": LAYER, "second_": LAYER},
-    optional={"feature_names_in_": words},
-    whole=True,
-    check=_check_fields,
-    try_out=_try_out,
-)
+@stored_features({"first_": LAYER, "second_": LAYER})
+@dataclass(eq=False, repr=False)
 class StackedLayer(Layer):
     """Two layers, one after the other: the second gets what comes out of the first.
 
@@ -75,16 +57,15 @@ class StackedLayer(Layer):
     (100, 50)
     """
 
-    def __init__(self, first: Layer, second: Layer) -> None:
-        self.first = first
-        self.second = second
+    first: Annotated[Layer, LAYER]
+    second: Annotated[Layer, LAYER]
 
     @property
     def wants_order_one(self) -> bool:  # type: ignore[override]
         return bool(getattr(self.first, "wants_order_one", False))
 
     @property
-    def n_hidden(self) -> Any:  # type: ignore[override]
+    def n_hidden(self) -> Any:
         return getattr(self.second, "n_hidden", "auto")
 
     @property
@@ -100,32 +81,26 @@ class StackedLayer(Layer):
 
     def _fit(self, X: Any, y: Any, dtype: Any) -> None:
         # On the host, wherever X is, so that the weights have the same bits everywhere.
-        X = on_host(X) if is_on_device(X) else X
+        X = X if sparse.issparse(X) else on_host(X)
         self.first_ = clone(self.first).fit(X, y)
-        some = (
-            np.arange(min(X.shape[0], _ROWS_TO_FIT)) * X.shape[0] // min(X.shape[0], _ROWS_TO_FIT)
-        )
-        labels = None if y is None else np.asarray(y)[some]
+        some = rows_apart(X.shape[0], _ROWS_TO_FIT)
         between = self.first_.activations(X[some].astype(dtype))
-        self.second_ = clone(self.second).fit(between, labels)
+        self.second_ = clone(self.second).fit(between, None if y is None else np.asarray(y)[some])
         self.n_hidden_ = self.second_.n_hidden_
 
-    def activations(self, X: Any, shift: Array | None = None) -> Array:
-        n = X.shape[0]
-        if n <= _ROWS_AT_ONCE:
-            return self.second_.activations(self.first_.activations(X, shift))
-        pieces = (X[start : start + _ROWS_AT_ONCE] for start in range(0, n, _ROWS_AT_ONCE))
-        H = np.empty((n, self.n_hidden_), X.dtype)
-        for start, piece in zip(range(0, n, _ROWS_AT_ONCE), pieces, strict=True):
-            first = self.first_.activations(piece, shift)
-            H[start : start + _ROWS_AT_ONCE] = self.second_.activations(first)
+    def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
+        if not b.has_kernels:
+            return self.second_.activations_on(b, self.first_.activations_on(b, X, shift))
+        H = np.empty((X.shape[0], self.n_hidden_), X.dtype)
+        for rows in gen_batches(X.shape[0], _ROWS_AT_ONCE):
+            H[rows] = self.second_.activations(self.first_.activations(X[rows], shift))
         return H
 
-    def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
-        return self.second_.activations_on(b, self.first_.activations_on(b, X, shift))
-
-    def activations_one(self, x: Array) -> Array:
-        return self.second_.activations_one(self.first_.activations_one(x))
+    def _check_stored(self) -> None:
+        between = self.second_.n_features_in_
+        require(self.n_features_in_ == self.first_.n_features_in_, "the first layer does not fit")
+        require(self.first_.n_hidden_ == between, "the second layer does not fit the first")
+        require(self.second_.n_hidden_ == self.n_hidden_, "the size is not the second layer's")
 
     def _kind_of_units(self) -> str:
         parts = [f"{type(part).__name__} {part.units_in_words()}" for part in self.parts]

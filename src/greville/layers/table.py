@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
-from ..backend import Array, Backend
-from ..devices import is_on_device, on_host
+from ..backend import Array
+from ..devices import on_host
 from ..fields import count
-from ..validation import Seed, check_memory
-from .activations import activate, activate_on_device
-from .protocol import Layer, Matrix, stored_layer
+from ..validation import check_memory
+from .activations import activate
+from .protocol import Layer, Matrix, Random, Size, stored_layer
 
 # What part of the units, beside the inputs, see all inputs. Of the others, half are ReLUs.
 _SHARE_OF_DENSE = 0.25
@@ -58,7 +59,8 @@ class ColumnSummary(NamedTuple):
     high: Array
 
 
-@stored_layer({}, fitted={"n_tanh_": count, "n_relu_": count})
+@stored_layer({"n_tanh_": count, "n_relu_": count})
+@dataclass(eq=False, repr=False)
 class TableLayer(Layer):
     """Units for tables of numbers: a linear model, a smooth one and steps, side by side.
 
@@ -101,13 +103,11 @@ class TableLayer(Layer):
     """
 
     # The units of sparse columns follow the rows, those of dense ones want inputs of order one.
-    wants_order_one = True
+    wants_order_one: ClassVar[bool] = True
 
-    def __init__(
-        self, n_hidden: int | Literal["auto"] = "auto", *, random_state: Seed = None
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.random_state = random_state
+    n_hidden: Size = "auto"
+    _: KW_ONLY
+    random_state: Random = None
 
     def fit_to_columns(self, columns: ColumnSummary, dtype: Any) -> Self:
         """`fit` to rows with these columns.
@@ -123,15 +123,12 @@ class TableLayer(Layer):
         self
         """
         self.check_parameters()
-        n = self.n_features_in_ = len(columns.mean)
-        self.n_hidden_ = self._size_for(n)
-        self._draw(columns, dtype)
+        self.n_features_in_ = len(columns.mean)
+        self._fit(columns.mean[None], columns, dtype)
         return self
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
-        self._draw(_summary(X), dtype)
-
-    def _draw(self, columns: ColumnSummary, dtype: Any) -> None:
+        columns = y if isinstance(y, ColumnSummary) else _summary(X)
         n, M = len(columns.mean), self.n_hidden_
         check_memory(
             f"n_hidden={self.n_hidden!r} for {n:,} columns",
@@ -158,31 +155,25 @@ class TableLayer(Layer):
         self.weights_ = np.ascontiguousarray(weights.T, dtype=dtype)
         self.bias_ = bias.astype(dtype)
 
-    def _activated(self, H: Array) -> Array:
-        for name, units in self._kinds():
+    def _activated(self, H: Any) -> Any:
+        for name, units, _ in self._units.kinds():
             activate(name, H[:, units])  # in place
-        H[:, : self.n_tanh_] *= _SIZE
-        return H
-
-    def _activated_on(self, b: Backend, H: Array) -> Array:
-        for name, units in self._kinds():
-            activate_on_device(name, H[:, units])  # in place
         H[:, : self.n_tanh_] *= _SIZE
         return H
 
     def _matrix(self) -> Matrix | None:
         if type(self)._activated is not TableLayer._activated:
             return None
+        return self._units
+
+    @property
+    def _units(self) -> Matrix:
         return Matrix(self.weights_, self.bias_, "by unit", self.n_tanh_, self.n_relu_, _SIZE)
 
     def _kind_of_units(self) -> str:
         n_inputs = self.n_hidden_ - self.n_tanh_ - self.n_relu_
         kinds = {"tanh": self.n_tanh_, "relu": self.n_relu_, "inputs themselves": n_inputs}
         return ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
-
-    def _kinds(self) -> tuple[tuple[str, slice], ...]:
-        bend = self.n_tanh_ + self.n_relu_
-        return ("tanh", slice(0, self.n_tanh_)), ("relu", slice(self.n_tanh_, bend))
 
 
 def _few_inputs(
@@ -210,10 +201,9 @@ def _few_inputs(
 
 def _summary(X: Any) -> ColumnSummary:
     """Of the columns of some rows."""
-    X = on_host(X) if is_on_device(X) else X
     if sparse.issparse(X):
         X = X.astype(np.float64)
         mean, variance = mean_variance_axis(X, axis=0)
         return ColumnSummary(mean, np.sqrt(variance), *min_max_axis(X, axis=0))
-    X = np.asarray(X, np.float64)
+    X = np.asarray(on_host(X), np.float64)
     return ColumnSummary(X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0))

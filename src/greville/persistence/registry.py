@@ -6,44 +6,35 @@ import reprlib
 from importlib import import_module
 from typing import Any, TypeVar
 
-from ..fields import Declaration, FieldError, Fields, declaration_of, declared_class
+from ..fields import (
+    Declaration,
+    FieldError,
+    Fields,
+    add_class,
+    class_named,
+    class_names,
+    declaration_of,
+)
 
 C = TypeVar("C", bound=type)
 
-# The classes of each package that can be in files. A package is imported when an object of one of
-# its classes is met; where in it a class is declared does not matter.
-_CLASSES = {
-    "greville.layers": (
-        *("RandomLayer", "TableLayer", "FourierLayer", "ReceptiveFieldLayer", "ContrastLayer"),
-        *("ClassLayer", "PatchLayer", "StackedLayer", "MiniRocketLayer"),
-        *("ReservoirLayer", "LagLayer"),
-    ),
-    "greville.solvers": (
-        *("Batch", "Greville", "Opium", "OpiumLight", "DynamicOpium", "SlidingOpium"),
-        *("Sums", "Mean", "Path", "RidgeState", "FadingState", "MemoriesState", "WindowState"),
-        *("LightState", "BatchState", "FrozenState"),
-    ),
-    "greville.elm": (
-        *("ELMRegressor", "ELMClassifier", "LinearRegressor", "LinearClassifier"),
-        *("TimeSeriesRegressor", "TimeSeriesClassifier"),
-        *("FittedELM", "HiddenMap", "Scaling"),
-        *("NumericTargets", "ClassTargets", "IndicatorTargets", "Warmup", "Chunk"),
-        "Calibration",
-    ),
-    "greville.following": ("Follower",),
-    "greville.monitor": ("DriftMonitor",),
-    "greville.tables": ("TableModel", "TableRegressor", "TableClassifier", "Stream", "FirstRows"),
+# The packages that declare classes, and names by which their modules are imported. One that is not
+# imported yet is when a file has a class of which nothing is known.
+_PACKAGES = {
+    "solvers": (),
+    "layers": (),
+    "elm": (),
+    "monitor": (),
+    "tables": ("TableModel", "TableRegressor", "Stream"),
 }
-_PACKAGES = {name: package for package, names in _CLASSES.items() for name in names}
-
-_REGISTERED: dict[str, type] = {}
 
 
 def register(cls: C) -> C:
     """Let objects of a class be saved and loaded; it may be used as a decorator.
 
-    The class, or one that it is derived from, declares what is stored of it with
-    `greville.fields.stored`. A program that loads such a file registers the class first.
+    The class is derived from one that declares what is stored of it with `greville.fields.stored`.
+    (One that declares it itself need not be registered.) A program that loads such a file registers
+    the class first.
 
     Parameters
     ----------
@@ -67,43 +58,29 @@ def register(cls: C) -> C:
             f"{cls.__name__}: its stored fields are not declared; declare its fields with "
             "greville.fields.stored."
         )
-    other = _REGISTERED.get(cls.__name__, cls)
-    same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
-    taken = cls.__name__ in _PACKAGES or _in_registries().get(cls.__name__, cls) is not cls
-    if taken or not same:
-        raise ValueError(f"{cls.__name__}: another class of this name can be saved; rename it.")
-    _REGISTERED[cls.__name__] = cls
+    _import_all()
+    add_class(cls)
     return cls
 
 
-def registered_names() -> list[str]:
+def registered_names() -> tuple[str, ...]:
     """The names of all classes whose objects can be in a file."""
-    return [*dict.fromkeys((*_PACKAGES, *_in_registries(), *_REGISTERED))]
+    _import_all()
+    return class_names()
 
 
-def _in_registries() -> dict[str, type]:
-    """The classes in the registries of layers and solvers."""
-    layers = import_module("greville.layers").registry
-    solvers = import_module("greville.solvers").registry
-    made = [solvers.make(name) for name in solvers.names()]
-    found = [*map(type, made), *(each.state_class for each in made)]
-    found += map(layers.layer_class, layers.names())
-    return {cls.__name__: cls for cls in found}
-
-
-def _class_named(name: str) -> type | None:
-    package = _PACKAGES.get(name)
-    if package is None:
-        return _REGISTERED.get(name) or _in_registries().get(name)
-    module = import_module(package)
-    for each in _CLASSES[package]:  # a package may import its classes when they are named
-        getattr(module, each, None)
-    return declared_class(name, package)
+def _import_all() -> None:
+    for package, names in _PACKAGES.items():
+        module = import_module(f"greville.{package}")
+        for name in names:
+            getattr(module, name)
 
 
 def declared(name: str) -> tuple[type, Declaration]:
     """The class of this name, which is imported, and what it declares."""
-    cls = _class_named(name)
+    if class_named(name) is None:
+        _import_all()
+    cls = class_named(name)
     declaration = None if cls is None else declaration_of(cls)
     if cls is None or declaration is None:
         raise FieldError(
@@ -125,8 +102,9 @@ def to_fields(thing: Any) -> tuple[str, Fields]:
 def declaration_for(thing: Any) -> Declaration:
     """What the class of an object declares; a `FieldError` if such objects cannot be saved."""
     name = type(thing).__name__
-    if _class_named(name) is type(thing):
-        return declared(name)[1]
+    declaration = declaration_of(type(thing))
+    if declaration is not None and class_named(name) is type(thing):
+        return declaration
     raise FieldError(
         f"a {name} from {type(thing).__module__} cannot be saved; only greville's own models and "
         "their parts can, and classes passed to greville.persistence.register"
