@@ -13,8 +13,7 @@ import greville
 from greville import TableClassifier, TableRegressor
 from greville.tables import Stream, TableError, TableModel, Troubles, dates, look_at
 from greville.tables._values import Values
-from greville.tables.decisions import RULES, decide
-from greville.tables.evidence import Evidence
+from greville.tables.decisions import RULES, Evidence, decide
 from greville.tables.numerals import FORMS, LIMIT, MARKS, Numerals
 
 from ..runner import run

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from greville.tables import Batch, Stream, TableError, TableModel, Troubles
 from greville.tables._rows import RowEncoder
 from greville.tables._values import Values
-from greville.tables.evidence import Hints
+from greville.tables.decisions import Hints
 from greville.tables.kinds import KINDS
 from greville.tables.readers.json import array_of
 from greville.tables.schema import Schema

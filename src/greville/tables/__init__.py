@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._answers import Answers as Answers
+    from ._outliers import far_values as far_values
     from ._sample import joined_sample as joined_sample
     from ._sample import sampled as sampled
     from ._sample import sampled_part as sampled_part
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from .readers.splitting import split as split
     from .readers.splitting import total_rows as total_rows
     from .schema import decision_of as decision_of
-    from .schema import far_values as far_values
     from .schema import numbers as numbers
     from .stream import Stream as Stream
     from .totals import totals_row as totals_row
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 # What is used is imported: the command lists the formats without waiting for Arrow.
 _EXPORTS = {
     "_answers": ("Answers",),
+    "_outliers": ("far_values",),
     "_sample": ("joined_sample", "sampled", "sampled_part"),
     "_settings": ("FIRST_ROWS", "solver_names"),
     "about": ("model_bytes", "model_summary"),
@@ -85,7 +86,7 @@ _EXPORTS = {
     "readers.source": ("ReadRequest", "Reading", "Stopped"),
     "readers.splitting": ("Part", "split", "total_rows"),
     "overview": ("Overview", "look_at"),
-    "schema": ("decision_of", "far_values", "numbers"),
+    "schema": ("decision_of", "numbers"),
     "stream": ("Stream",),
     "totals": ("totals_row",),
     "unlearned": ("UnlearnedValues",),

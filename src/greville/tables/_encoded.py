@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from ._first import FirstRows
 from ._values import IN_LABELS
 from .batch import Batch, TableError
-from .decisions import usual_of
+from .decisions import Evidence, Hints, usual_of
 from .doubts import unused_options
-from .evidence import Evidence, Hints
 from .schema import Schema
 from .target import Target, check_target, decide_target
 

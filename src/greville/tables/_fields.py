@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..elm import ELMClassifier, ELMRegressor
-from ..fields import choice, count, flag, json, known, nothing, require
+from ..fields import choice, count, each, flag, json, known, nothing, require
 from ._categories import Categories
 from ._first import FirstRows
 from ._settings import FIRST_ROWS
@@ -28,7 +28,7 @@ FIELDS = {
     "numerals": nothing | json,
     "columns": nothing | json,
     "learned": nothing | json,
-    "findings": json,
+    "findings": each(known(Finding)),
     "estimator": nothing | known(ELMRegressor, ELMClassifier),
     "first": nothing | known(FirstRows),
     "stale": flag,
@@ -50,7 +50,7 @@ def to_fields(model: Any) -> dict[str, Any]:
         target, schema = model.fitted_target, model.schema
         found |= {"task": target.task, "kept": target.kind, "numerals": target.numerals.as_dict()}
         found |= {"columns": schema.as_list(), "learned": model.categories.as_dict()}
-        found["findings"] = [finding.to_fields() for finding in schema.findings]
+        found["findings"] = list(schema.findings)
     return found
 
 
@@ -69,8 +69,7 @@ def set_fields(model: T, fields: dict[str, Any]) -> T:
     numerals, name = Numerals.from_dict(fields["numerals"]), model.target
     folds = name in model.settings["fold"]
     model.fitted_target = Target(name, task, fields["kept"], numerals, folds)
-    require(isinstance(fields["findings"], list), "the findings are not a list")
-    schema = Schema.from_list(columns, [Finding.from_fields(entry) for entry in fields["findings"]])
+    schema = Schema.from_list(columns, fields["findings"])
     model.categories = Categories.from_dict(schema, fields["learned"])
     model.n_expected = FIRST_ROWS if first is None else first.n
     return model

@@ -31,36 +31,49 @@ def find_gaps(numbers: Floats) -> tuple[float, ...]:
     """Numbers that come again and again, far from all others."""
     if len(numbers) < _LEAST_NUMBERS:
         return ()
-    ends = numbers.min(), numbers.max()
     usual = np.unique(numbers[np.isin(numbers, _USUAL_GAPS)])
-    found = []
-    for gap in dict.fromkeys([*usual.tolist(), *(float(end) for end in ends)]):
+    often, gaps = max(5, 0.01 * len(numbers)), []
+    for gap in np.unique([*usual, numbers.min(), numbers.max()]).tolist():
         count = int((numbers == gap).sum())
-        rest = numbers[(numbers != gap) & ~np.isin(numbers, usual)]
-        if count < 2 or len(np.unique(rest)) < _LEAST_DIFFERENT:
-            continue
-        low, high = np.quantile(rest, [0.01, 0.99])
-        distance = np.abs(rest - gap).min()
+        others = numbers[(numbers != gap) & ~np.isin(numbers, usual)]
+        least = _UNUSUAL if count >= often else np.inf
         if gap in usual:
             least = _NEGATIVE if gap < 0 else _POSITIVE
-        else:
-            least = _UNUSUAL if count >= max(5, 0.01 * len(numbers)) else np.inf
-        if not low <= gap <= high and distance >= least * (high - low):
-            found.append(gap)
-    return tuple(sorted(found))
+        if count > 1 and _is_far(gap, others, least):
+            gaps.append(gap)
+    return tuple(gaps)
 
 
 def find_far(numbers: Floats) -> list[float]:
     """The smallest and the largest number, if it comes again and again and is far from others."""
     if len(numbers) < _LEAST_NUMBERS:
         return []
-    ends = np.unique([numbers.min(), numbers.max()])
-    often = [float(end) for end in ends if (numbers == end).sum() >= _LEAST_TIMES]
-    rest = numbers[~np.isin(numbers, often)]
-    if len(np.unique(rest)) < _LEAST_DIFFERENT:
-        return []
-    low, high = np.quantile(rest, [0.01, 0.99])
-    return [end for end in often if np.abs(rest - end).min() >= _FAR * (high - low)]
+    ends = np.unique([numbers.min(), numbers.max()]).tolist()
+    often = [end for end in ends if (numbers == end).sum() >= _LEAST_TIMES]
+    return [end for end in often if _is_far(end, numbers[~np.isin(numbers, often)], _FAR)]
+
+
+def _is_far(number: float, others: Floats, least: float) -> bool:
+    """Whether a number is outside of all others, by `least` of their widths."""
+    if len(np.unique(others)) < _LEAST_DIFFERENT:
+        return False
+    low, high = np.quantile(others, [0.01, 0.99])
+    return not low <= number <= high and np.abs(others - number).min() >= least * (high - low)
+
+
+def far_values(numbers: Floats) -> Floats:
+    """Those of some numbers that are very far from all others; nan are passed over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.tables import far_values
+    >>> far_values(np.r_[np.arange(100.0), 1e12])
+    array([1.e+12])
+    """
+    known = numbers[np.isfinite(numbers)]
+    limits = find_limits(known)
+    return known[(known < limits[0]) | (known > limits[1])] if limits else known[:0]
 
 
 def find_limits(numbers: Floats) -> list[float]:

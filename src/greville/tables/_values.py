@@ -7,9 +7,10 @@ becomes one of six plain types, and is then parsed as the kind that the schema s
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from . import dates
 from .numerals import PLAIN, Numerals, as_number
+from .texts import Parse, Texts
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,10 +38,6 @@ _KINDS[TAGS] = "tags"
 
 # Up to here every whole number is a float; beyond there numbers are too large to be squared.
 EXACT, LARGEST = 2**53, 1e100
-
-# A column of text with at most this share of slips among so many values is what the others are; of
-# a few values, one may be.
-_SHARE_OF_SLIPS, _VALUES_WITH_ONE = 0.05, 8
 
 # Words for true and false, which go together.
 FLAGS = (
@@ -158,23 +156,14 @@ class Values:
     def kind(self) -> str:
         """What the type of the column is: number, flag, time, vector, tags, text, or empty."""
         gaps, kind = self.trimmed if self.is_text else self.plain, self.plain.type
-        numbers, lists = kind == NUMBER, kind == TAGS
-        if gaps.null_count == len(self) or (numbers and np.isnan(self.numbers[0]).all()):
-            return "empty"
-        if lists and not any(self.tags[0]):
-            return "empty"
-        return _KINDS[kind]
+        empty = gaps.null_count == len(self)
+        empty = empty or (kind == NUMBER and bool(np.isnan(self.numbers[0]).all()))
+        return "empty" if empty or (kind == TAGS and not any(self.tags[0])) else _KINDS[kind]
 
     @property
     def is_text(self) -> bool:
         """Whether the column is of text, whatever is written in it."""
         return bool(self.plain.type == TEXT)
-
-    @property
-    def slips(self) -> float:
-        """How many of the values of a column of text may be wrong."""
-        n = len(self) - self.trimmed.null_count
-        return max(_SHARE_OF_SLIPS * n, 1.0) if n >= _VALUES_WITH_ONE else 0.0
 
     def had(self, gap: str) -> bool:
         """Whether one of the values stands for a missing one as a text says."""
@@ -197,21 +186,18 @@ class Values:
         return pc.dictionary_encode(pc.fill_null(text, ""))
 
     @cached_property
-    def distinct(self) -> list[str]:
-        """The different values of text, "" among them where one is missing."""
-        return list(self._coded.dictionary.to_pylist())
+    def texts(self) -> Texts:
+        """The different values of text that are not missing, and how often each is there."""
+        distinct = self._coded.dictionary.to_pylist()
+        counts = np.bincount(self._coded.indices.to_numpy(), minlength=len(distinct))
+        there = np.array([text != "" for text in distinct], bool)
+        return Texts([text for text in distinct if text], counts[there])
 
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """How often each of the different values is there; a missing one never."""
-        counts = np.bincount(self._coded.indices.to_numpy(), minlength=len(self.distinct))
-        return np.where([text == "" for text in self.distinct], 0, counts)
-
-    def _each(self, parse: Callable[[str], float | None]) -> tuple[Floats, Mask]:
+    def _each(self, parse: Parse) -> tuple[Floats, Mask]:
         """What a function makes of each text: a number, or None if it is wrong."""
-        found = [parse(text) if text else math.nan for text in self.distinct]
-        values = np.array([math.nan if each is None else each for each in found], np.float64)
-        wrong, places = np.array([each is None for each in found], bool), self._coded.indices
+        parsed = [parse(text) if text else nan for text in self._coded.dictionary.to_pylist()]
+        values = np.array([nan if each is None else each for each in parsed], np.float64)
+        wrong, places = np.array([each is None for each in parsed], bool), self._coded.indices
         return values[places.to_numpy()], wrong[places.to_numpy()]
 
     # Numbers, flags and times
@@ -221,27 +207,21 @@ class Values:
         if numerals == PLAIN:
             return self.numbers
         if numerals not in self._parsed:
-            if self.is_text and not numerals.is_plain:
-                values, wrong = _bounded(*self._each(numerals.number))
-            else:
-                values, wrong = self.numbers
-            gaps = np.isin(values, numerals.gaps)
-            self._parsed[numerals] = np.where(gaps, math.nan, values), wrong
+            is_written = self.is_text and not numerals.is_plain
+            values, wrong = _bounded(*self._each(numerals.number)) if is_written else self.numbers
+            values = np.where(np.isin(values, numerals.gaps), nan, values)
+            self._parsed[numerals] = values, wrong
         return self._parsed[numerals]
 
     @cached_property
     def numbers(self) -> tuple[Floats, Mask]:
         """Numbers as programs write them."""
-        if self.is_text:
-            for text in (self.plain, self.trimmed):
-                try:
-                    return _bounded(_with_nan(pc.cast(text, NUMBER)), self._none_wrong())
-                except pa.ArrowInvalid:
-                    continue
-            return _bounded(*self._each(as_number))
-        if self.plain.type not in (NUMBER, FLAG):
+        if not self.is_text and self.plain.type not in (NUMBER, FLAG):
             return self._all_wrong()
-        return _bounded(_with_nan(pc.cast(self.plain, NUMBER)), self._none_wrong())
+        for column in (self.plain, self.trimmed) if self.is_text else (self.plain,):
+            with suppress(pa.ArrowInvalid):
+                return _bounded(_with_nan(pc.cast(column, NUMBER)), self._none_wrong())
+        return _bounded(*self._each(as_number))
 
     @cached_property
     def flags(self) -> tuple[Floats, Mask]:
@@ -257,12 +237,10 @@ class Values:
         """Days since 1970 of times in this format."""
         if format == dates.ISO or self.kind in ("time", "flag", "vector", "tags"):
             return self.days
+        if format in dates.PER_DAY:
+            return self.numbers[0] / dates.PER_DAY[format], self.numbers[1]
         if format not in self._parsed:
-            if format in dates.PER_DAY:
-                numbers, wrong = self.numbers
-                self._parsed[format] = numbers / dates.PER_DAY[format], wrong
-            else:
-                self._parsed[format] = self._each(dates.reader(format))
+            self._parsed[format] = self._each(dates.reader(format))
         return self._parsed[format]
 
     @cached_property
@@ -273,10 +251,8 @@ class Values:
         if not self.is_text:
             return self._all_wrong()
         for zone in (None, "UTC"):
-            try:
+            with suppress(pa.ArrowInvalid):
                 return _days_of(pc.cast(self.trimmed, pa.timestamp("us", zone))), self._none_wrong()
-            except pa.ArrowInvalid:
-                continue
         return self._each(dates.reader(dates.WRITTEN_ISO))
 
     # Names
@@ -287,17 +263,17 @@ class Values:
         column = self.plain
         if column.type == NUMBER:
             column = pc.if_else(pc.is_nan(column), None, column)
-            short = pc.and_(
-                pc.equal(pc.round(column), column), pc.less(pc.abs(column), float(EXACT))
-            )
+            exact = pc.less(pc.abs(column), float(EXACT))
+            short = pc.and_(pc.equal(pc.round(column), column), exact)
             whole = pc.cast(pc.cast(pc.if_else(short, column, 0.0), pa.int64()), TEXT)
             return pc.if_else(short, whole, pc.cast(column, TEXT))
         if column.type in (VECTOR, TAGS):
             return pa.array([None if v is None else str(v) for v in column.to_pylist()], TEXT)
-        if not self.is_text:
-            return pc.cast(column, TEXT)
-        gaps = pc.is_in(pc.utf8_trim_whitespace(column), value_set=IN_TEXT)
-        return pc.if_else(gaps, None, column) if pc.any(gaps).as_py() else column
+        return self.text_without(IN_TEXT) if self.is_text else pc.cast(column, TEXT)
+
+    def text_without(self, gaps: Any) -> Any:
+        """Text with nulls where a value is among gaps."""
+        return pc.if_else(pc.is_in(pc.utf8_trim_whitespace(self.plain), gaps), None, self.plain)
 
     @cached_property
     def names_of_numbers(self) -> Any:
@@ -313,11 +289,9 @@ class Values:
     def vectors(self, width: int) -> tuple[Floats, Mask]:
         """Rows of so many numbers; missing ones are wrong."""
         lists, values = self.lists, np.zeros((len(self), width))
-        lengths = pc.fill_null(pc.list_value_length(lists), -1)
-        wrong = np.asarray(lengths) != width
-        if not wrong.all():
-            flat = _with_nan(pc.list_flatten(lists.filter(pa.array(~wrong))))
-            values[~wrong] = flat.reshape(-1, width)
+        wrong = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) != width
+        flat = _with_nan(pc.list_flatten(lists.filter(pa.array(~wrong))))
+        values[~wrong] = flat.reshape(-1, width)
         wrong = wrong | ~np.isfinite(values).all(axis=1)
         return np.where(wrong[:, None], 0.0, values), wrong
 
@@ -334,6 +308,12 @@ class Values:
         return pc.cast(pc.split_pattern(pc.if_else(pa.array(known), text, None), ";"), VECTOR)
 
     @property
+    def width(self) -> int:
+        """How many numbers most lists have."""
+        lengths = pc.mode(pc.list_value_length(self.lists))
+        return int(lengths[0]["mode"].as_py() or 0)
+
+    @property
     def tags(self) -> tuple[list[list[str]], Mask]:
         """The words of each row's list, none where it is missing; and which values are no lists."""
         if self.plain.type != TAGS:
@@ -345,25 +325,25 @@ class Values:
         return np.zeros(len(self), bool)
 
     def _all_wrong(self) -> tuple[Floats, Mask]:
-        return np.full(len(self), math.nan), np.asarray(self.plain.is_valid())
+        return np.full(len(self), nan), np.asarray(self.plain.is_valid())
 
 
 def _without(column: Any, na: Sequence[str]) -> Any:
     """A plain column with nulls where one of some values is."""
     if column.type == TEXT:
-        gaps, among = pa.array(na, TEXT), pc.utf8_trim_whitespace(column)
-    elif column.type == NUMBER:
+        return pc.if_else(
+            pc.is_in(pc.utf8_trim_whitespace(column), pa.array(na, TEXT)), None, column
+        )
+    if column.type == NUMBER:
         known = [number for value in na if (number := as_number(value)) is not None]
-        gaps, among = pa.array(known, NUMBER), column
-    else:
-        return column
-    return pc.if_else(pc.is_in(among, value_set=gaps), None, column)
+        return pc.if_else(pc.is_in(column, pa.array(known, NUMBER)), None, column)
+    return column
 
 
 def _bounded(values: Floats, wrong: Mask) -> tuple[Floats, Mask]:
     """Numbers that are too large are wrong, infinite ones too."""
     large = np.abs(values) > LARGEST
-    return (np.where(large, math.nan, values), wrong | large) if large.any() else (values, wrong)
+    return (np.where(large, nan, values), wrong | large) if large.any() else (values, wrong)
 
 
 def _days_of(times: Any) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from ._values import Floats, Mask, Values
-from .evidence import Decision, Hints
+from .decisions import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
 

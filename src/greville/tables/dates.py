@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .texts import Parse, Texts
 
 # How the format of a column is called if it is ISO 8601, or counts from 1970; and what stands
 # between the formats of a column that has several.
@@ -138,44 +140,30 @@ def has_date(format: str) -> bool:
     return any(each in format for each in ("%Y", "%y", WRITTEN_ISO))
 
 
-def find_formats(
-    distinct: Sequence[str], counts: NDArray[np.int64], most_wrong: float
-) -> list[str]:
+def find_formats(texts: Texts, most_wrong: float) -> list[str]:
     """The formats that read most of some values, all but so many: several if all read the same.
 
     If no format does, it may be two of them together.
     """
-    known = [(text, n) for text, n in zip(distinct, counts.tolist(), strict=True) if n]
-    some = [text for text, _ in known][:: max(1, len(known) // 20)]
+    some = texts.distinct[:: max(1, len(texts.distinct) // 20)]
     if not any(character.isdigit() for text in some for character in text):
         return []
-
-    def wrong(format: str) -> NDArray[np.bool_]:
-        read = reader(format)
-        return np.array([read(text) is None for text, _ in known], bool)
-
-    weights = np.array([n for _, n in known])
     likely = [f for f in _CANDIDATES if 5 * sum(map(bool, map(_pattern(f), some))) >= len(some)]
-    masks = {format: wrong(format) for format in likely}
-    n = {format: int(weights[mask].sum()) for format, mask in masks.items()}
+    masks = {format: np.isnan(texts.read(reader(format))) for format in [*likely, WRITTEN_ISO]}
+    n = {format: texts.number_of(masks[format]) for format in likely}
     least = min(n.values(), default=np.inf)
-    if least <= most_wrong:
-        return [format for format in n if n[format] == least]
-    masks[WRITTEN_ISO] = wrong(WRITTEN_ISO)
-    both = {
-        f"{one}{_OR}{two}": int(weights[masks[one] & masks[two]].sum())
-        for i, one in enumerate(masks)
-        for two in list(masks)[i + 1 :]
-        if has_date(one) and has_date(two)
-    }
-    least_of_both = min(both.values(), default=np.inf)
-    if least_of_both > most_wrong or least_of_both >= least:
-        return []
-    return [each for each, m in both.items() if m == least_of_both]
+    if least > most_wrong:
+        dated = [format for format in masks if has_date(format)]
+        pairs = combinations(dated, 2)
+        n = {f"{a}{_OR}{b}": texts.number_of(masks[a] & masks[b]) for a, b in pairs}
+        before, least = least, min(n.values(), default=np.inf)
+        if least > most_wrong or least >= before:
+            return []
+    return [format for format in n if n[format] == least]
 
 
 @cache
-def reader(format: str) -> Callable[[str], float | None]:
+def reader(format: str) -> Parse:
     """What reads text without spaces around it as days since 1970, or None if it is no such time.
 
     A time of day is a part of a day. Of several formats, the first that reads a value counts.

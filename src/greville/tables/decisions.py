@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,25 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import find_far, find_gaps
-from ._values import FLAGS, GAPS, LARGEST, NUMBER, SEPARATORS, TEXT, Floats, Values
-from .evidence import Decision, Evidence, Hints, spaced
-from .findings import listed_values, shown_value
+from ._values import FLAGS, GAPS, IN_TEXT, LARGEST, NUMBER, SEPARATORS, TEXT, Values
+from .findings import Finding, listed_values, shown_value
 from .numerals import (
     FORMS,
     LIMIT,
     MARKS,
+    PLAIN,
     Numerals,
+    Reading,
     find_form,
+    find_numerals,
     several_units,
     usual_decimal,
 )
+from .texts import Texts
+
+# A column of text with at most this share of slips among so many values is what the others are; of
+# a few values, one may be. Up to the larger share, text is named as what it nearly is.
+_SHARE_OF_SLIPS, _VALUES_WITH_ONE, _SHARE_OF_ODD = 0.05, 8, 0.3
 
 # Values from which dates without marks, and odd values, are told; different values of text from
 # which several numbers in one value are read.
@@ -51,6 +59,129 @@ _WORD, _LETTER = re.compile(r"\w+"), re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
+class Hints:
+    """What the user says about columns; None, or nothing, where nothing was said."""
+
+    decimal: str | None = None
+    thousands: str | None = None
+    date_format: str | None = None
+    na: Sequence[str] = ()
+    number: Sequence[str] = ()
+    text: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    features: Sequence[str] = ()
+    fold: Sequence[str] = ()
+    categories: int | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Hints:
+        """Those in the settings of a `TableModel`."""
+        said = {each.name: settings[each.name] for each in fields(cls)}
+        return cls(**{key: value for key, value in said.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a column is: number, flag, time, vector, tags, text, words, code, or empty.
+
+    `numerals` and `dates` say how its numbers and times are written, `width` how many numbers a
+    value has, `numbers` whether text is numbers that are names. Of its values `wrong` are something
+    else. Where it can be read in two ways it is `ambiguous`.
+    """
+
+    kind: str
+    wrong: float = 0
+    numerals: Numerals = PLAIN
+    dates: str = dates.ISO
+    width: int = 0
+    numbers: bool = False
+    findings: tuple[Finding, ...] = ()
+    ambiguous: bool = False
+
+    def says(self, kind: str) -> bool:
+        """Whether there is a finding of this kind."""
+        return any(finding.kind == kind for finding in self.findings)
+
+    def saying(self, *findings: Finding) -> Decision:
+        """The same with more findings."""
+        return replace(self, findings=(*self.findings, *findings))
+
+
+@dataclass
+class Evidence:
+    """The first values of a column, and what is known of it besides.
+
+    `usual` is the decimal mark of the table's other columns, `gaps` are the values that stand for a
+    missing one in text.
+    """
+
+    name: str
+    values: Values
+    hints: Hints = field(default_factory=Hints)
+    usual: str | None = None
+    gaps: Any = field(default_factory=lambda: IN_TEXT)
+
+    @property
+    def texts(self) -> Texts:
+        """The different values of text."""
+        return self.values.texts
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column is of text, whatever is written in it."""
+        return self.values.is_text
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the user says that it is."""
+        return self.name in self.hints.number
+
+    @property
+    def slips(self) -> float:
+        """How many of the values may be wrong."""
+        if self.is_number:
+            return np.inf
+        n = self.texts.n
+        return max(_SHARE_OF_SLIPS * n, 1.0) if n >= _VALUES_WITH_ONE else 0.0
+
+    @property
+    def most_odd(self) -> float:
+        """How many of the values may be wrong in what the others nearly are."""
+        return np.inf if self.is_number else _SHARE_OF_ODD * self.texts.n
+
+    @property
+    def wrong_numbers(self) -> int:
+        """How many values are no numbers as programs write them."""
+        return int(self.values.numbers[1].sum())
+
+    @cached_property
+    def numerals(self) -> Reading | None:
+        """How numbers are written, if they are written in one way but for some odd ones."""
+        marks = self.hints.decimal, self.hints.thousands
+        reading = find_numerals(self.texts, self.most_odd, *marks)
+        if reading is None and any(marks):
+            reading = find_numerals(self.texts, self.most_odd)
+        if reading is not None and reading.other is not None:
+            for numerals in (reading.other, reading.numerals):
+                if self.usual == numerals.decimal:
+                    return Reading(numerals, reading.wrong)
+        return reading
+
+    def example(self, numerals: Numerals, pattern: str = "") -> str:
+        """An example of how a value is read, one that matches a pattern if there is one."""
+        numbers = zip(self.texts.distinct, map(numerals.number, self.texts.distinct), strict=True)
+        good = [(text, number) for text, number in numbers if number is not None]
+        text, number = next((each for each in good if re.search(pattern, each[0])), good[0])
+        return f"{shown_value(text)} is {number:.15g}"
+
+    def finding(
+        self, kind: str, text: str, advice: str = "", /, *, warning: bool = False, **arguments: Any
+    ) -> Finding:
+        """Something about this column, whose name the text begins with."""
+        return Finding(kind, f"{self.name!r}{text}", self.name, warning, advice, arguments)
+
+
+@dataclass(frozen=True)
 class Rule:
     """One kind of column: its name, examples of its values, and how it is recognised.
 
@@ -67,58 +198,77 @@ class Rule:
 
 
 def _code(column: Evidence) -> Decision | None:
-    codes = int(column.counts[column.matching(LEADING_ZEROS)].sum())
-    if column.is_number or codes < max(2, 0.01 * column.n) or column.wrong_numbers > column.slips:
+    texts = column.texts
+    codes = texts.number_of(texts.matching(LEADING_ZEROS))
+    if column.is_number or codes < max(2, 0.01 * texts.n) or column.wrong_numbers > column.slips:
         return None
-    return Decision("code").saying(
-        "code",
-        f"{column.name!r} is a code, not a number: it has leading zeros, such as "
-        f"{column.some(LEADING_ZEROS)}.",
-        column.name,
-    )
+    shown = texts.some(LEADING_ZEROS)
+    text = f" is a code, not a number: it has leading zeros, such as {shown}."
+    return Decision("code").saying(column.finding("code", text))
 
 
 def _plain_number(column: Evidence) -> Decision | None:
-    hints, wrong = column.hints, column.wrong_numbers
+    wrong = column.wrong_numbers
     if wrong > column.slips:
         return None
-    decision = Decision("number", wrong)
-    if "," in (hints.decimal, column.usual) or hints.thousands:
-        found = _with_other_marks(column)
-        if found is not None:
-            return found
-    pointed = any("." in text for text in column.distinct)
-    marked = hints.decimal or hints.thousands or column.usual
-    if not marked and pointed and column.matching(_THOUSANDS_OR_THREE_DECIMALS).all():
-        return _ambiguous(column, replace(decision, ambiguous=True), "a decimal point", ".")
+    pointed = any("." in text for text in column.texts.distinct)
+    if column.hints.thousands == "." or (
+        pointed and column.texts.matching(_THOUSANDS_OR_THREE_DECIMALS).all()
+    ):
+        marked = _marked_number(column)
+        if marked is not None and marked.wrong <= column.slips:
+            return marked
+    return Decision("number", wrong)
+
+
+def _marked_number(column: Evidence) -> Decision | None:
+    reading, texts, hints = column.numerals, column.texts, column.hints
+    if reading is None:
+        return None
+    numerals = reading.numerals
+    mark = numerals.thousands or numerals.decimal
+    is_plain = not column.wrong_numbers and replace(numerals, form="").is_plain
+    numerals = PLAIN if is_plain else numerals
+    wrong = int(column.values.numbers_as(numerals)[1].sum())
+    decision = Decision("number", wrong, numerals, ambiguous=reading.other is not None)
+    if reading.other is not None:
+        return decision.saying(_ambiguity(column, numerals, mark))
+    if is_plain:
+        return decision
+    marks = [each for each in MARKS if texts.matching(each.pattern).any()]
+    how = ", ".join(filter(None, [numerals.description(), *(each.name for each in marks)]))
+    if how:
+        shown = column.example(numerals, marks[0].pattern if marks else re.escape(mark))
+        usual = not column.wrong_numbers and not (hints.decimal or hints.thousands)
+        why = ", as in other columns" * usual
+        text = f" is read as numbers with {how}{why}: {shown}."
+        decision = decision.saying(column.finding("written numbers", text, warning=usual))
+    limits = texts.matching(LIMIT.pattern)
+    if limits.any():
+        text = (
+            f": {texts.number_of(limits):,} of {texts.n:,} values are limits, not measured, such "
+            f"as {texts.some(LIMIT.pattern)}; they are read as the limit itself, "
+            f"{column.example(numerals, LIMIT.pattern)}."
+        )
+        decision = decision.saying(column.finding("limits", text, warning=True))
     return decision
 
 
-def _with_other_marks(column: Evidence) -> Decision | None:
-    """Numbers such as 1.234 where points are between thousands; None if they cannot be."""
-    hints = column.hints
-    thousands = hints.thousands or "."
-    numerals = Numerals("." if thousands == "," else ",", thousands)
-    pointed = any(thousands in text for text in column.distinct)
-    wrong = int(column.values.numbers_as(numerals)[1].sum())
-    asked = bool(hints.thousands or hints.decimal)
-    if not pointed or wrong > column.slips:
-        return None
-    if hints.thousands is None and not column.matching(_THOUSANDS_OR_THREE_DECIMALS).all():
-        return None
-    why = "as was asked for" if asked else "as in other columns"
-    return Decision("number", wrong, numerals).saying(
-        "written numbers",
-        f"{column.name!r} is read with {numerals.description()}, {why}: "
-        f"{column.example(numerals, thousands)}.",
-        column.name,
-        warning=not asked,
-    )
+def _ambiguity(column: Evidence, numerals: Numerals, mark: str) -> Finding:
+    how = numerals.description() if numerals.thousands else "a decimal point"
+    shown = column.example(numerals, re.escape(mark))
+    text = f" can be read in two ways, and is read with {how}: {shown}"
+    advice = "; pass {decimal} for a decimal comma."
+    arguments = {"decimal": mark}
+    if not numerals.thousands:
+        advice = "; pass {thousands} for a point between thousands, {decimal} for a decimal one."
+        arguments = {"thousands": ".", "decimal": "."}
+    return column.finding("ambiguous numbers", text, advice, warning=True, **arguments)
 
 
 def _flag(column: Evidence) -> Decision | None:
     wrong = int(column.values.flags[1].sum())
-    words = {text.lower() for text in column.distinct}
+    words = {text.lower() for text in column.texts.distinct}
     if wrong <= column.slips and words & set(FLAGS[0]):
         return Decision("flag", wrong)
     return Decision("flag") if any(words == set(pair) for pair in FLAGS) else None
@@ -128,111 +278,52 @@ def _iso_time(column: Evidence) -> Decision | None:
     return Decision("time", int(column.values.days[1].sum()))
 
 
-def _marked_number(column: Evidence) -> Decision | None:
-    found = column.numerals
-    if found is None:
-        return None
-    numerals, other, name = found.numerals, found.other, column.name
-    wrong = int(column.values.numbers_as(numerals)[1].sum())
-    decision = Decision("number", wrong, numerals, ambiguous=other is not None)
-    mark = numerals.thousands or numerals.decimal
-    if other is not None:
-        how = numerals.description() if numerals.thousands else "a decimal point"
-        return _ambiguous(column, decision, how, mark)
-    marks = [each for each in MARKS if column.matching(each.pattern).any()]
-    how = ", ".join(filter(None, [numerals.description(), *(each.name for each in marks)]))
-    if how:
-        pattern = marks[0].pattern if marks else re.escape(mark)
-        shown = column.example(numerals, pattern)
-        message = f"{name!r} is read as numbers with {how}: {shown}."
-        decision = decision.saying("written numbers", message, name)
-    if column.matching(LIMIT.pattern).any():
-        n = int(column.counts[column.matching(LIMIT.pattern)].sum())
-        decision = decision.saying(
-            "limits",
-            f"{name!r}: {n:,} of {column.n:,} values are limits, not measured, such as "
-            f"{column.some(LIMIT.pattern)}; they are read as the limit itself, "
-            f"{column.example(numerals, LIMIT.pattern)}.",
-            name,
-            warning=True,
-        )
-    return decision
-
-
-def _ambiguous(column: Evidence, decision: Decision, how: str, mark: str) -> Decision:
-    numerals = decision.numerals
-    arguments: dict[str, Any] = {"decimal": mark}
-    advice = "; pass {decimal} for a decimal comma."
-    if not numerals.thousands:
-        advice = "; pass {thousands} for a point between thousands, {decimal} for a decimal one."
-        arguments = {"thousands": ".", "decimal": "."}
-    return decision.saying(
-        "ambiguous numbers",
-        f"{column.name!r} can be read in two ways, and is read with {how}: "
-        f"{column.example(numerals, re.escape(mark))}",
-        column.name,
-        advice,
-        warning=True,
-        **arguments,
-    )
-
-
 def _written_time(column: Evidence) -> Decision | None:
-    formats = dates.find_formats(column.distinct, column.counts, column.slips)
+    formats = dates.find_formats(column.texts, column.slips)
     if len(formats) > 1:
         formats = _likelier(column, formats)
-    if len(formats) == 1:
-        return as_dates(column, formats[0])
-    if not formats:
-        return None
-    wrong = int(column.values.days_as(formats[0])[1].sum())
-    return Decision("text", wrong, ambiguous=True).saying(
+    if len(formats) < 2:
+        return as_dates(column, formats[0]) if formats else None
+    shown = column.texts.some()
+    found = column.finding(
         "ambiguous dates",
-        f"{column.name!r} is text, since its dates, such as {column.some('.')}, can be read in "
-        "two ways",
-        column.name,
+        f" is text, since its dates, such as {shown}, can be read in two ways",
         "; pass {date_format} or {date_format_}.",
         warning=True,
         date_format=formats[0],
         date_format_=formats[1],
     )
+    wrong = int(column.values.days_as(formats[0])[1].sum())
+    return Decision("text", wrong, ambiguous=True).saying(found)
 
 
 def _form(column: Evidence) -> Decision | None:
-    found = find_form(column.distinct, column.counts, column.slips)
-    if found is None:
+    reading = find_form(column.texts)
+    if reading.wrong > column.slips or reading.wrong == column.texts.n:
         return None
-    name, form = column.name, FORMS[found.numerals.form]
-    return Decision("number", found.wrong, found.numerals).saying(
-        "written numbers",
-        f"{name!r} is read as numbers, since all are {form.name}: "
-        f"{column.example(found.numerals, '.')}.",
-        name,
-    )
+    form = FORMS[reading.numerals.form]
+    shown = column.example(reading.numerals)
+    text = f" is read as numbers, since all are {form.name}: {shown}."
+    decision = Decision("number", reading.wrong, reading.numerals)
+    return decision.saying(column.finding("written numbers", text))
 
 
 def _several_numbers(column: Evidence) -> Decision | None:
-    if len(column.distinct) < _LEAST_DIFFERENT:
+    texts, values = column.texts, column.values
+    if len(texts.distinct) < _LEAST_DIFFERENT:
         return None
     for mark, pattern in SEPARATORS.items():
-        reads = column.matching(pattern)
-        if column.counts[~reads].sum() > column.slips:
+        if texts.number_of(~texts.matching(pattern)) > column.slips:
             continue
-        lists = column.values.lists
-        width = pc.mode(pc.list_value_length(lists))[0]["mode"].as_py()
-        numbers, wrong = column.values.vectors(width)
+        numbers, wrong = values.vectors(values.width)
         if mark == "-" and (numbers[:, 0] > numbers[:, 1]).any():  # no ranges
             continue
-        n = int((wrong & np.asarray(column.values.trimmed.is_valid())).sum())
-        shown = column.some(pattern, 1)
-        return Decision("vector", n, width=width).saying(
-            "several numbers",
-            f"{column.name!r} is read as {width} numbers with {mark!r} between them, such as "
-            f"{shown}",
-            column.name,
-            "; if it is a name, pass {text}.",
-            text=(column.name,),
-        )
+        n = int((wrong & np.asarray(values.trimmed.is_valid())).sum())
+        text = f" is read as {values.width} numbers with {mark!r} between them, such as "
+        text += texts.some(pattern, 1)
+        advice, names = "; if it is a name, pass {text}.", [column.name]
+        found = column.finding("several numbers", text, advice, text=names)
+        return Decision("vector", n, width=values.width).saying(found)
     return None
 
 
@@ -267,20 +358,20 @@ def decide(column: Evidence) -> Decision:
         decision = as_dates(column, asked)
     elif kind == "text":
         decision = _decide_text(column)
-    elif kind == "vector":
-        width = pc.mode(pc.list_value_length(values.plain))[0]["mode"].as_py()
-        decision = Decision(kind, width=int(width or 0))
     else:
-        decision = Decision(kind)
+        decision = Decision(kind, width=values.width if kind == "vector" else 0)
     if decision.kind == "number" and decision.numerals.is_plain and name not in hints.number:
         decision = _as_times(column, decision)
-    if decision.kind in ("number", "time", "flag"):
+    if column.is_text and decision.kind in ("text", "code"):
+        decision = decision.saying(*_said_gaps(column, column.gaps))
+    elif column.is_text and decision.kind in ("number", "time", "flag"):
+        decision = decision.saying(*_said_gaps(column, pa.array(GAPS)))
+    if decision.kind == "number":
         decision = _with_gaps(column, decision)
-    elif decision.kind in ("text", "code") and column.is_text:
-        decision = _saying_gaps(column, decision, column.gaps)
     if decision.kind == "text" and _is_free_text(values):
         return replace(decision, kind="words")
-    return _with_far_dates(column, decision) if decision.kind == "time" else decision
+    is_date = decision.kind == "time" and dates.has_date(decision.dates)
+    return decision.saying(*_far_dates(column, decision.dates)) if is_date else decision
 
 
 def _decide_text(column: Evidence) -> Decision:
@@ -288,80 +379,61 @@ def _decide_text(column: Evidence) -> Decision:
     for rule in RULES:
         if column.is_number and rule.kind != "number":
             continue
-        found = rule.read(column)
-        fits = found is not None and found.wrong <= column.slips
-        if fits and (best is None or found.wrong < best.wrong):  # type: ignore[union-attr]
-            best = found
+        decision = rule.read(column)
+        fits = decision is not None and decision.wrong <= column.slips
+        if fits and (best is None or decision.wrong < best.wrong):  # type: ignore[union-attr]
+            best = decision
         if best is not None and not best.wrong:
             break
-    return best or _doubtful_text(column)
+    return best or Decision("text").saying(*_doubts_of_text(column))
 
 
-def _doubtful_text(column: Evidence) -> Decision:
-    """Text, and what it nearly is."""
-    name, n, found = column.name, column.n, column.numerals
-    numbers, what = np.zeros(len(column.distinct)), "dates"
-    if n < _LEAST_VALUES:
-        return _with_units(column)
-    if found is not None:
-        what = f"numbers with {found.numerals.unit!r}" if found.numerals.unit else "numbers"
-        numbers = _read(column, found.numerals.number)
+def _doubts_of_text(column: Evidence) -> list[Finding]:
+    """What text nearly is."""
+    texts, reading = column.texts, column.numerals
+    if texts.n < _LEAST_VALUES:
+        return _several_units(column)
+    if reading is not None:
+        unit = reading.numerals.unit
+        what = f"numbers with {unit!r}" if unit else "numbers"
+        numbers = texts.read(reading.numerals.number)
         large = np.abs(numbers) > LARGEST
-        if column.counts[np.isnan(numbers)].sum() <= column.slips and large.any():
-            return Decision("text").saying(
-                "large numbers",
-                f"{name!r} is text, since {column.counts[large].sum():,} of its numbers are beyond "
-                f"{LARGEST:.0e}; divide them by a common factor.",
-                name,
-                warning=True,
-            )
-        numbers[large] = np.nan
+        if texts.number_of(np.isnan(numbers)) <= column.slips and large.any():
+            n, factor = texts.number_of(large), "divide them by a common factor"
+            text = f" is text, since {n:,} of its numbers are beyond {LARGEST:.0e}; {factor}."
+            return [column.finding("large numbers", text, warning=True)]
+        odd = np.isnan(numbers) | large
     else:
-        formats = dates.find_formats(column.distinct, column.counts, column.most_odd)
-        asked = column.hints.date_format
-        for format in [asked] if asked else [dates.WRITTEN_ISO, *formats]:
-            days = _read(column, dates.reader(format))
-            m, least = (column.counts[np.isnan(each)].sum() for each in (days, numbers))
-            if format in (asked, dates.WRITTEN_ISO) or m < least:
-                numbers = days
-    odd = np.isnan(numbers)
-    m = int(column.counts[odd].sum())
+        what, asked = "dates", column.hints.date_format
+        formats = [asked] if asked else dates.find_formats(texts, column.most_odd)
+        formats = formats if asked else [dates.WRITTEN_ISO, *formats]
+        masks = [np.isnan(texts.read(dates.reader(format))) for format in formats]
+        odd = min(masks, key=texts.number_of)
+    m = texts.number_of(odd)
     if not 0 < m <= column.most_odd:
-        return _with_units(column)
-    texts = [text for text, is_odd in zip(column.distinct, odd, strict=True) if is_odd]
-    common = sorted(zip(-column.counts[odd], texts, strict=True))
-    return Decision("text").saying(
+        return _several_units(column)
+    texts_of_odd = np.array(texts.distinct, object)[odd]
+    common = sorted(zip(-texts.counts[odd], texts_of_odd, strict=True))
+    shown = listed_values([text for _, text in common])
+    found = column.finding(
         "odd values",
-        f"{name!r} is text, since {m:,} of {n:,} values are no {what}, such as "
-        f"{listed_values([text for _, text in common])}",
-        name,
+        f" is text, since {m:,} of {texts.n:,} values are no {what}, such as {shown}",
         "; pass {na} with each of them that stands for a missing value, or {number} to have "
         "such rows refused.",
         warning=True,
         na=None,
-        number=(name,),
+        number=[column.name],
     )
+    return [found]
 
 
-def _with_units(column: Evidence) -> Decision:
-    """Text, maybe of numbers with several units."""
-    units = several_units(column.distinct, column.counts)
+def _several_units(column: Evidence) -> list[Finding]:
+    units = several_units(column.texts)
     if not units:
-        return Decision("text")
+        return []
     named = listed_values([unit or "none" for unit in units])
-    return Decision("text").saying(
-        "several units",
-        f"{column.name!r} is text, since its numbers have several units, {named}; write them in "
-        "one.",
-        column.name,
-        warning=True,
-    )
-
-
-def _read(column: Evidence, parse: Callable[[str], float | None]) -> Floats:
-    """The different values of text as numbers, nan for what is none."""
-    found = map(parse, column.distinct)
-    return np.array([np.nan if each is None else each for each in found], np.float64)
+    text = f" is text, since its numbers have several units, {named}; write them in one."
+    return [column.finding("several units", text, warning=True)]
 
 
 def _as_times(column: Evidence, decision: Decision) -> Decision:
@@ -379,13 +451,9 @@ def _as_times(column: Evidence, decision: Decision) -> Decision:
             if _NAME_OF_TIME.search(spaced(column.name)):
                 return as_dates(column, unit)
             if low >= 9 * first:
-                return decision.saying(
-                    "epoch",
-                    f"{column.name!r} is read as numbers; if they are {unit} since 1970",
-                    column.name,
-                    ", pass {date_format}.",
-                    date_format=unit,
-                )
+                text = f" is read as numbers; if they are {unit} since 1970"
+                advice = ", pass {date_format}."
+                return decision.saying(column.finding("epoch", text, advice, date_format=unit))
     return decision
 
 
@@ -399,9 +467,9 @@ def as_dates(column: Evidence, format: str) -> Decision:
         what, text = "times of day", clock
     how = f"in {format} since 1970" if format in dates.PER_DAY else f"written as {format}"
     shown = shown_value(column.values.text[place].as_py())
-    return Decision("time", int(wrong.sum()), dates=format).saying(
-        "dates", f"{column.name!r} is read as {what} {how}: {shown} is {text}.", column.name
-    )
+    text = f" is read as {what} {how}: {shown} is {text}."
+    decision = Decision("time", int(wrong.sum()), dates=format)
+    return decision.saying(column.finding("dates", text))
 
 
 def _reads_dates(column: Evidence, format: str) -> bool:
@@ -416,84 +484,63 @@ def _likelier(column: Evidence, formats: list[str]) -> list[str]:
     """Of formats that read all values: the one in which they are in order, or of few years."""
     days = [column.values.days_as(format)[0] for format in formats]
     known = [each[~np.isnan(each)] for each in days]
+    steps = [np.diff(each) for each in known]
     ordered = [
         format
-        for format, each in zip(formats, known, strict=True)
-        if len(each) >= _LEAST_DIFFERENT
-        and ((np.diff(each) >= 0).all() or (np.diff(each) <= 0).all())
+        for format, each in zip(formats, steps, strict=True)
+        if len(each) >= _LEAST_DIFFERENT - 1 and ((each >= 0).all() or (each <= 0).all())
     ]
     if len(ordered) == 1:
         return ordered
     years = [len(np.unique(np.floor(each / 365.2425))) for each in known]
     few = np.argsort(years)
-    if years[few[1]] >= _TIMES_FEWER_YEARS * years[few[0]]:
-        return [formats[few[0]]]
-    return formats
+    is_one = years[few[1]] >= _TIMES_FEWER_YEARS * years[few[0]]
+    return [formats[few[0]]] if is_one else formats
 
 
 # Gaps
 
 
 def _with_gaps(column: Evidence, decision: Decision) -> Decision:
-    """Words and numbers that stand for a missing value."""
-    name, values = column.name, column.values
-    if column.is_text:
-        decision = _saying_gaps(column, decision, pa.array(GAPS))
-    if decision.kind != "number":
-        return decision
-    numbers = values.numbers_as(decision.numerals)[0]
+    """Numbers that stand for a missing value."""
+    numbers = column.values.numbers_as(decision.numerals)[0]
     gaps = find_gaps(numbers[~np.isnan(numbers)])
     if not gaps:
         return decision
-    count = int(np.isin(numbers, gaps).sum())
-    decision = replace(decision, numerals=replace(decision.numerals, gaps=gaps))
     shown = " and ".join(f"{gap:.15g}" for gap in gaps)
-    return decision.saying(
-        "gaps",
-        f"{name!r}: {shown} is far from all other numbers and comes {count:,} times; it is taken "
-        "for a missing value.",
-        name,
-        warning=True,
+    text = (
+        f": {shown} is far from all other numbers and comes {np.isin(numbers, gaps).sum():,} "
+        "times; it is taken for a missing value."
     )
+    decision = replace(decision, numerals=replace(decision.numerals, gaps=gaps))
+    return decision.saying(column.finding("gaps", text, warning=True))
 
 
-def _saying_gaps(column: Evidence, decision: Decision, gaps: Any) -> Decision:
+def _said_gaps(column: Evidence, gaps: Any) -> list[Finding]:
+    """Words that stand for a missing value."""
     text = pc.utf8_trim_whitespace(column.values.plain)
-    found = text.filter(pc.fill_null(pc.is_in(text, value_set=gaps), False))
-    shown = sorted(filter(None, found.unique().to_pylist()))
+    gaps = text.filter(pc.fill_null(pc.is_in(text, value_set=gaps), False))
+    shown = sorted(filter(None, gaps.unique().to_pylist()))
     if not shown:
-        return decision
-    n = len(found) - pc.sum(pc.equal(found, "")).as_py()
-    return decision.saying(
-        "gaps",
-        f"{column.name!r}: {listed_values(shown)} is taken for a missing value, {n:,} times in "
-        f"{len(text):,} rows.",
-        column.name,
-    )
+        return []
+    n = len(gaps) - pc.sum(pc.equal(gaps, "")).as_py()
+    what = f": {listed_values(shown)} is taken for a missing value, {n:,} times in {len(text):,}"
+    return [column.finding("gaps", f"{what} rows.")]
 
 
-def _with_far_dates(column: Evidence, decision: Decision) -> Decision:
+def _far_dates(column: Evidence, format: str) -> list[Finding]:
     """Dates that may stand for a missing value, such as 9999-12-31; they are not changed."""
-    if not dates.has_date(decision.dates):
-        return decision
-    name, values = column.name, column.values
-    days = values.days_as(decision.dates)[0]
+    values = column.values
+    days, found = values.days_as(format)[0], []
+    known = values.plain.type in (TEXT, NUMBER)
     for day in find_far(days[~np.isnan(days)]):
         places = np.flatnonzero(days == day)
         text = values.text[int(places[0])].as_py().strip()
-        known = values.plain.type in (TEXT, NUMBER)
-        decision = decision.saying(
-            "far dates",
-            f"{name!r}: {shown_value(text)} is far from all other dates and comes "
-            f"{len(places):,} times",
-            name,
-            "; pass {na} if it stands for a missing value."
-            if known
-            else "; leave it out if it stands for a missing value.",
-            warning=True,
-            **({"na": (text,)} if known else {}),
-        )
-    return decision
+        what = f": {shown_value(text)} is far from all other dates and comes {len(places):,} times"
+        advice = f"; {'pass {na}' if known else 'leave it out'} if it stands for a missing value."
+        na = {"na": [text]} if known else {}
+        found.append(column.finding("far dates", what, advice, warning=True, **na))
+    return found
 
 
 # The whole table
@@ -501,13 +548,13 @@ def _with_far_dates(column: Evidence, decision: Decision) -> Decision:
 
 def decide_all(columns: Mapping[str, Values], hints: Hints) -> dict[str, Decision]:
     """What columns are. What can be read in two ways is read as the other columns are."""
-    found = {name: decide(Evidence(name, each, hints)) for name, each in columns.items()}
-    usual = None if hints.decimal else usual_of(columns, found)
-    for name, each in found.items() if usual else ():
+    decisions = {name: decide(Evidence(name, each, hints)) for name, each in columns.items()}
+    usual = None if hints.decimal else usual_of(columns, decisions)
+    for name, each in decisions.items() if usual else ():
         plain = each.kind == "number" and each.numerals.is_plain and usual == ","
         if each.kind == "number" and (each.ambiguous or plain):
-            found[name] = decide(Evidence(name, columns[name], hints, usual))
-    return found
+            decisions[name] = decide(Evidence(name, columns[name], hints, usual))
+    return decisions
 
 
 def usual_of(columns: Mapping[str, Values], decisions: Mapping[str, Decision]) -> str | None:
@@ -519,7 +566,7 @@ def usual_of(columns: Mapping[str, Values], decisions: Mapping[str, Decision]) -
     if any(_has_points(columns[name], each) for name, each in sure.items()):
         return "."
     flags = (name for name, each in decisions.items() if each.kind == "flag")
-    texts = (columns[name] for name in flags if columns[name].plain.type == TEXT)
+    texts = (columns[name] for name in flags if columns[name].is_text)
     words = {pc.max(pc.utf8_lower(values.trimmed)).as_py() for values in texts}
     return "," if words & _YES_OF_COMMAS else None
 
@@ -527,7 +574,7 @@ def usual_of(columns: Mapping[str, Values], decisions: Mapping[str, Decision]) -
 def _has_points(values: Values, decision: Decision) -> bool:
     """Whether a column of text shows that the decimal mark is a point."""
     numerals = decision.numerals
-    if values.plain.type != TEXT or numerals.form in FORMS or numerals.decimal != ".":
+    if not values.is_text or numerals.form in FORMS or numerals.decimal != ".":
         return False
     numbers = values.numbers_as(numerals)[0]
     return bool((numbers[np.isfinite(numbers)] % 1 != 0).any())
@@ -547,3 +594,8 @@ def _is_free_text(values: Values) -> bool:
     rows = Counter(word for words in texts for word in words)
     common = sum(n for n in rows.values() if n > 1)
     return common >= _SHARE_OF_COMMON * sum(rows.values())
+
+
+def spaced(name: str) -> str:
+    """The name of a column in small letters, with spaces in the place of capitals."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()

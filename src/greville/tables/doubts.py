@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ._values import Floats, Values, folded
-from .evidence import Decision, Evidence, Hints, spaced
+from .decisions import Decision, Evidence, Hints, spaced
 from .findings import Finding, listed_values
 
 # Rows from which a column is left out, and the share of different values from which all differ;
@@ -54,60 +54,56 @@ def doubts(column: Evidence, decision: Decision, places: Any = None) -> list[Fin
     """What may be wrong with a column as it is decided; `places` are the numbers of its rows."""
     if decision.kind in ("text", "code"):
         return _doubts_of_text(column, decision)
-    numbers, name = column.values.numbers_as(decision.numerals)[0], column.name
+    numbers, advice = column.values.numbers_as(decision.numerals)[0], ", pass {ignore}."
     known = ~np.isnan(numbers)
     if decision.kind != "number" or not _all_differ(numbers[known]):
         return []
     steps = np.diff(numbers[known])
     if places is not None:
         steps = steps - np.diff(places[known]) + 1
+    ignore = [column.name]
     if (steps == 1).mean() > 0.99:
-        message = f"{name!r} counts the rows and is used as a number; if it is not a measurement"
-        advice = ", pass {ignore}."
-        return [Finding("row numbers", message, name, True, advice, (("ignore", (name,)),))]
+        text = " counts the rows and is used as a number; if it is not a measurement"
+        return [column.finding("row numbers", text, advice, warning=True, ignore=ignore)]
     low, high = numbers[known].min(), numbers[known].max()
     if low >= 1e4 and np.floor(np.log10(low * 10)) > np.log10(high) and not decision.findings:
-        message = (
-            f"{name!r} is used as a number; if its values (all different, and of equal length) are "
-            "ids"
-        )
-        return [Finding("id", message, name, False, ", pass {ignore}.", (("ignore", (name,)),))]
+        text = " is used as a number; if its values (all different, and of equal length) are ids"
+        return [column.finding("id", text, advice, ignore=ignore)]
     return []
 
 
 def _doubts_of_text(column: Evidence, decision: Decision) -> list[Finding]:
-    name, values, found = column.name, column.values, []
+    values, findings = column.values, []
     if len(values) >= _LEAST_ROWS and _is_constant(values):
         value = repr(values.text[0].as_py()[:60])
-        message = f"{name!r} has no information so far: it is {value} in every row."
-        found.append(Finding("constant", message, name))
-    if not column.is_text or name in (*column.hints.text, *column.hints.categorical):
-        return found + spellings(column)
-    if decision.kind == "text" and not decision.findings:
-        found += _digits_in_one_pattern(column)
-    return found + spellings(column)
+        text = f" has no information so far: it is {value} in every row."
+        findings.append(column.finding("constant", text))
+    asked = column.name in (*column.hints.text, *column.hints.categorical)
+    if column.is_text and not asked and decision.kind == "text" and not decision.findings:
+        findings += _digits_in_one_pattern(column)
+    return findings + spellings(column)
 
 
 def _digits_in_one_pattern(column: Evidence) -> list[Finding]:
     """Text that may be numbers or dates in a way that is not known."""
-    first = re.compile(_DIGITS_FIRST).match
+    first, texts = re.compile(_DIGITS_FIRST).match, column.texts
     shapes: dict[str, list[str]] = {}
     weights: Counter[str] = Counter()
-    for text, n in zip(column.distinct, column.counts.tolist(), strict=True):
+    for text, n in zip(texts.distinct, texts.counts.tolist(), strict=True):
         if first(text):
             shape = re.sub("[0-9]+", "9", text)
             shapes.setdefault(shape, []).append(text)
             weights[shape] += n
-    ((shape, n),) = weights.most_common(1) or [("", 0)]
-    if len(column.distinct) < _LEAST_DIFFERENT or 2 * n <= column.n:
+    shape = max(weights, key=weights.__getitem__, default="")
+    if len(texts.distinct) < _LEAST_DIFFERENT or 2 * weights[shape] <= texts.n:
         return []
-    message = (
-        f"{column.name!r} is text, but most of its values are digits in one pattern, such as "
+    text = (
+        " is text, but most of its values are digits in one pattern, such as "
         f"{listed_values(shapes[shape][:3])}; if they are numbers or dates, write them in a "
         "usual way"
     )
     advice = ", and if they are names, pass {text}."
-    return [Finding("digits", message, column.name, True, advice, (("text", (column.name,)),))]
+    return [column.finding("digits", text, advice, warning=True, text=[column.name])]
 
 
 def spellings(column: Evidence) -> list[Finding]:
@@ -121,12 +117,12 @@ def spellings(column: Evidence) -> list[Finding]:
     if len(alike) == len(texts):
         return []
     shown = listed_values(max(alike.values(), key=len))
-    message = (
-        f"{column.name!r} has values that differ in case and blanks only, such as {shown}: of "
+    text = (
+        f" has values that differ in case and blanks only, such as {shown}: of "
         f"{len(texts):,} values {len(alike):,} differ otherwise"
     )
     advice = "; if they are the same, pass {fold}."
-    return [Finding("spellings", message, column.name, True, advice, (("fold", (column.name,)),))]
+    return [column.finding("spellings", text, advice, warning=True, fold=[column.name])]
 
 
 def unused_options(
@@ -134,19 +130,18 @@ def unused_options(
 ) -> list[Finding]:
     """What was said of columns and is true of none."""
     decided = list(decisions)
-    values = [*columns.values()]
     unused: list[tuple[str, Any]] = [
-        ("na", (gap,)) for gap in hints.na if not any(each.had(gap) for each in values)
+        ("na", [gap]) for gap in hints.na if not any(each.had(gap) for each in columns.values())
     ]
-    if hints.decimal == "," and all(each.numerals.decimal != "," for each in decided):
-        unused.append(("decimal", ","))
-    if hints.thousands and all(each.numerals.thousands != hints.thousands for each in decided):
-        unused.append(("thousands", hints.thousands))
-    if hints.date_format and all(each.dates != hints.date_format for each in decided):
-        unused.append(("date_format", hints.date_format))
+    used = {"decimal": {".", *(each.numerals.decimal for each in decided)}}
+    used["thousands"] = {each.numerals.thousands for each in decided}
+    used["date_format"] = {each.dates for each in decided}
+    for key, values in used.items():
+        if getattr(hints, key) not in (None, *values):
+            unused.append((key, getattr(hints, key)))
     message = "No column of the first rows has what is said by "
     return [
-        Finding("unused option", message, None, True, "{" + key + "}.", ((key, value),))
+        Finding("unused option", message, None, True, "{" + key + "}.", {key: value})
         for key, value in unused
     ]
 

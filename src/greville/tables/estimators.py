@@ -47,8 +47,8 @@ from ._values import Values
 from .about import table_summary
 from .answering import infinite_value
 from .batch import TableError, batches_of, listed
+from .decisions import Evidence
 from .doubts import spellings
-from .evidence import Evidence
 from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array, unnamed
 from .model import TableModel

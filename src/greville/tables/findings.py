@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from ..fields import flag, json, nothing, stored
+from ..fields import text as any_text
 
 # Findings of one kind that are said one by one; of more, the first, and the names of the others.
 _MOST_ALIKE = 3
@@ -15,10 +18,17 @@ _MOST_NAMED, _MOST_SHOWN, _LONGEST_SHOWN = 5, 5, 30
 
 def as_argument(name: str, value: Any) -> str:
     """An argument of Python, with its value unless that is None."""
-    value = list(value) if isinstance(value, tuple) else value
     return name if value is None else f"{name}={value!r}"
 
 
+def _check_advice(finding: Finding) -> None:
+    try:
+        finding.sentence()
+    except (KeyError, IndexError, ValueError) as error:
+        raise ValueError("a finding: its advice names what it does not have.") from error
+
+
+@stored(check=_check_advice)
 @dataclass(frozen=True)
 class Finding:
     """Something about a table that its owner should know.
@@ -35,23 +45,23 @@ class Finding:
         Whether something may be wrong with the table, not only with how it is written.
     advice : str
         What to do, which follows the text: a template in which ``{na}`` is the argument `na`.
-    arguments : tuple of (str, value)
+    arguments : dict of str to value
         The values of the arguments in `advice`; None where only the name is meant.
 
     Examples
     --------
     >>> from greville.tables import Finding
-    >>> found = Finding("far", "'x' is 9 at times", "x", True, "; pass {na}.", (("na", ("9",)),))
+    >>> found = Finding("far", "'x' is 9 at times", "x", True, "; pass {na}.", {"na": ["9"]})
     >>> found.message
     "'x' is 9 at times; pass na=['9']."
     """
 
-    kind: str
-    text: str
-    column: str | None = None
-    warning: bool = False
-    advice: str = ""
-    arguments: tuple[tuple[str, Any], ...] = ()
+    kind: Annotated[str, any_text]
+    text: Annotated[str, any_text]
+    column: Annotated[str | None, nothing | any_text] = None
+    warning: Annotated[bool, flag] = False
+    advice: Annotated[str, any_text] = ""
+    arguments: Annotated[dict[str, Any], json] = field(default_factory=dict, hash=False)
 
     @property
     def message(self) -> str:
@@ -60,7 +70,7 @@ class Finding:
 
     def sentence(self, name: Callable[[str, Any], str] = as_argument) -> str:
         """What was found and what to do; `name` says how an argument and its value are written."""
-        named = {key: name(key.rstrip("_"), value) for key, value in self.arguments}
+        named = {key: name(key.rstrip("_"), value) for key, value in self.arguments.items()}
         return self.text + self.advice.format(**named)
 
     def as_dict(self, name: Callable[[str, Any], str] = as_argument) -> dict[str, object]:
@@ -71,36 +81,6 @@ class Finding:
             "message": self.sentence(name),
             "warning": self.warning,
         }
-
-    def to_fields(self) -> list[Any]:
-        """What a file holds of it."""
-        arguments = [
-            [key, list(value) if isinstance(value, tuple) else value]
-            for key, value in self.arguments
-        ]
-        return [self.kind, self.text, self.column, self.warning, self.advice, arguments]
-
-    @classmethod
-    def from_fields(cls, fields: Any) -> Self:
-        """What `to_fields` gave; a ValueError for anything else."""
-        types: tuple[Any, ...] = (str, str, (str, type(None)), bool, str, list)
-        fits = isinstance(fields, list) and len(fields) == len(types)
-        if not fits or not all(map(isinstance, fields, types)):
-            raise ValueError("a finding: its parts are not those of one.")
-        kind, text, column, warning, advice, arguments = fields
-        if not all(isinstance(each, list) and len(each) == 2 for each in arguments):
-            raise ValueError("a finding: its arguments are not those of one.")
-        values = tuple((str(key), _hashable(value)) for key, value in arguments)
-        found = cls(kind, text, column, warning, advice, values)
-        try:
-            found.sentence()
-        except (KeyError, IndexError, ValueError) as error:
-            raise ValueError("a finding: its advice names what it does not have.") from error
-        return found
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:

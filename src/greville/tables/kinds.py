@@ -22,7 +22,7 @@ from . import dates
 from ._outliers import compressed, find_limits
 from ._values import EXACT, LARGEST, TEXT, Floats, Mask, Values, folded
 from .column import Column
-from .evidence import Decision, Hints
+from .decisions import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
 
@@ -209,10 +209,8 @@ class Text(Column):
             f"{self.name!r} has {n:,} different values, and {known:,} of them are told apart; the "
             f"others, in {rows:,} of {len(names):,} rows, count as one"
         )
-        many = (("categories", n),)
-        return [
-            Finding("many values", message, self.name, False, "; for all pass {categories}.", many)
-        ]
+        advice = "; for all pass {categories}."
+        return [Finding("many values", message, self.name, False, advice, {"categories": n})]
 
     def _n_known(self, names: Any) -> int:
         known = [*self.values, *(label.removeprefix("= ") for label in self.late)]

@@ -6,12 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from .texts import Texts
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", " ", "'")
@@ -41,8 +40,8 @@ _MOST_UNITS, _LEAST_NUMBERS = 5, 3
 # Text with so many digits and no mark was not written by someone who uses marks.
 _NEVER_MARKED = re.compile(r"(?:^|[^0-9.,' ])[0-9]{5,}")
 
-# Characters of a number.
-_LONGEST = 100
+# Characters of a number, and of a unit.
+_LONGEST, _LONGEST_UNIT = 100, 20
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,7 @@ MARKS = (
     Mark("parentheses for negative ones", r"^[^0-9]*\(", "(1.5)", -1.5),
     Mark("D for exponents", r"[0-9][dD][-+]?[0-9]", "2.5530D+02", 255.3),
     Mark("powers of ten", r"[0-9] ?[x×*·] ?10", "1.2×10^3", 1200.0),
-    Mark(
-        "letters for thousands or millions",
-        r"[0-9] ?(?:[KkMB]\b|(?i:lakh|crore|mio))",
-        "22.7k",
-        22.7e3,
-    ),
+    Mark("letters for thousands or millions", r"[0-9] ?([KkMB]\b|(?i:lakh|crore|mio))", "2k", 2e3),
     Mark('="" around them', '^="', '="24.25"', 24.25),
     Mark("a sign for about", "^[~≈]|^ca", "~24", 24.0),
     Mark("what they may be off, which is not used", r"±|\+/-", "24±0.5", 24.0),
@@ -76,24 +70,23 @@ LIMIT = Mark("a limit", "^[<>≤≥]", "<5", 5.0)
 
 @dataclass(frozen=True)
 class Form:
-    """Several numbers that make one: its name, its parts and what each counts, and an example."""
+    """Several numbers that make one: its name, its parts, and an example and what that is."""
 
     name: str
     pattern: str
-    parts: dict[str, float]
     example: str
     value: float
 
     def number(self, text: str) -> float | None:
-        """What the parts of a text add up to; None if it has other parts."""
-        found = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST else None
-        if found is None:
+        """The sum of the parts of a text, each in the smallest unit; None if it has other parts."""
+        match = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST else None
+        if match is None:
             return None
-        return sum(factor * float(found[part] or 0) for part, factor in self.parts.items())
+        return sum(_PARTS[part] * float(digits or 0) for part, digits in match.groupdict().items())
 
 
+_PARTS = {"d": 1440.0, "h": 60.0, "m": 1.0, "s": 1 / 60, "ft": 12.0, "inch": 1.0}
 _N = r"[0-9]{1,6}(?:\.[0-9]+)?"
-_HOURS = {"d": 1440.0, "h": 60.0, "m": 1.0, "s": 1 / 60}
 FORMS = {
     form.name: form
     for form in (
@@ -101,14 +94,12 @@ FORMS = {
             "hours and minutes",
             rf"(?:(?P<d>{_N}) ?(?:d|days?))? ?(?:(?P<h>{_N}) ?(?:h|hrs?|hours?|Std\.?))? ?"
             rf"(?:(?P<m>{_N}) ?(?:m|min|mins|minutes?))? ?(?:(?P<s>{_N}) ?(?:s|secs?|seconds?))?",
-            _HOURS,
             "2h 45m",
             165.0,
         ),
         Form(
             "minutes:seconds",
             r"(?:(?P<h>[0-9]{1,4}):)?(?P<m>[0-9]{1,4}):(?P<s>[0-5][0-9](?:\.[0-9]+)?)",
-            {key: _HOURS[key] for key in "hms"},
             "165:00",
             165.0,
         ),
@@ -116,7 +107,6 @@ FORMS = {
             "feet and inches",
             r"(?P<ft>[0-9]+) ?(?:'|′|ft\.?|feet) ?"
             rf"(?:(?P<inch>{_N}) ?(?:\"|''|″|in\.?|inches)?)?",
-            {"ft": 12.0, "inch": 1.0},
             "5'4\"",
             64.0,
         ),
@@ -214,8 +204,7 @@ class Numerals:
 
     def as_dict(self) -> dict[str, Any]:
         """What is not as programs write it: usually nothing."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        other = {k: v for k, v in values.items() if v != getattr(PLAIN, k)}
+        other = {k: v for k, v in asdict(self).items() if v != getattr(Numerals, k)}
         return {k: list(v) if k == "gaps" else v for k, v in other.items()}
 
     @classmethod
@@ -227,8 +216,7 @@ class Numerals:
                 made.decimal in DECIMALS
                 and made.thousands in ("", *THOUSANDS)
                 and made.thousands != made.decimal
-                and isinstance(made.unit, str)
-                and len(made.unit) <= 20
+                and len(made.unit.strip()) <= _LONGEST_UNIT
                 and made.form in ("", "marked", *FORMS)
                 and all(isinstance(gap, float) for gap in made.gaps)
             )
@@ -242,8 +230,7 @@ class Numerals:
 PLAIN = Numerals()
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """How numbers are written, how many values are not read then, and another way to read them."""
 
     numerals: Numerals
@@ -251,24 +238,24 @@ class Reading:
     other: Numerals | None = None
 
 
-@dataclass(frozen=True)
-class _Shape:
+class _Shape(NamedTuple):
     """The parts of a text that may be a number: its digits, and the units on both sides."""
 
     body: str
     before: str
     unit: str
-    count: int
+    n: int
 
 
-def _shapes(distinct: Sequence[str], counts: NDArray[np.int64]) -> list[_Shape]:
-    found = []
-    for text, n in zip(distinct, counts.tolist(), strict=True):
-        match = _SHAPE.fullmatch(text) if n and len(text) <= _LONGEST else None
+def _shapes(texts: Texts) -> list[_Shape]:
+    """The parts of the values that may be numbers."""
+    shapes = []
+    for text, n in zip(texts.distinct, texts.counts.tolist(), strict=True):
+        match = _SHAPE.fullmatch(text) if len(text) <= _LONGEST else None
         if match is not None:
-            before, unit = match["before"] or "", _unit(match["before"] or "", match["after"])
-            found.append(_Shape(match["body"].strip(), before, unit, n))
-    return found
+            before = match["before"] or ""
+            shapes.append(_Shape(match["body"].strip(), before, _unit(before, match["after"]), n))
+    return shapes
 
 
 def _unit(before: str, after: str) -> str:
@@ -284,31 +271,24 @@ def _unit(before: str, after: str) -> str:
 
 
 def find_numerals(
-    distinct: Sequence[str],
-    counts: NDArray[np.int64],
-    most_wrong: float,
-    decimal: str | None = None,
-    thousands: str | None = None,
+    texts: Texts, most_wrong: float, decimal: str | None = None, thousands: str | None = None
 ) -> Reading | None:
     """The way in which all but a few values are numbers, if there is one.
 
     Parameters
     ----------
-    distinct : sequence of str
-        The different values of a column.
-    counts : ndarray of int
-        How often each of them is there.
+    texts : Texts
     most_wrong : float
         How many values may be no numbers.
     decimal, thousands : str, optional
         The marks that were given.
     """
-    shapes, total = _shapes(distinct, counts), int(counts.sum())
-    if total - sum(each.count for each in shapes) > most_wrong:
+    shapes = _shapes(texts)
+    if texts.n - sum(each.n for each in shapes) > most_wrong:
         return None
     weights: Counter[str] = Counter()
     for each in shapes:
-        weights[each.before or each.unit] += each.count
+        weights[each.before or each.unit] += each.n
     unit = max(weights, key=lambda u: (bool(u), weights[u]), default="")
     numbers = {each.body for each in shapes if (each.before or each.unit) == unit}
     marks = {mark for mark in ".,' " if any(mark in each.body for each in shapes)}
@@ -318,43 +298,29 @@ def find_numerals(
         for mark in ["", *([thousands] if thousands else (t for t in THOUSANDS if t in marks))]
         if mark != point
     ]
-    found = [Reading(way, _n_wrong(way, distinct, counts)) for way in ways]
-    least = min(each.wrong for each in found)
-    best = [each for each in found if each.wrong == least]
+    read = [Reading(way, texts.misses(way.number)) for way in ways]
+    least = min(each.wrong for each in read)
+    best = [each for each in read if each.wrong == least]
     labels = unit and len(numbers) < _LEAST_NUMBERS and (len(numbers) > 1 or least)
-    if least > most_wrong or least == total or labels:  # such as "1. White"
+    if least > most_wrong or least == texts.n or labels:  # such as "1. White"
         return None
-    if len(best) > 1 and any(map(_NEVER_MARKED.search, distinct)):
+    if len(best) > 1 and any(map(_NEVER_MARKED.search, texts.distinct)):
         best = [each for each in best if not each.numerals.thousands] or best
     if len(best) > 1 and (thousands or _always_three_digits(shapes, unit, marks)):
         best = [each for each in best if each.numerals.thousands] or best
     best.sort(key=lambda each: each.numerals.decimal != ".")
-    other = best[1].numerals if len(best) > 1 else None
-    return Reading(best[0].numerals, least, other)
+    return best[0]._replace(other=best[1].numerals if len(best) > 1 else None)
 
 
-def find_form(
-    distinct: Sequence[str], counts: NDArray[np.int64], most_wrong: float
-) -> Reading | None:
-    """The form in which all but a few values are written, if there is one."""
+def find_form(texts: Texts) -> Reading:
+    """The form in which most values are written."""
     ways = [Numerals(form=name) for name in FORMS]
-    best = min((Reading(w, _n_wrong(w, distinct, counts)) for w in ways), key=lambda r: r.wrong)
-    return best if best.wrong <= most_wrong and best.wrong < counts.sum() else None
+    return min((Reading(w, texts.misses(w.number)) for w in ways), key=lambda r: r.wrong)
 
 
-def _n_wrong(way: Numerals, distinct: Sequence[str], counts: NDArray[np.int64]) -> int:
-    """How many values are no numbers in this way."""
-    wrong = [
-        n
-        for text, n in zip(distinct, counts.tolist(), strict=True)
-        if n and way.number(text) is None
-    ]
-    return sum(wrong)
-
-
-def several_units(distinct: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
+def several_units(texts: Texts) -> list[str]:
     """The units of values that are all numbers, each with one of a few units, or with two."""
-    shapes, n = _shapes(distinct, counts), int((counts > 0).sum())
+    shapes, n = _shapes(texts), len(texts.distinct)
     if len(shapes) < n or n < 2 * _MOST_UNITS:
         return []
     units = {each.before + each.unit for each in shapes}
@@ -376,8 +342,8 @@ def _always_three_digits(shapes: Sequence[_Shape], unit: str, marks: set[str]) -
     """
     if _is_currency(unit):
         return True
-    plain = sum(each.count for each in shapes if each.body.isdecimal())
-    marked = sum(each.count for each in shapes) - plain
+    plain = sum(each.n for each in shapes if each.body.isdecimal())
+    marked = sum(each.n for each in shapes) - plain
     return "," in marks and marked >= _MARKED and plain >= _UNMARKED
 
 

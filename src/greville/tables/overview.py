@@ -17,7 +17,7 @@ from ._settings import FIRST_ROWS, is_used
 from ._values import UnknownType, Values
 from .batch import Batch, TableError, batches_of
 from .column import Column
-from .evidence import Hints
+from .decisions import Hints
 from .findings import Finding, as_argument, distinct
 from .kinds import Time
 from .model import TableModel
@@ -213,7 +213,7 @@ class _Seen:
         if self._wrong:
             more = f" ({self._wrong:,} rows cannot be used)" if self._wrong > 1 else ""
             text, advice = f"{self._first}{more}; fix it", ", or pass {troubles} to leave it out."
-            found.append(Finding("wrong", text, None, True, advice, (("troubles", None),)))
+            found.append(Finding("wrong", text, None, True, advice, {"troubles": None}))
         return found
 
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ._outliers import find_limits
 from ._values import Floats, UnknownType, Values
 from .batch import Batch, TableError, listed
 from .column import Column
-from .decisions import decide, decide_all
+from .decisions import Decision, Evidence, Hints, decide, decide_all
 from .doubts import doubts, left_out
-from .evidence import Decision, Evidence, Hints
 from .findings import Finding
 from .kinds import KINDS, MOST_UNITS, Ignored, Text
 from .numerals import PLAIN
@@ -190,21 +188,6 @@ def numbers(
     numerals = PLAIN if decision is None else decision.numerals
     values, wrong = _values(batch, name).numbers_as(numerals)
     return values, _reasons(batch, name, "a number", wrong)
-
-
-def far_values(numbers: Floats) -> Floats:
-    """Those of some numbers that are very far from all others; nan are passed over.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from greville.tables import far_values
-    >>> far_values(np.r_[np.arange(100.0), 1e12])
-    array([1.e+12])
-    """
-    known = numbers[np.isfinite(numbers)]
-    limits = find_limits(known)
-    return known[(known < limits[0]) | (known > limits[1])] if limits else known[:0]
 
 
 def decision_of(batch: Batch, name: str) -> Decision:

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ._outliers import find_limits
-from ._values import EXACT, FLAGS, IN_LABELS, LARGEST, TEXT, UnknownType, Values, folded
+from ._outliers import far_values
+from ._values import EXACT, FLAGS, IN_LABELS, LARGEST, UnknownType, Values, folded
 from .batch import Batch, TableError, listed, record_batch
-from .decisions import LEADING_ZEROS, decide
+from .decisions import LEADING_ZEROS, Decision, Evidence, decide
 from .doubts import spellings
-from .evidence import Decision, Evidence
 from .findings import Finding, listed_values, shown_value
 from .numerals import PLAIN, Numerals
 from .readers.json import array_of
@@ -64,8 +63,7 @@ class Target:
         """
         if decision.kind == "number":
             numerals = decision.numerals
-            numbers, wrong = values.numbers_as(numerals)
-            numbers = numbers[~wrong & ~np.isnan(numbers)]
+            numbers = _known(values.numbers_as(numerals)[0])
             whole = bool((numbers == np.round(numbers)).all())
             labels = task == "auto" and whole and numerals.is_plain and _few(numbers)
             if not (task == CLASSIFICATION or labels):
@@ -171,10 +169,7 @@ def check_target(batch: Batch, name: str) -> None:
 
 def _labels(values: Values) -> Any:
     """Text with gaps where a label is missing; "None" may be a class."""
-    if values.plain.type != TEXT:
-        return values.text
-    gaps = pc.is_in(pc.utf8_trim_whitespace(values.plain), value_set=IN_LABELS)
-    return pc.if_else(gaps, None, values.plain)
+    return values.text_without(IN_LABELS) if values.is_text else values.text
 
 
 def _few(numbers: NDArray[Any]) -> bool:
@@ -185,47 +180,37 @@ def _few(numbers: NDArray[Any]) -> bool:
 
 def decide_target(column: Evidence) -> Decision:
     """What a target is: no date, and digits with leading zeros only if they are few."""
-    name, values, decision = column.name, column.values, decide(column)
+    values, decision = column.values, decide(column)
     if decision.kind == "time" and values.kind == "number":
         return Decision("number")
     if decision.kind == "flag" and column.is_text:
-        words = {text.lower() for text in column.distinct}
+        words = {text.lower() for text in column.texts.distinct}
         return decision if words <= set(FLAGS[0]) else replace(decision, kind="text")
     if decision.kind == "words" or (decision.kind == "vector" and column.is_text):
         return replace(decision, kind="text", findings=())
-    if decision.kind == "code":
-        numbers = values.numbers[0]
-        if _few(numbers[~np.isnan(numbers)]):
-            return decision
-        decision = Decision("number").saying(
-            "leading zeros",
-            f"{name!r} has leading zeros, such as {column.some(LEADING_ZEROS)}, and is learned as "
-            "a number; if its values are labels",
-            name,
-            ", pass {task}.",
-            warning=True,
-            task=CLASSIFICATION,
+    if decision.kind == "code" and not _few(_known(values.numbers[0])):
+        text = (
+            f" has leading zeros, such as {column.texts.some(LEADING_ZEROS)}, and is learned as a "
+            "number; if its values are labels"
         )
-    return _with_extremes(name, values, decision) if decision.kind == "number" else decision
-
-
-def _with_extremes(name: str, values: Values, decision: Decision) -> Decision:
-    """Numbers of a target that are very far from the others; they are learned as they are."""
-    numbers = values.numbers_as(decision.numerals)[0]
-    numbers = numbers[~np.isnan(numbers)]
-    limits = find_limits(numbers)
-    if not limits:
+        advice, task = ", pass {task}.", CLASSIFICATION
+        found = column.finding("leading zeros", text, advice, warning=True, task=task)
+        decision = Decision("number").saying(found)
+    if decision.kind != "number":
         return decision
-    far = numbers[(numbers < limits[0]) | (numbers > limits[1])]
+    far = far_values(values.numbers_as(decision.numerals)[0])
+    if not len(far):
+        return decision
     shown = ", ".join(f"{number:.15g}" for number in np.unique(far)[:_MOST_SHOWN])
-    many = f"{len(far):,} numbers" if len(far) > 1 else "1 number"
-    return decision.saying(
-        "extremes",
-        f"{name!r} has {many} very far from the others, such as {shown}, which weigh heavily; "
-        "remove such rows if they are mistakes.",
-        name,
-        warning=True,
+    text = (
+        f" has {len(far):,} number{'s' * (len(far) > 1)} very far from the others, such as "
+        f"{shown}, which weigh heavily; remove such rows if they are mistakes."
     )
+    return decision.saying(column.finding("extremes", text, warning=True))
+
+
+def _known(numbers: Any) -> Any:
+    return numbers[~np.isnan(numbers)]
 
 
 def _check_no_dates(labels: Any, decision: Decision, task: str) -> None:
@@ -254,7 +239,7 @@ def _check_labels(values: Values, decision: Decision) -> None:
             raise TableError(
                 f"the target {finding.text.removesuffix('.')}",
                 finding.advice.removesuffix(".") + ". If they are labels, pass {task}.",
-                **{**dict(finding.arguments), "task": CLASSIFICATION},
+                **{**finding.arguments, "task": CLASSIFICATION},
             )
     if _are_different(labels):
         odd = values.text.filter(pa.array(values.numbers[1])).drop_null()

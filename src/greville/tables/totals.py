@@ -6,8 +6,7 @@ import numpy as np
 
 from ._values import NUMBER, TEXT, Floats, UnknownType, Values
 from .batch import Batch
-from .decisions import decide
-from .evidence import Evidence
+from .decisions import Evidence, decide
 from .findings import Finding
 from .readers._header import total_in
 
