@@ -166,7 +166,7 @@ class HiddenMap:
 
     def activations_one(self, x: Any) -> Array:
         """The activations of one row, in an array of their own; a ValueError if it is no row."""
-        x, dtype, layer = self._checked_one(x), self.dtype, self.layer
+        x, dtype, layer = self.checked_one(x), self.dtype, self.layer
         if self.n_direct:
             return np.ascontiguousarray(self.activations(x[None])[0])
         row = x if self.scaling.unit is None else self.scaling.apply(x[None], dtype)[0]
@@ -180,7 +180,7 @@ class HiddenMap:
             check_magnitude("x" if layer is None else "hidden.transform(x)", h)
         return h
 
-    def _checked_one(self, x: Any) -> Array:
+    def checked_one(self, x: Any) -> Array:
         """One row of inputs as an array; the usual one passes at once."""
         if (
             type(x) is np.ndarray

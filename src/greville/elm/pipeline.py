@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from copy import copy
-from functools import partial
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -38,11 +37,11 @@ from ..progress import told
 from ..representation import Described, named_list
 from ..solvers import Publishing, Solver, StartedMeanwhile, place_summary, solver_summary
 from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
-from ._single import SingleRows
 from .capabilities import make_solver, solver_adds, solver_chooses, solver_removes
 from .chunk import Chunk
 from .fitted import FittedELM
 from .hidden import is_same_transformer
+from .rows_in_place import RowsInPlace
 from .starting import measure_stream, start
 from .targets import Targets
 
@@ -58,7 +57,7 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
+class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
     """Parameters, checks and learning of both estimators; `Publishing` says how they change."""
 
     # Parameters that files do not have
@@ -270,7 +269,7 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
             with told(self.verbose, task, chunk.n) as tell:
                 new, outputs = fitted.learn(
                     chunk,
-                    partial(measure_stream, model),
+                    model._measure,
                     predict=predict,
                     spread=spread,
                     unknown=unknown,
@@ -290,6 +289,10 @@ class ELM(Movable, SingleRows, Described, BaseEstimator, ABC):
             self._check_solver()
             chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
             return self.change(lambda old: step(old.with_targets(targets), self, chunk))
+
+    def _measure(self, chunk: Chunk, fitted: FittedELM) -> Any:
+        """Units, targets and a layer from the first rows of a stream."""
+        return measure_stream(self, chunk, fitted)
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
         """Which classes are not known yet at each row; None for numbers, and where all are."""

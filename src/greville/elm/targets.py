@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -69,7 +70,7 @@ def _check_fields(targets: NumericTargets) -> None:
     targets.scaling.check_length(n)
 
 
-@stored(derived=("limit",), check=_check_fields)
+@stored(derived=("limit", "_unit"), check=_check_fields)
 @dataclass(frozen=True, eq=False)
 class NumericTargets(Targets):
     """Numbers, in units of their own; `flat` where y has one dimension."""
@@ -82,6 +83,12 @@ class NumericTargets(Targets):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", largest_square(self.dtype))
+
+    @cached_property
+    def _unit(self) -> tuple[float, float]:
+        """The unit and the centre of a target that is one number."""
+        unit, centre = self.scaling.unit, self.scaling.centre
+        return (1.0, 0.0) if unit is None or centre is None else (float(unit[0]), float(centre[0]))
 
     def encode(self, y: Array) -> Callable[[slice], Array]:
         if is_on_device(y):  # where they are checked later
@@ -97,14 +104,13 @@ class NumericTargets(Targets):
         return lambda rows: scaled[rows]
 
     def encode_one(self, y: Any) -> Any:
-        scaling = self.scaling
-        usual = scaling.unit is None and self.flat and isinstance(y, float)
-        if usual and y * y < self.limit:
-            return y
+        if self.flat and isinstance(y, float) and y * y < self.limit:
+            unit, centre = self._unit
+            return (y - centre) / unit
         y = check_one_target(y, "y", self.n_outputs, self.flat, np.float64)
         check_representable("y", np.atleast_1d(y), self.dtype)
         with np.errstate(over="ignore"):
-            scaled = scaling.apply(np.reshape(y, (1, -1)), self.dtype).astype(self.dtype)[0]
+            scaled = self.scaling.apply(np.reshape(y, (1, -1)), self.dtype).astype(self.dtype)[0]
         check_magnitude("y", scaled, passed=np.atleast_1d(y))
         return scaled[0] if self.n_outputs == 1 else scaled
 
@@ -112,12 +118,10 @@ class NumericTargets(Targets):
         return np.reshape(y, (1, -1)).astype(np.float64)
 
     def decode_one(self, output: Any) -> Any:
-        if self.scaling.unit is not None:
-            output = self.scaling.undo(np.reshape(output, (1, -1)).astype(self.dtype))[0]
-            output = output[0] if self.n_outputs == 1 else output
         if self.flat:
-            return self.dtype.type(output)
-        return np.array(output, self.dtype).reshape(self.n_outputs)
+            unit, centre = self._unit
+            return self.dtype.type(output * unit + centre)
+        return self.scaling.undo(np.reshape(output, (1, -1)).astype(self.dtype))[0]
 
     def merged(self, other: Self) -> Self:
         return self

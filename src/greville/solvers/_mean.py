@@ -291,8 +291,11 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     if bool(xp.any(left * left > 4 * eps(dtype) * spread)):
         rows -= b.asarray(left, dtype)
     mean = b.asarray(first, np.float64) + left
-    still = b.to_numpy(spread <= (ZERO * eps(dtype) * mean) ** 2)
-    for j in np.flatnonzero(still).tolist():
+    still = spread <= (ZERO * eps(dtype) * mean) ** 2
+    if n == 1:  # all columns are still
+        rows[:, :] = xp.where(still, zero_rounding(xp, rows, mean, eps(dtype)), rows)
+        return out, mean
+    for j in np.flatnonzero(b.to_numpy(still)).tolist():
         rows[:, j] = zero_rounding(xp, rows[:, j], mean[j], eps(dtype))
     return out, mean
 
