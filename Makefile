@@ -68,8 +68,8 @@ fuzz: $(VENV)/test-all
 		--numprocesses auto tests/solvers/test_sequences.py
 	GREVILLE_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto \
 		tests/cli/test_hostile.py tests/cli/test_interrupts.py tests/serve/test_kill.py \
-		tests/serve/test_sequences.py tests/solvers/test_dynamic.py tests/solvers/test_single.py \
-		tests/test_monitor.py tests/test_threads.py
+		tests/persistence/test_tampered.py tests/serve/test_sequences.py tests/solvers/test_dynamic.py \
+		tests/solvers/test_single.py tests/test_monitor.py tests/test_threads.py
 	@for kernel in Haswell Nehalem; do $(MAKE) --no-print-directory test KERNEL=$$kernel || exit 1; done
 
 # What greville does, compared with what is recorded in tests/record: make record CASES='solvers/*'

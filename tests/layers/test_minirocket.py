@@ -43,7 +43,7 @@ def by_hand(layer, X):
     return np.array(H)
 
 
-@pytest.mark.parametrize(("channels", "length"), [(1, 50), (1, 9), (3, 70), (12, 20)])
+@pytest.mark.parametrize(("channels", "length"), [(1, 50), (12, 20)])
 def test_the_paper_written_out(rng, channels, length):
     layer = MiniRocketLayer(700, max_dilations=5, random_state=0)
     layer.fit(waves(rng, 30, channels, length))
@@ -67,17 +67,6 @@ def test_biases_are_quantiles_of_a_response(rng):
     assert at == layer.n_hidden_ == 840
 
 
-@pytest.mark.parametrize("length", [9, 24, 128, 500])
-@pytest.mark.parametrize("n_hidden", [1, 84, 1000, 9996])
-def test_dilations(rng, length, n_hidden):
-    layer = MiniRocketLayer(n_hidden, random_state=0).fit(waves(rng, 3, length=length))
-    assert layer.n_hidden_ == max(84, n_hidden // 84 * 84) == 84 * layer.n_biases_.sum()
-    assert layer.dilations_[0] == 1
-    assert (np.diff(layer.dilations_) > 0).all()
-    assert 8 * layer.dilations_[-1] <= length - 1
-    assert len(layer.dilations_) <= 32
-
-
 def test_units_of_the_first_series(rng):
     X = waves(rng, 200)
     H = MiniRocketLayer(840, random_state=0).fit_transform(X)
@@ -86,8 +75,7 @@ def test_units_of_the_first_series(rng):
     assert np.median(H.std(axis=0)) > 0.9
 
 
-@pytest.mark.parametrize("channels", [1, 4])
-@pytest.mark.parametrize("length", [24, 65, 300])
+@pytest.mark.parametrize(("channels", "length"), [(1, 300), (4, 65)])
 def test_compiled_code_gives_the_same_bits(rng, channels, length, monkeypatch):
     pytest.importorskip("numba", reason="numba is not installed")
     monkeypatch.setattr("greville.compiled.on_demand._WORTH_LOADING", 0)
@@ -140,7 +128,7 @@ def test_far_from_zero_and_other_units_change_little(rng):
     assert (np.abs(far - H) > 1e-3).mean() < 1e-3
 
 
-@pytest.mark.parametrize("length", [1, 2, 8, 9, 10])
+@pytest.mark.parametrize("length", [1, 9])
 def test_short_and_constant_series(rng, length):
     for X in (waves(rng, 5, 2, length), np.zeros((5, 2, length)), np.ones((1, 1, length))):
         assert np.isfinite(MiniRocketLayer(168, random_state=0).fit_transform(X)).all()
@@ -157,10 +145,6 @@ def test_refusals(rng):
         layer.transform([[[1.0, 2.0]], [[1.0, 2.0, 3.0]]])
     with pytest.raises(ValueError, match="X: 100 columns are not those of 3 channels"):
         MiniRocketLayer(n_channels=3).fit(X.reshape(5, -1))
-    for name in ("n_hidden", "max_dilations", "n_channels"):
-        for value in (0, 1.5, "many"):
-            with pytest.raises(ValueError, match=name):
-                MiniRocketLayer(**{name: value}).fit(X)
     bad = X.copy()
     bad[0, 0, 0] = np.nan
     before = layer.transform(X)
@@ -168,8 +152,3 @@ def test_refusals(rng):
         with pytest.raises(ValueError, match="contains NaN"):
             method(bad)
     np.testing.assert_array_equal(layer.transform(X), before)
-
-
-def test_the_summary_says_what_there_is(rng):
-    layer = MiniRocketLayer(168, random_state=0).fit(waves(rng, 5, 2))
-    assert layer.summary()["units"] == "168 (proportions, 84 kernels x 2 dilations of 2 channels)"

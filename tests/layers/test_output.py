@@ -6,17 +6,14 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
 import greville
 from greville import (
     ClassLayer,
     ContrastLayer,
-    ELMRegressor,
     FourierLayer,
     MiniRocketLayer,
     PatchLayer,
@@ -100,18 +97,6 @@ def test_frames_in_and_out(layer, kind, data):
 
 @each_layer
 @each_kind
-def test_at_the_end_of_a_pipeline(layer, kind, data):
-    X, y = data
-    pipeline = make_pipeline(StandardScaler(), clone(layer)).set_output(transform=kind)
-    found = pipeline.fit_transform(as_frame(kind, X), y)
-    assert list(found.columns) == list(pipeline.get_feature_names_out())
-    assert list(pipeline[-1].feature_names_in_) == NAMES  # which the scaler passes on
-    expected = make_pipeline(StandardScaler(), clone(layer)).fit_transform(X, y)
-    same(found.to_numpy(), expected)
-
-
-@each_layer
-@each_kind
 def test_beside_others(layer, kind, data):
     X, y = data
     both = FeatureUnion([("scaled", StandardScaler()), ("units", clone(layer))])
@@ -122,34 +107,6 @@ def test_beside_others(layer, kind, data):
     same(found.to_numpy()[:, 64:], clone(layer).fit(X, y).transform(X))
 
 
-@each_layer
-@each_kind
-def test_on_some_columns(layer, kind, data):
-    X, y = data
-    frame = as_frame(kind, X)
-    frame = FRAMES[kind]({**{name: frame[name] for name in frame.columns}, "id": np.ones(len(X))})
-    columns = ColumnTransformer([("units", clone(layer), NAMES)], remainder="passthrough")
-    found = columns.set_output(transform=kind).fit_transform(frame, y)
-    assert list(found.columns) == list(columns.get_feature_names_out())
-    assert found.columns[-1] == "remainder__id"
-    same(found.to_numpy()[:, :-1], clone(layer).fit(X, y).transform(X))
-
-
-@each_kind
-def test_frames_between_layer_and_solver_change_nothing(kind, data):
-    """As the hidden layer of an estimator, also where all transformers return frames."""
-    X, _ = data
-    y = np.sin(X[:, 0])
-    hidden = make_pipeline(StandardScaler(), RandomLayer(5))
-    expected = ELMRegressor(hidden, random_state=0).fit(X, y).predict(X)
-    framed = clone(hidden).set_output(transform=kind)
-    found = ELMRegressor(framed, random_state=0).fit(as_frame(kind, X), y)
-    same(found.predict(as_frame(kind, X)), expected)
-    with config_context(transform_output=kind):
-        found = ELMRegressor(hidden, random_state=0).fit(as_frame(kind, X), y)
-        same(found.predict(as_frame(kind, X)), expected)
-
-
 def test_names_that_do_not_fit_are_refused(data):
     X, y = data
     layer = RandomLayer(5, random_state=0).fit(as_frame("pandas", X), y)
@@ -157,12 +114,3 @@ def test_names_that_do_not_fit_are_refused(data):
         layer.transform(as_frame("pandas", X)[NAMES[::-1]])
     with pytest.raises(ValueError, match="X: The feature names"):
         layer.transform(as_frame("pandas", X[:, :3]))
-
-
-def test_such_layers_can_be_saved(data, tmp_path):
-    X, y = data
-    layer = RandomLayer(5, random_state=0).set_output(transform="pandas").fit(X, y)
-    greville.save(layer, tmp_path / "layer.greville")
-    loaded = greville.load(tmp_path / "layer.greville")
-    same(loaded.transform(X), layer.transform(X).to_numpy())
-    assert isinstance(loaded.transform(X), np.ndarray)  # how it is used is not stored

@@ -103,13 +103,6 @@ def test_stored_in_the_middle(rng, layer, tmp_path):
     assert len(layer.get_feature_names_out()) == layer.n_hidden_
 
 
-def test_the_same_seed_gives_the_same_reservoir(rng):
-    U = sequence(rng)
-    first, second, other = (ReservoirLayer(20, random_state=k).fit(U) for k in (0, 0, 1))
-    np.testing.assert_array_equal(first.transform(U), second.transform(U))
-    assert not np.array_equal(first.transform(U), other.transform(U))
-
-
 def test_readouts(rng):
     """What a memory of the last rows is needed for."""
     u = rng.uniform(-1, 1, size=(900, 1))
@@ -132,15 +125,8 @@ def test_refusals(rng):
         ELMRegressor(ReservoirLayer(10)).fit(U, U[:, 0])
     for layer, name in (
         (ReservoirLayer(0), "n_hidden"),
-        (ReservoirLayer(leak=0), "leak"),
         (ReservoirLayer(leak=1.1), "leak"),
-        (ReservoirLayer(spectral_radius=-1), "spectral_radius"),
-        (ReservoirLayer(degree=0), "degree"),
-        (ReservoirLayer(scale=0), "scale"),
-        (ReservoirLayer(bias=np.inf), "bias"),
-        (LagLayer(0), "lags"),
         (LagLayer(order=1.5), "order"),
-        (LagLayer(stride=0), "stride"),
     ):
         with pytest.raises(ValueError, match=f"{name}="):
             layer.fit(U)

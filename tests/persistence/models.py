@@ -32,7 +32,7 @@ from greville import (
     image_layer,
 )
 from greville.monitor import DriftMonitor
-from greville.persistence import container, registry, values
+from greville.persistence import container, encoding, registry
 from greville.tables import Stream, TableClassifier, TableModel, TableRegressor, Troubles
 
 from ..problems import ONLINE_SOLVERS
@@ -43,7 +43,7 @@ LAYERS = [
     RandomLayer(20, weights="normal", activation="relu", random_state=np.random.RandomState(3)),
     FourierLayer(21, random_state=0),
     ReceptiveFieldLayer((4, 4), 20, border=0, min_area=2, random_state=0),
-    ReceptiveFieldLayer((40, 40), 20, border=16, random_state=0),  # sparse
+    ReceptiveFieldLayer((40, 40), 20, border=16, random_state=0),
     ContrastLayer(20, receptive_fields=(4, 4), border=0, min_area=2, random_state=0),
     ClassLayer(20, random_state=0),
     image_layer((4, 4), 20, n_filters=3, random_state=0),
@@ -65,7 +65,7 @@ def is_fitted(model):
 
 def content(model):
     """All that a file of the model would hold."""
-    encoder = values.Encoder(registry.to_fields)
+    encoder = encoding.Encoder(registry.to_fields)
     document = encoder.encode(model, "")
     return document, {k: (v.dtype, v.shape, v.tobytes()) for k, v in encoder.tensors.items()}
 
@@ -152,15 +152,15 @@ def forge(path, document, tensors, number=container.FORMAT):
     """Write a file with a right checksum, whatever is in it."""
     from safetensors.numpy import save_file
 
-    text = json.dumps(document, separators=(",", ":"))
+    digest = container.checksum(number, document, tensors)
+    text = json.dumps({"format": number, "sha256": digest, "document": document})
     for mark in DEEP:  # what json would not write
         _, left, right, n = mark.split("@")
         text = text.replace(json.dumps(mark), left * int(n) + "1" + right * int(n))
-    digest = container.checksum(number, text, tensors)
-    save_file(tensors, path, metadata=container.metadata_for(number, digest, text))
+    save_file(tensors, path, metadata={"greville": text})
 
 
 def take_apart(path):
     """The document and the tensors of a file."""
-    with container.opened(str(path)) as file:
-        return json.loads(container.metadata_of(file.metadata)[2]), file.tensors()
+    content = container.read(str(path))
+    return content.document, content.tensors

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import greville
-from greville import ELMClassifier, RandomLayer, fields
+from greville import ELMClassifier, RandomLayer
 from greville.persistence import ModelFileError
 
 from .models import forge, take_apart, there_and_back
@@ -16,8 +16,7 @@ def rows(rng):
     return X, X[:, 0] > 0
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("dtype", "bias"), [(np.float64, False), (np.float32, True)])
 def test_the_same_weights_come_back(rows, dtype, bias, tmp_path):
     X = rows[0].astype(dtype)
     layer = RandomLayer(50, bias=bias, random_state=7).fit(X)
@@ -35,22 +34,9 @@ def test_a_frozen_model_is_small(rows, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(rows[0]), model.predict_proba(rows[0]))
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        RandomLayer(50),
-        RandomLayer(50, random_state=np.random.RandomState(0)),
-        RandomLayer(50, weights="normal", random_state=0),
-    ],
-    ids=["none", "state", "normal"],
-)
-def test_weights_that_do_not_follow_from_a_number_are_stored(rows, layer, tmp_path):
-    layer.fit(rows[0])
-    np.testing.assert_array_equal(there_and_back(layer, tmp_path).weights_, layer.weights_)
-
-
-def test_weights_that_were_changed_are_stored(rows, tmp_path):
-    layer = RandomLayer(50, random_state=0).fit(rows[0])
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(0), 0], ids=str)
+def test_weights_that_do_not_follow_from_a_number_are_stored(rows, seed, tmp_path):
+    layer = RandomLayer(50, random_state=seed).fit(rows[0])
     layer.weights_[3, 2] = 9
     np.testing.assert_array_equal(there_and_back(layer, tmp_path).weights_, layer.weights_)
 
@@ -59,11 +45,8 @@ def test_weights_that_were_changed_are_stored(rows, tmp_path):
     "change",
     [
         {"n_hidden_": 1 << 40},
-        {"n_hidden_": 0},
         {"n_features_in_": 1 << 30},
         {"random_state": None},
-        {"weights": "normal"},
-        {"scale": -1.0},
     ],
     ids=str,
 )
@@ -75,12 +58,3 @@ def test_forged_sizes_and_seeds_are_refused(rows, change, tmp_path):
     forge(path, document, tensors)
     with pytest.raises(ModelFileError):
         greville.load(path)
-
-
-def test_a_file_may_leave_out_so_many():
-    fields.begin_file()
-    assert fields.may_be_left_out(1 << 21)
-    assert fields.may_be_left_out(1 << 21)
-    assert not fields.may_be_left_out(1)
-    fields.begin_file()
-    assert fields.may_be_left_out(1 << 22)

@@ -1,6 +1,7 @@
 """Files that must not be trusted: refused, or a model that works."""
 
 import copy
+import os
 import signal
 import time
 import tracemalloc
@@ -69,82 +70,71 @@ def _parent(tree, way):
 
 def _mutate_document(rng, document, tensors):
     ways = list(_places_in(document))
-    way = ways[rng.integers(len(ways))]
-    parent, kind = _parent(document, way), rng.integers(10)
+    way, other = (ways[rng.integers(len(ways))] for _ in range(2))
+    parent, kind = _parent(document, way), rng.integers(8)
     if kind == 0:
         del parent[way[-1]]
-    elif kind == 1 and isinstance(parent, dict):
-        parent["more"] = HOSTILE[rng.integers(len(HOSTILE))]
-    elif kind == 2:
-        other = ways[rng.integers(len(ways))]
+    elif kind == 1:
         parent[way[-1]] = copy.deepcopy(_parent(document, other)[other[-1]])
-    elif kind == 3:
+    elif kind == 2:
         parent[way[-1]] = DEEP[rng.integers(len(DEEP))]
-    elif kind == 4:
-        names = [w for w in ways if w[-1] == "class"]
+    elif kind == 3 and (names := [w for w in ways if w[-1] == "class"]):
         known = [*registry.registered_names(), "builtins.eval", "PCA"]
-        way = names[rng.integers(len(names))] if names else way
+        way = names[rng.integers(len(names))]
         _parent(document, way)[way[-1]] = known[rng.integers(len(known))]
-    elif kind == 5 and isinstance(parent[way[-1]], (int, float)):
+    elif kind == 4 and isinstance(parent[way[-1]], (int, float)):
         parent[way[-1]] = parent[way[-1]] * int(rng.choice([2, -1, 1000, 10**9])) + 1
     else:
-        parent[way[-1]] = HOSTILE[rng.integers(len(HOSTILE))]
+        key = "more" if kind == 5 and isinstance(parent, dict) else way[-1]
+        parent[key] = HOSTILE[rng.integers(len(HOSTILE))]
 
 
 def _mutate_tensor(rng, document, tensors):
     if not tensors:
-        return _mutate_document(rng, document, tensors)
+        return
     names = sorted(tensors)
-    name = names[rng.integers(len(names))]
-    a, kind = tensors[name], rng.integers(9)
-    if kind == 0:
-        del tensors[name]
-    elif kind == 1:
-        tensors[name + "2"] = a
-    elif kind == 2:
-        tensors[name] = a.astype(rng.choice(["f4", "f8", "i8", "u1", "?", "f2"]))
-    elif kind == 3:
-        tensors[name] = a.reshape(-1, 1) if rng.integers(2) else a.reshape(a.shape[::-1])
-    elif kind == 4:
-        tensors[name] = a[: len(a) // 2].copy()
-    elif kind == 5:
-        other = names[rng.integers(len(names))]
-        tensors[name], tensors[other] = tensors[other], tensors[name]
-    elif a.size:
-        values = a.copy().reshape(-1)
-        hostile = [np.nan, np.inf, -1, 0, 1e30, -1e300, 1e-300, 2**31]
+    name, other = (names[rng.integers(len(names))] for _ in range(2))
+    a = tensors[name]
+    values = a.copy().reshape(-1)
+    if values.size:
+        number = rng.choice([np.nan, np.inf, -1, 0, 1e30, -1e300, 1e-300, 2**31])
         with np.errstate(all="ignore"):
-            values[rng.integers(a.size)] = np.array(rng.choice(hostile)).astype(a.dtype)
-        tensors[name] = values.reshape(a.shape)
-    return None
+            values[rng.integers(a.size)] = np.array(number).astype(a.dtype)
+    changed = [
+        {name: values.reshape(a.shape)},
+        {name: a.astype(rng.choice(["f4", "f8", "i8", "u1", "?", "f2"]))},
+        {name: a.reshape(-1, 1) if rng.integers(2) else a.reshape(a.shape[::-1])},
+        {name: a[: len(a) // 2].copy()},
+        {name: tensors[other], other: a},
+        {name + "2": a},
+        {},
+    ]
+    tensors |= changed[min(rng.integers(10), 6) if rng.integers(2) else 0]
+    if rng.integers(10) == 0:
+        del tensors[name]
 
 
 def _mutate_bytes(rng, content):
     b, n = bytearray(content), len(content)
-    i = int(rng.integers(n)) if rng.integers(2) else int(rng.integers(min(n, 400)))
-    kind = rng.integers(8)
+    i, j = int(rng.integers(n if rng.integers(2) else min(n, 400))), int(rng.integers(n))
+    kind, length = rng.integers(7), int.from_bytes(b[:8], "little")
     if kind == 0:
         b[i] ^= 1 << int(rng.integers(8))
     elif kind == 1:
         b[i : i + 8] = rng.bytes(8)
     elif kind == 2:
-        del b[i:]
+        b = b[:i] if rng.integers(2) else b + rng.bytes(50)
     elif kind == 3:
-        b += rng.bytes(int(rng.integers(1, 100)))
-    elif kind == 4:
-        j = int(rng.integers(n))
         b[i : i + 16], b[j : j + 16] = b[j : j + 16], b[i : i + 16]
-    elif kind == 5:
+    elif kind == 4:
         b[:8] = int(rng.choice([0, 1, n, n - 8, 2**31, 2**62])).to_bytes(8, "little")
-    elif kind == 6:
+    elif kind == 5:
         del b[i : i + int(rng.integers(1, 50))]
     else:
-        length = int.from_bytes(b[:8], "little")
-        header = b[8 : 8 + length].decode()
         old, new = [('"F64"', '"X"'), ("[0,", "[9,"), ('"shape":[', '"shape":[99999999999,'),
                     ('{"', '{"a":NaN,"'), ('"dtype"', '"dtype":1,"dtype"'), ("1", "-1"),
                     ("{", "[" * 100_000)][rng.integers(7)]  # fmt: skip
-        changed = header.replace(old, new, int(rng.integers(1, 3))).encode()
+        changed = b[8 : 8 + length].decode().replace(old, new, int(rng.integers(1, 3))).encode()
         b = bytearray(len(changed).to_bytes(8, "little") + changed + b[8 + length :])
     return bytes(b)
 
@@ -239,9 +229,9 @@ def mutate(folder, how_many):
         assert _works(greville.load(good))
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + (100 << 20), resource.RLIM_INFINITY))
-    signal.alarm(150)  # a file on which it hangs ends the process
     loaded = slow = 0
     for i in range(how_many):
+        signal.alarm(60)  # a file on which it hangs ends the process
         content, document, tensors = sources[i % len(sources)]
         if i % 3 == 0:
             path.write_bytes(_mutate_bytes(rng, content))
@@ -270,17 +260,16 @@ def mutate(folder, how_many):
 
 
 @pytest.mark.posix("limits of resources")
-@pytest.mark.parametrize("how_many", [90, pytest.param(1000, marks=pytest.mark.full)])
-def test_no_file_does_harm(tmp_path, how_many):
-    assert children.forked(lambda: mutate(tmp_path, how_many), limit=200) == 0
+def test_no_file_does_harm(tmp_path):
+    """With `make fuzz` 20,000 files."""
+    how_many = 20_000 if os.environ.get("GREVILLE_LONG") else 90
+    assert children.forked(lambda: mutate(tmp_path, how_many), limit=100 + how_many) == 0
 
 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
         ("labels_", ["up"], "the model has learned other labels"),
-        ("labels_", ["up", "up"], "the labels are not different"),
-        ("labels_", ["up", 3], "the labels are not different"),
         ("n_features_in_", 2, "feature_names_in_ has another length"),
     ],
 )
@@ -311,21 +300,5 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, n):
         with pytest.raises(ModelFileError) if n > 10**6 else memoryview(b""):
             greville.load(path)
         assert tracemalloc.get_traced_memory()[1] < 100e6
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("epsilon", [1.0, "auto"])
-def test_loading_takes_the_memory_of_the_model(rng, tmp_path, epsilon):
-    """Also where the root must be made again from the sums."""
-    path = tmp_path / "model"
-    H = rng.normal(size=(60, 1300))
-    greville.save(
-        Opium(epsilon).partial_fit(H[:50], H[:50, 0]).partial_fit(H[50:], H[50:, 0]), path
-    )
-    tracemalloc.start()
-    try:
-        greville.load(path)
-        assert tracemalloc.get_traced_memory()[1] < 1.2 * path.stat().st_size + 1e7
     finally:
         tracemalloc.stop()

@@ -13,7 +13,6 @@ from greville import Opium
 from greville.persistence import ModelFileError
 
 from .. import children
-from ..posix import resource
 
 
 @pytest.mark.posix("access rights")
@@ -34,9 +33,9 @@ def test_rights_stay_and_links_stay_links(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link", "model"]
 
 
-@pytest.mark.parametrize("function", ["open", "fsync", "replace", "fchmod"])
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
-def test_an_error_leaves_the_old_file(tmp_path, monkeypatch, function, number):
+@pytest.mark.parametrize("function", ["open", "fsync", "replace"])
+def test_an_error_leaves_the_old_file(tmp_path, monkeypatch, function):
+    number = errno.ENOSPC
     path = tmp_path / "model"
     greville.save(Opium(1), path)
     old = path.read_bytes()
@@ -51,30 +50,6 @@ def test_an_error_leaves_the_old_file(tmp_path, monkeypatch, function, number):
         patch.setattr(os, function, fails)
         with pytest.raises(ModelFileError, match=os.strerror(number)):
             greville.save(Opium(2), path)
-    assert path.read_bytes() == old
-    assert os.listdir(tmp_path) == ["model"]
-
-
-@pytest.mark.posix("limits of resources")
-def test_a_full_disk_and_an_interrupt_leave_the_old_file(rng, tmp_path, monkeypatch):
-    path = tmp_path / "model"
-    greville.save(Opium(1), path)
-    old = path.read_bytes()
-    large = Opium().fit(rng.normal(size=(50, 30)), rng.normal(size=50))
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
-    try:
-        with pytest.raises(ModelFileError, match="cannot be written"):
-            greville.save(large, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        greville.save(large, path)
     assert path.read_bytes() == old
     assert os.listdir(tmp_path) == ["model"]
 

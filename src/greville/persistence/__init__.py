@@ -6,7 +6,7 @@ are stored (`greville.fields`), and is found through the `registry`.
 
 from .api import ModelFile, check_fits, load, open_file, read, save
 from .atomic import whole_file
-from .errors import ModelFileError
+from .container import ModelFileError
 from .locking import locked
 from .registry import register
 

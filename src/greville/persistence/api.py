@@ -14,28 +14,12 @@ import numpy as np
 from .. import __version__
 from ..fields import FieldError
 from ..fields import json as tree
-from . import registry
-from .atomic import replace_file
-from .container import (
-    DAMAGED,
-    FORMAT,
-    Array,
-    check_format,
-    check_header,
-    checksum,
-    metadata_for,
-    metadata_of,
-    opened,
-    parse,
-    write_document,
-)
-from .errors import ModelFileError, Refused
-from .values import Decoder, Encoder, expect
+from . import container, registry
+from .atomic import whole_file
+from .container import Array, ModelFileError, Refused
+from .encoding import Decoder, Encoder
 
 Path = str | os.PathLike[str]
-
-# The JSON of a model, and its tensors.
-_Encoded = tuple[Any, dict[str, Array]]
 
 _WRITTEN, _LOADED = "cannot be written", "cannot be loaded"
 
@@ -78,7 +62,9 @@ def save(model: Any, path: Path, extra: dict[str, Any] | None = None) -> None:
     """
     with _naming(path, _WRITTEN):
         local = model.to_local() if hasattr(model, "to_local") else model
-        replace_file(os.fspath(path), *_encoded(local, extra))
+        document, tensors = _encoded(local, extra)
+        with whole_file(path) as new:
+            container.write(new, document, tensors)
 
 
 def check_fits(model: Any) -> None:
@@ -93,29 +79,20 @@ def check_fits(model: Any) -> None:
     >>> check_fits(Opium().fit([[1.0], [2.0]], [1.0, 2.0]))
     """
     try:
-        _encoded(model, None)
+        container.metadata_of(*_encoded(model, None))
     except (Refused, FieldError) as error:
         raise ValueError(f"{error}.") from None
 
 
-def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Array], dict[str, str]]:
-    """The tensors of a file, and what stands beside them."""
+def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[Any, dict[str, Array]]:
+    """The document and the tensors of a file."""
     if not registry.declaration_for(model).whole:
         raise FieldError(f"a {type(model).__name__} is a part of a model; save the model")
     if extra is not None and not (type(extra) is dict and tree.holds(extra)):
         raise Refused(f"extra must be a dict, and {tree.name}; {tree.advice}")
     encoder = Encoder(registry.to_fields)
-    document = write_document(
-        {
-            "greville": __version__,
-            "model": encoder.encode(model, ""),
-            "extra": encoder.encode(extra, "extra"),
-        }
-    )
-    digest = checksum(FORMAT, document, encoder.tensors)
-    metadata = metadata_for(FORMAT, digest, document)
-    check_header(encoder.tensors, metadata)
-    return encoder.tensors, metadata
+    written = {"model": encoder.encode(model, ""), "extra": encoder.encode(extra, "extra")}
+    return {"greville": __version__, **written}, encoder.tensors
 
 
 def load(path: Path, device: Any = None) -> Any:
@@ -205,24 +182,38 @@ class ModelFile:
         It is made when it is first asked for, which raises a ModelFileError if it does not work.
     """
 
-    def __init__(
-        self, path: str, header: dict[str, Any], extra: dict[str, Any] | None, encoded: _Encoded
-    ) -> None:
+    def __init__(self, path: str, content: container.Content, size: int) -> None:
         self.path = path
-        self.header = header
-        self.extra = extra
-        self._encoded: _Encoded | None = encoded
+        self._content: container.Content | None = content
+        match content.document:
+            case {
+                "greville": str(version),
+                "model": {"object": {"class": str(name)}},
+                "extra": extra,
+                **more,
+            } if not more:
+                with _quiet():
+                    self.extra: Any = Decoder({}, registry.from_fields).decode(extra)
+            case _:
+                raise Refused("it does not hold a model")
+        if self.extra is not None and not (type(self.extra) is dict and tree.holds(self.extra)):
+            raise Refused("its extra data are not a tree of JSON values")
+        about = {"version": version, "class": name, "size": size, "checksum": content.checksum}
+        self.header: dict[str, Any] = {
+            "format": content.number,
+            **about,
+            "checksum": content.checksum,
+        }
 
     @cached_property
     def model(self) -> Any:
-        assert self._encoded is not None
-        written, tensors = self._encoded
-        decoder = Decoder(tensors, registry.from_fields)
+        assert self._content is not None
+        decoder = Decoder(self._content.tensors, registry.from_fields)
         with _naming(self.path, _LOADED), _quiet():
-            model = decoder.decode(written)
+            model = decoder.decode(self._content.document["model"])
             if not registry.declaration_for(model).whole or decoder.left:
                 raise Refused("it does not hold a model")
-        self._encoded = None  # its memory is the model's now
+        self._content = None  # its memory is the model's now
         return model
 
 
@@ -254,40 +245,9 @@ def open_file(path: Path) -> ModelFile:
     ...     print(open_file(path).header["class"])
     Opium
     """
-    with _naming(path, _LOADED), opened(os.fspath(path)) as file:
-        number, digest, text = metadata_of(file.metadata)
-        check_format(number)
-        tensors = file.tensors()
-        if checksum(number, text, tensors) != digest:
-            raise Refused("it is damaged: its checksum does not match its content")
-        document = parse(text)
-        return _described(os.fspath(path), document, tensors, number, file.size, digest)
-
-
-def _described(
-    path: str, document: Any, tensors: dict[str, Array], number: int, size: int, digest: str
-) -> ModelFile:
-    document = expect(dict, document, 3)
-    version = document.get("greville")
-    if type(version) is not str or "model" not in document or "extra" not in document:
-        raise Refused(DAMAGED)
-    model = document["model"]
-    content = model.get("object") if type(model) is dict else None
-    name = content.get("class") if type(content) is dict else None
-    if type(name) is not str:
-        raise Refused("it does not hold a model")
-    with _quiet():
-        extra = Decoder({}, registry.from_fields).decode(document["extra"])
-    if extra is not None and not (type(extra) is dict and tree.holds(extra)):
-        raise Refused("its extra data are not a tree of JSON values")
-    header = {
-        "format": number,
-        "version": version,
-        "class": name,
-        "size": size,
-        "checksum": digest,
-    }
-    return ModelFile(path, header, extra, (model, tensors))
+    name = os.fspath(path)
+    with _naming(path, _LOADED):
+        return ModelFile(name, container.read(name), os.path.getsize(name))
 
 
 @contextmanager

@@ -10,24 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from .container import Array
-from .errors import ModelFileError, Refused
+from .container import Refused
 
 # Seconds for which a file that others have open is tried again, on Windows.
 _PATIENCE = 2.0
-
-
-def replace_file(path: str, tensors: dict[str, Array], metadata: dict[str, str]) -> None:
-    """Write tensors into a file, whole or not at all."""
-    try:
-        from safetensors.numpy import save_file
-    except ImportError as error:
-        raise ModelFileError(
-            "models are written with safetensors, which is not installed; "
-            "run: pip install 'greville[files]'"
-        ) from error
-    with whole_file(path) as new:
-        _save(save_file, tensors, new, metadata)
 
 
 @contextmanager
@@ -96,15 +82,6 @@ def _mode_of(target: str) -> int | None:
     if not stat.S_ISREG(found):
         raise Refused("it exists and is not a plain file; choose another name")
     return stat.S_IMODE(found)
-
-
-def _save(save_file: object, tensors: dict[str, Array], new: str, metadata: dict[str, str]) -> None:
-    from safetensors import SafetensorError
-
-    try:
-        save_file(tensors, new, metadata=metadata)  # type: ignore[operator]
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
 
 
 def _sync(new: str, mode: int) -> None:
