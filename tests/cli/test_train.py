@@ -133,7 +133,7 @@ def test_resuming_is_one_run(here, monkeypatch, cut):
     run("train", "a.csv", "--target", "price", "-o", "two.greville", "-q", "--task", "regression")
     run("train", "b.parquet", "--resume", "two.greville", "-q")
     one, two = greville.load("one.greville"), greville.load("two.greville")
-    assert one.schema.as_list() == two.schema.as_list()
+    assert one.schema.columns == two.schema.columns
     assert one.n_rows == two.n_rows == 600
     np.testing.assert_allclose(two.predict(table), one.predict(table), rtol=1e-8)
 

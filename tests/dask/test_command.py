@@ -50,7 +50,7 @@ def assert_same_models(one, other, table):
     one, other = (greville.load(name) for name in (one, other))
     assert one.n_rows == other.n_rows
     assert one.classes == other.classes
-    assert one.schema.as_list() == other.schema.as_list()
+    assert one.schema.columns == other.schema.columns
     assert one.estimator.epsilon_ == other.estimator.epsilon_
     first, second = one.predict(table), other.predict(table)
     if one.classes:

@@ -119,7 +119,7 @@ def corpus(rng):
 
 
 def _table(rng, n):
-    kinds = rng.choice(["a", "b"], n)
+    kinds = rng.choice(["a", "b", "?"], n)  # a gap, which is said
     days = np.datetime64("2024-01-01") + rng.integers(0, 99, n)
     return pa.table({"x": rng.normal(size=n), "kind": kinds, "day": days, "y": rng.normal(size=n)})
 

@@ -85,7 +85,7 @@ def test_merging_models_that_met_different_values(few_first):
     whole.learn(parts[1]).learn(parts[0])
     one.merge(two)
     assert one.n_rows == 800
-    assert one.schema.as_list() == whole.schema.as_list()
+    assert one.schema.columns == whole.schema.columns
     table = table_of(colours(50, "abcdef"), 4)
     np.testing.assert_allclose(one.predict(table), whole.predict(table), rtol=1e-8)
     one.unlearn(parts[1])

@@ -29,7 +29,7 @@ def test_cutting_changes_nothing(cuts, first):
         recorded.learn(_as_batches(table.slice(0, 1))[0].part(0, 0))  # all are looked at
     for other in (model, recorded):
         assert np.array_equal(other.predict(table).shape, (300,))
-        assert other.schema.as_list() == want.settle().schema.as_list()
+        assert other.schema.columns == want.settle().schema.columns
         assert other.schema_may_change == want.schema_may_change
         assert other.n_rows == want.n_rows == 300
         np.testing.assert_allclose(other.predict(table), want.predict(table), rtol=1e-8)
@@ -72,7 +72,7 @@ def test_first_rows_in_two_formats(tmp_path):
     for name in ("a.csv", "b.parquet"):
         model.learn(rows_of(tmp_path / name))
     want = TableModel("price").learn(table)
-    assert model.settle().schema.as_list() == want.settle().schema.as_list()
+    assert model.settle().schema.columns == want.settle().schema.columns
     np.testing.assert_allclose(model.predict(table), want.predict(table), rtol=1e-8)
 
 
@@ -105,7 +105,7 @@ def test_wide_and_long_text_in_the_first_rows_fits_into_a_file(tmp_path):
     essay = pa.table({**{k: v[:50] for k, v in columns.items()}, "essay": ["an essay"] * 50})
     for each in (model, again):  # from here on the column is text of one value
         each.learn(essay)
-    assert again.settle().schema.as_list() == model.settle().schema.as_list()
+    assert again.settle().schema.columns == model.settle().schema.columns
     assert np.array_equal(again.predict(essay), model.predict(essay))
 
 

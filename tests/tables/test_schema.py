@@ -42,7 +42,7 @@ def test_the_inputs_of_every_kind_of_column():
     assert monday == pytest.approx(week, abs=1e-9)
     np.testing.assert_array_equal(named["e[1]"], [2, 2, 2, 2])
     assert schema.columns[-1].kind == "ignored"
-    again = Schema.from_list(json.loads(json.dumps(schema.as_list())))
+    again = Schema.from_list(json.loads(json.dumps([c.as_dict() for c in schema.columns])))
     np.testing.assert_array_equal(again.encode(batch)[0], X)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..backend import Array
-from ..tables import Batch, TableModel, inputs_of_columns
+from ..tables import Batch, TableModel
 
 
 class Numeric(NamedTuple):
@@ -60,7 +60,7 @@ ColumnCode = Numeric | OneOf | Days | Numbers
 
 def codes_of(model: TableModel) -> list[ColumnCode]:
     """What each used column of a table model becomes; `places` are those of its inputs."""
-    places = inputs_of_columns(model.schema)
+    places = model.schema.places
     return [_code(model, column, places[column.name]) for column in model.schema.used]
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
     from .findings import grouped as grouped
-    from .insights import inputs_of_columns as inputs_of_columns
     from .metrics import ClassificationScore as ClassificationScore
     from .metrics import RegressionScore as RegressionScore
     from .model import TableModel as TableModel
@@ -75,7 +74,6 @@ _EXPORTS = {
     ),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding", "grouped"),
-    "insights": ("inputs_of_columns",),
     "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),

@@ -9,52 +9,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fields import each, json, known, stored
 from ._values import Floats, Mask
 from .batch import Batch
-from .column import Column
+from .findings import Finding
 from .kinds import Text
 from .schema import Schema
 
 # Known values that are tried in the place of one that was never learned.
 MOST_ALTERNATIVES = 16
 
+Codes = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class _TextInputs:
-    """A text column, and where its inputs are, and those of its late values."""
+    """A text column, and the places of its inputs: of known values, then of late ones.
+
+    The code of a value is which of these it has; that of a missing one, or of one without any, is
+    their number.
+    """
 
     column: Text
-    start: int
-    stop: int
-    late: int
+    inputs: list[int]
 
     @property
-    def n(self) -> int:
-        """How many values have an input."""
-        return self.stop - self.start + len(self.column.late)
-
-    def of(self, X: Floats) -> Floats:
-        """For each row a one for its value, whatever it is taken for beside that."""
-        block, late = X[:, self.start : self.stop], X[:, self.late : self.late + self.n_late]
-        if not self.n_late:
-            return block
-        is_late = late.any(axis=1, keepdims=True)
-        return np.hstack([np.where(is_late, 0.0, block), late])
+    def name(self) -> str:
+        return self.column.name
 
     @property
-    def n_late(self) -> int:
-        return len(self.column.late)
+    def width(self) -> int:
+        """How many of the inputs are not late."""
+        return len(self.inputs) - len(self.column.late)
 
-    def put(self, X: Floats, rows: NDArray[np.int64], place: int) -> None:
-        """Give some rows a value, by its place in `of`."""
-        X[rows, self.start : self.stop] = 0
-        X[rows, self.late : self.late + self.n_late] = 0
-        width = self.stop - self.start
-        X[rows, self.start + (place if place < width else self.column.common)] = 1
-        if place >= width:
-            X[rows, self.late + place - width] = 1
+    def codes(self, X: Floats) -> Codes:
+        """The code of each row's value. That of a late one counts, not what it is taken for."""
+        block, n = X[:, self.inputs], len(self.inputs)
+        last = n - 1 - block[:, ::-1].argmax(axis=1)
+        return np.where(block.any(axis=1), last, n)
+
+    def put(self, X: Floats, rows: Codes, code: int) -> None:
+        """Give some rows a value."""
+        X[rows[:, None], self.inputs] = 0
+        if code >= self.width:
+            X[rows, self.inputs[self.column.common]] = 1
+        X[rows, self.inputs[code]] = 1
 
 
+@stored(
+    parameters={"columns": json, "findings": each(known(Finding)), "learned": json},
+    to_fields=lambda categories: {
+        "columns": [column.as_dict() for column in categories.schema.columns],
+        "findings": list(categories.schema.findings),
+        "learned": {name: flags.tolist() for name, flags in categories.learned.items()},
+    },
+    from_fields=lambda cls, fields: cls._from_fields(**fields),
+)
 class Categories:
     """The text columns of a schema, and which of their values were in a row that was learned.
 
@@ -72,52 +82,55 @@ class Categories:
 
     def __init__(self, schema: Schema, learned: dict[str, Mask] | None = None) -> None:
         self.schema = schema
-        self.texts = list(_text_inputs(schema))
+        self.texts = [
+            _TextInputs(column, schema.places[column.name])
+            for column in schema.used
+            if isinstance(column, Text)
+        ]
         self.learned = learned or {
-            text.column.name: np.zeros(text.n + 1, bool) for text in self.texts
+            text.name: np.zeros(len(text.inputs) + 1, bool) for text in self.texts
         }
 
     def with_rows(self, X: Floats) -> Categories:
         """After these rows were learned."""
-        if all(self.learned[text.column.name].all() for text in self.texts):
+        if all(flags.all() for flags in self.learned.values()):
             return self
-        seen = {text.column.name: _states(text.of(X)).any(axis=0) for text in self.texts}
-        return Categories(self.schema, {k: v | seen[k] for k, v in self.learned.items()})
+        learned = {name: flags.copy() for name, flags in self.learned.items()}
+        for text in self.texts:
+            learned[text.name][text.codes(X)] = True
+        return Categories(self.schema, learned)
 
-    def first_rows(self, X: Floats) -> NDArray[np.int64]:
+    def first_rows(self, X: Floats) -> Codes:
         """The rows whose value of some column neither was learned nor is in a row before."""
-        found = [np.empty(0, np.int64)]
-        for text in self.texts if len(X) else ():
-            states = _states(text.of(X))[:, ~self.learned[text.column.name]]
-            found.append(states.argmax(axis=0)[states.any(axis=0)])
-        return np.unique(np.concatenate(found))
+        rows = [np.empty(0, np.int64)]
+        for text in self.texts:
+            codes = text.codes(X)
+            new = np.flatnonzero(~self.learned[text.name][codes])
+            rows.append(new[np.unique(codes[new], return_index=True)[1]])
+        return np.unique(np.concatenate(rows))
 
     def were_learned(self, X: Floats, rows: Sequence[Mapping[str, Any]]) -> Mask:
         """Which of some rows, and their inputs, have in all text columns a value that was learned.
 
         For some it may be said that they have not, though they have.
         """
-        known = np.ones(len(X), bool)
+        there = np.ones(len(X), bool)
         for text in self.texts:
-            name = text.column.name
-            flags = self.learned[name]
-            found = text.of(X) @ flags[:-1].astype(float) > 0
-            if not found.all() and flags[-1]:
-                found |= np.array([row.get(name) in (None, "") for row in rows])
-            known &= found
-        return known
+            codes = text.codes(X)
+            missing = np.array([row.get(text.name) in (None, "") for row in rows], bool)
+            there &= self.learned[text.name][codes] & (missing | (codes < len(text.inputs)))
+        return there
 
     # New values
 
     def new_labels(self, batch: Batch, X: Floats, rows: Mask) -> dict[str, list[str]]:
         """Labels for values of these rows that have no input, by column."""
-        found = {}
+        labels = {}
         for text in self.texts:
-            without = rows & ~text.of(X).any(axis=1)
+            without = rows & (text.codes(X) == len(text.inputs))
             if without.any():
-                values = batch.values(text.column.name)
-                found[text.column.name] = text.column.new_labels(values, without)
-        return {name: labels for name, labels in found.items() if labels}
+                labels[text.name] = text.column.new_labels(batch.values(text.name), without)
+        return {name: some for name, some in labels.items() if some}
 
     def grown(self, labels: dict[str, list[str]]) -> Schema:
         """The schema with inputs for late values."""
@@ -129,31 +142,23 @@ class Categories:
 
     def joined(self, other: Categories) -> Schema | None:
         """The schema of two models that met different values since they had the same; or None."""
-        if len(self.schema.columns) != len(other.schema.columns):
-            return None
-        columns: list[Column] = []
-        for mine, theirs in zip(self.schema.columns, other.schema.columns, strict=True):
-            both: list[Column] = [mine, theirs]
-            if isinstance(mine, Text) and isinstance(theirs, Text):
-                late = sorted({*mine.late, *theirs.late})
-                both = [replace(each, late=late) for each in (mine, theirs)]
-            if both[0] != both[1]:
-                return None
-            columns.append(both[0])
-        return Schema(columns, self.schema.findings)
+        late = {text.name: text.column.late for text in other.texts}
+        columns = [
+            replace(c, late=sorted({*c.late, *late.get(c.name, ())})) if isinstance(c, Text) else c
+            for c in self.schema.columns
+        ]
+        without = [categories.schema.without_late().columns for categories in (self, other)]
+        return Schema(columns, self.schema.findings) if without[0] == without[1] else None
 
     def in_schema(self, schema: Schema) -> tuple[Categories, list[int]]:
         """For a schema with more late values; and where in it the late inputs of this one are."""
-        learned, places = {}, []
-        old = {text.column.name: text.column.late for text in self.texts}
-        for text in Categories(schema).texts:
-            name, width = text.column.name, text.stop - text.start
-            before, flags = old[name], self.learned[name]
-            kept = [text.column.late.index(label) for label in before]
-            learned[name] = np.zeros(text.n + 1, bool)
-            learned[name][[*range(width), *(width + np.array(kept, int)), -1]] = flags
-            places += [text.late - len(schema.inputs) + schema.n_late + k for k in kept]
-        return Categories(schema, learned), places
+        categories, places = Categories(schema), []
+        first = len(schema.inputs) - schema.n_late
+        for old, new in zip(self.texts, categories.texts, strict=True):
+            kept = [old.width + new.column.late.index(label) for label in old.column.late]
+            categories.learned[old.name][[*range(old.width), *kept, -1]] = self.learned[old.name]
+            places += [new.inputs[k] - first for k in kept]
+        return categories, places
 
     def __or__(self, other: Categories) -> Categories:
         """What either of two with the same schema has learned."""
@@ -163,72 +168,44 @@ class Categories:
 
     def unlearned(self, batch: Batch, X: Floats) -> dict[str, Mask]:
         """By column, the rows whose value was never learned, if there are any."""
-        found = {}
+        unlearned = {}
         for text in self.texts:
-            name, block = text.column.name, text.of(X)
-            flags = self.learned[name]
-            if not flags[:-1].any():  # nor was any other
-                continue
-            known = block @ flags[:-1].astype(float) > 0
-            if not known.all() and flags[-1]:
-                gaps = np.asarray(batch.values(name).text.is_null())
-                known |= gaps & ~block.any(axis=1)
-            if not known.all():
-                found[name] = ~known
-        return found
+            codes, flags = text.codes(X), self.learned[text.name]
+            there = flags[codes]
+            without = codes == len(text.inputs)
+            if there[without].any():
+                there &= ~without | np.asarray(batch.values(text.name).text.is_null())
+            if flags[:-1].any() and not there.all():
+                unlearned[text.name] = ~there
+        return unlearned
 
     def alternatives(self, X: Floats, unlearned: dict[str, Mask]) -> NDArray[Any]:
         """These rows with values that were learned: of shape (alternatives, rows, inputs)."""
-        texts = [text for text in self.texts if text.column.name in unlearned]
-        places = [_spread(np.flatnonzero(self.learned[t.column.name][:-1])) for t in texts]
+        texts = [text for text in self.texts if text.name in unlearned]
+        places = [_spread(np.flatnonzero(self.learned[text.name][:-1])) for text in texts]
         many = np.repeat(X[None], max(map(len, places)), axis=0)
-        for text, known in zip(texts, places, strict=True):
-            rows = np.flatnonzero(unlearned[text.column.name])
-            for k, each in enumerate(many):
-                text.put(each, rows, int(known[k % len(known)]))
+        for text, codes in zip(texts, places, strict=True):
+            rows = np.flatnonzero(unlearned[text.name])
+            for k, rows_of_one in enumerate(many):
+                text.put(rows_of_one, rows, int(codes[k % len(codes)]))
         return many
 
-    # Files
-
-    def as_dict(self) -> dict[str, list[bool]]:
-        return {name: flags.tolist() for name, flags in self.learned.items()}
-
     @classmethod
-    def all_learned(cls, schema: Schema) -> Categories:
-        """Those of a model of which this is not known."""
-        return cls(schema, {name: ~flags for name, flags in cls(schema).learned.items()})
-
-    @classmethod
-    def from_dict(cls, schema: Schema, learned: Any) -> Categories:
-        """What `as_dict` gave; a ValueError for anything else."""
-        empty = cls(schema).learned
-        fits = isinstance(learned, dict) and learned.keys() == empty.keys()
-        if not fits or not all(_is_flags(learned[k], len(v)) for k, v in empty.items()):
+    def _from_fields(cls, columns: Any, findings: list[Finding], learned: Any) -> Categories:
+        """The columns again; an exception for fields that do not go together."""
+        made = cls(Schema.from_list(columns, findings))
+        fits = isinstance(learned, dict) and learned.keys() == made.learned.keys()
+        if not fits or not all(_is_flags(learned[k], len(v)) for k, v in made.learned.items()):
             raise ValueError("learned: not a flag for each value of each text column.")
-        return cls(schema, {name: np.array(learned[name], bool) for name in empty})
+        flags = {name: np.array(each, bool) for name, each in learned.items()}
+        return cls(made.schema, flags)
 
 
 def _is_flags(flags: Any, length: int) -> bool:
     return isinstance(flags, list) and len(flags) == length and all(type(f) is bool for f in flags)
 
 
-def _text_inputs(schema: Schema) -> Any:
-    start, late = 0, len(schema.inputs) - schema.n_late
-    for column in schema.used:
-        stop = start + len(column.inputs)
-        if isinstance(column, Text):
-            yield _TextInputs(column, start, stop, late)
-            late += len(column.late)
-        start = stop
-
-
-def _states(block: Floats) -> Mask:
-    """For each row which of the inputs is one, or that none is."""
-    ones = block != 0
-    return np.column_stack([ones, ~ones.any(axis=1)])
-
-
-def _spread(places: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
+def _spread(places: Codes) -> Codes:
     """Some of the places, evenly, if there are many."""
     n = min(len(places), MOST_ALTERNATIVES)
-    return np.asarray(places)[np.arange(n) * len(places) // n]
+    return places[np.arange(n) * len(places) // n]

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, get_origin, get_type_hints
 
 from ._values import Floats, Mask, Values
 from .decisions import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
-
-_FIELD_TYPES = {
-    "float": float,
-    "bool": bool,
-    "int": int,
-    "str": str,
-    "list[str]": list,
-    "list[float]": list,
-    "Numerals": Numerals,
-}
 
 
 @dataclass(frozen=True)
@@ -52,14 +42,10 @@ class Column(ABC):
 
     @abstractmethod
     def fill(self, values: Values, out: Floats) -> Mask:
-        """Write the inputs of some rows; say which of the values cannot be used."""
+        """Write the inputs of some rows, all zero before; say which values cannot be used."""
 
     def inputs_of(self, value: Any) -> Sequence[float] | None:
         """The inputs of one value of the usual type, as `fill` writes them; None for others."""
-        return None
-
-    def unknown_gaps(self, values: Values) -> Mask | None:
-        """Which values are missing, where none of those learned from was; else None."""
         return None
 
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
@@ -74,6 +60,7 @@ class Column(ABC):
         """Raise a ValueError if the fields do not go together."""
 
     def as_dict(self) -> dict[str, Any]:
+        """Its kind and its fields, for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         parts = {k: v.as_dict() if isinstance(v, Numerals) else v for k, v in values.items()}
         return {"kind": self.kind, **parts}
@@ -81,19 +68,15 @@ class Column(ABC):
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Self:
         """What `as_dict` gave, less its kind; a ValueError for anything else."""
-        types = {each.name: _FIELD_TYPES[str(each.type)] for each in fields(cls)}
-        needed = {each.name for each in fields(cls) if _has_no_default(each)}
-        if not needed <= settings.keys() <= types.keys():
-            raise ValueError(f"{cls.kind}: its settings are not those of such a column.")
-        for key in [key for key, type_ in types.items() if type_ is Numerals]:
-            settings = {**settings, key: Numerals.from_dict(settings[key])}
+        if "numerals" in settings:
+            settings = {**settings, "numerals": Numerals.from_dict(settings["numerals"])}
+        try:
+            column = cls(**settings)
+        except TypeError as error:
+            raise ValueError(f"{cls.kind}: its settings are not those of such a column.") from error
+        types = get_type_hints(cls)
         for key, value in settings.items():
-            if type(value) is not types[key]:
+            if type(value) is not (get_origin(types[key]) or types[key]):
                 raise ValueError(f"{key}={value!r}: not of the right type.")
-        column = cls(**settings)
         column.check()
         return column
-
-
-def _has_no_default(of: Field[Any]) -> bool:
-    return of.default is MISSING and of.default_factory is MISSING

@@ -16,28 +16,14 @@ from ._values import Values
 from .batch import Batch, TableError, listed
 from .column import Column
 from .kinds import Flag, Text, Time
-from .schema import Schema
 
 # Rows of a sample that are looked at, and categories of a column.
 MOST_ROWS, _MOST_VALUES, _MOST_OF_TWO = 2000, 24, 10
 
 
-def inputs_of_columns(schema: Schema) -> dict[str, list[int]]:
-    """The places of the inputs of each used column, late ones among them."""
-    places, start, late = {}, 0, len(schema.inputs) - schema.n_late
-    for column in schema.used:
-        stop = start + len(column.inputs)
-        places[column.name] = list(range(start, stop))
-        start = stop
-        if isinstance(column, Text):
-            places[column.name] += range(late, late + len(column.late))
-            late += len(column.late)
-    return places
-
-
 def table_importance(model: Any, batches: Iterable[Batch] | None) -> Importance:
     """The importance of each column to a `TableModel`, at some rows where there are any."""
-    groups = inputs_of_columns(model.schema)
+    groups = model.schema.places
     X = None if batches is None else encoded(model, batches)
     return importance_of(_estimator(model), X, list(groups.values()), list(groups))
 
@@ -53,7 +39,7 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
     most = _MOST_VALUES if len(columns) == 1 else _MOST_OF_TWO
     grids = [_grid(used[name], kept, most) for name in columns]
     inputs = [_inputs(used[name], values) for name, (_, values) in zip(columns, grids, strict=True)]
-    places = inputs_of_columns(schema)
+    places = schema.places
     wide = [_with_late(block, places[name]) for name, block in zip(columns, inputs, strict=True)]
     return effect_of(
         _estimator(model),
@@ -67,7 +53,7 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
 
 def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
     """The shares of columns in the predictions of a batch, and what is wrong with rows."""
-    groups = inputs_of_columns(model.schema)
+    groups = model.schema.places
     X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
     X[list(wrong)] = 0
     mean, categories = _mean_row(model, groups)
@@ -151,7 +137,7 @@ def _grid(column: Column, batches: list[Batch], most: int) -> tuple[Any, Values]
 
 
 def _inputs(column: Column, values: Values) -> NDArray[np.float64]:
-    out = np.empty((len(values), len(column.inputs)))
+    out = np.zeros((len(values), len(column.inputs)))
     column.fill(values, out)
     return out
 

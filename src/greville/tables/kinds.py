@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from . import dates
 from ._outliers import compressed, find_limits
@@ -101,12 +102,6 @@ class Number(Column):
             return None if value in self.numerals.gaps else (value, *self._no_signs)
         return None
 
-    def unknown_gaps(self, values: Values) -> Mask | None:
-        if self.missing:
-            return None
-        numbers, wrong = values.numbers_as(self.numerals)
-        return np.isnan(numbers) & ~wrong
-
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
         return values.numbers_as(self.numerals)
 
@@ -115,16 +110,12 @@ class Number(Column):
         return [0.0] * (len(self.inputs) - 1)
 
     def description(self) -> str:
-        parts = ["number"]
-        if self.numerals.description():
-            parts[0] += f" with {self.numerals.description()}"
-        if self.missing:
-            parts.append(f"{self.median:.6g} where it is missing")
+        how = self.numerals.description()
+        what = f"number with {how}" if how else "number"
+        what += f", {self.median:.6g} where it is missing" * self.missing
         if self.limits:
-            parts.append(
-                "near the others where it is far from {:.6g} to {:.6g}".format(*self.limits)
-            )
-        return ", ".join(parts)
+            what += ", near the others where it is far from {:.6g} to {:.6g}".format(*self.limits)
+        return what
 
     def check(self) -> None:
         good = [isinstance(x, float) and abs(x) <= 10 * LARGEST for x in self.limits]
@@ -204,17 +195,14 @@ class Text(Column):
             return []
         names = self._names(values)
         n, known = len(names.drop_null().unique()), len(self.values) + len(self.late)
-        rows = len(names) - names.null_count - self._n_known(names)
+        told = [*self.values, *(label.removeprefix("= ") for label in self.late)]
+        rows = int((_places_in(told, names) < 0).sum()) - names.null_count
         message = (
             f"{self.name!r} has {n:,} different values, and {known:,} of them are told apart; the "
             f"others, in {rows:,} of {len(names):,} rows, count as one"
         )
         advice = "; for all pass {categories}."
         return [Finding("many values", message, self.name, False, advice, {"categories": n})]
-
-    def _n_known(self, names: Any) -> int:
-        known = [*self.values, *(label.removeprefix("= ") for label in self.late)]
-        return int(pc.sum(pc.is_in(names, value_set=pa.array(known, TEXT))).as_py() or 0)
 
     def _names(self, values: Values) -> Any:
         names = values.names_of_numbers if self.numbers else values.text
@@ -226,15 +214,12 @@ class Text(Column):
         return named + [f"{self.name} = another"] * self.others
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        out[:] = 0
         names = self._names(values)
-        places = pc.index_in(names, value_set=pa.array(self.values, TEXT))
-        places = np.asarray(pc.fill_null(places, -1))
+        places = _places_in(self.values, names)
         known = places >= 0
         out[np.flatnonzero(known), places[known]] = 1
         if self.others:
-            present = np.asarray(names.is_valid())
-            out[present & ~known, -1] = 1
+            out[np.asarray(names.is_valid()) & ~known, -1] = 1
         return np.zeros(len(values), bool)
 
     # Values that came late
@@ -248,14 +233,12 @@ class Text(Column):
         """Write a one for the late value of each row that has one, which is common beside that."""
         names = self._names(values)
         labels = pc.if_else(names.is_valid(), pc.binary_join_element_wise("=", names, " "), _GAP)
-        places = pc.fill_null(pc.index_in(labels, value_set=pa.array(self.late, TEXT)), -1)
-        places = np.array(places)
+        places = _places_in(self.late, labels)
         if _OTHER in self.late:
             unknown = (places < 0) & ~out.any(axis=1)
             unknown &= np.asarray(names.is_valid())
             places[unknown] = self.late.index(_OTHER)
         rows = np.flatnonzero(places >= 0)
-        late[:] = 0
         late[rows, places[rows]] = 1
         out[rows, self.common] = 1
 
@@ -274,9 +257,10 @@ class Text(Column):
         return replace(self, late=sorted(late))
 
     def description(self) -> str:
-        shown = ", ".join(self.values[:6]) + (", ..." if len(self.values) > 6 else "")
         late = f", and {len(self.late)} that came late" if self.late else ""
-        return f"one of {len(self.values)}{' and others' * self.others}: {shown}{late}"
+        return (
+            f"one of {len(self.values)}{' and others' * self.others}: {_shown(self.values)}{late}"
+        )
 
     def check(self) -> None:
         if not all(isinstance(value, str) for value in [*self.values, *self.late]):
@@ -308,7 +292,6 @@ class Words(Column):
         return [f"{self.name}: words {i}" for i in range(self.width)]
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        out[:] = 0
         for row, text in zip(out, values.text.to_pylist(), strict=True):
             for word in _WORD.findall((text or "").lower()):
                 checksum = zlib.crc32(word.encode())
@@ -350,7 +333,6 @@ class Tags(Column):
         return named + [f"{self.name} has another"] * self.others
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        out[:] = 0
         lists, wrong = values.tags
         places = {word: i for i, word in enumerate(self.values)}
         for row, words in zip(out, lists, strict=True):
@@ -359,8 +341,7 @@ class Tags(Column):
         return wrong
 
     def description(self) -> str:
-        shown = ", ".join(self.values[:6]) + (", ..." if len(self.values) > 6 else "")
-        return f"lists of words: {shown}{' and others' * self.others}"
+        return f"lists of words: {_shown(self.values)}{' and others' * self.others}"
 
     def check(self) -> None:
         if not all(isinstance(value, str) for value in self.values):
@@ -419,9 +400,9 @@ class Time(Column):
 
     def description(self) -> str:
         what = f"date{' and time' * self.clock}" if dates.has_date(self.format) else "time of day"
-        how = f", written as {self.format}" if self.format else ""
-        how = f", in {self.format} since 1970" if self.format in dates.PER_DAY else how
-        return f"{what}{how}: {', '.join(['days', *self.periods])}"
+        how = f"written as {self.format}"
+        how = f"in {self.format} since 1970" if self.format in dates.PER_DAY else how
+        return f"{what}{f', {how}' * bool(self.format)}: {', '.join(['days', *self.periods])}"
 
     def check(self) -> None:
         if self.format:
@@ -483,6 +464,15 @@ class Ignored(Column):
 
     def description(self) -> str:
         return f"not used: {self.why}"
+
+
+def _places_in(known: list[str], names: Any) -> NDArray[np.int64]:
+    """The places of names among those that are known; -1 for all others."""
+    return np.array(pc.fill_null(pc.index_in(names, value_set=pa.array(known, TEXT)), -1))
+
+
+def _shown(values: list[str]) -> str:
+    return ", ".join(values[:6]) + (", ..." if len(values) > 6 else "")
 
 
 KINDS: dict[str, type[Column]] = {

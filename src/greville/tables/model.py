@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ..persistence import check_fits
 from ._answers import NOTHING_LEARNED, Answers, predict_into
 from ._categories import Categories
 from ._encoded import EncodedRows, first_columns, naming_rows
-from ._fields import FIELDS, check_fields, set_fields, to_fields
+from ._fields import FIELDS, check_fields, from_fields, to_fields, try_out
 from ._first import FirstRows
 from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
 from ._sample import sampled
@@ -39,14 +39,16 @@ MOST_CLASSES = 10_000
 _MANY_NAMES = 1000
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @stored(
     parameters=FIELDS,
     whole=True,
     to_fields=to_fields,
-    from_fields=lambda cls, fields: set_fields(cls(**fields["settings"]), fields),
-    try_out=check_fields,
+    from_fields=from_fields,
+    check=check_fields,
+    try_out=try_out,
     compact=lambda model: compact(model.estimator),
 )
 class TableModel:
@@ -188,15 +190,11 @@ class TableModel:
 
     @property
     def _known_categories(self) -> Categories:
-        if self.categories is None:
-            raise TableError(NOTHING_LEARNED)
-        return self.categories
+        return _learned(self.categories)
 
     @property
     def _known_target(self) -> Target:
-        if self.fitted_target is None:
-            raise TableError(NOTHING_LEARNED)
-        return self.fitted_target
+        return _learned(self.fitted_target)
 
     @property
     def classes(self) -> list[Any]:
@@ -355,10 +353,6 @@ class TableModel:
             with self._replacement() as new:
                 new._settle(troubles or Troubles())
         return self
-
-    def freeze(self) -> None:
-        """Let what was learned about the columns stand as it is."""
-        self.settle().first = None
 
     def weigh(self, table: Any, weight: NDArray[np.float64]) -> None:
         """Learn the rows of a table again, that are all rows learned so far, with weights."""
@@ -545,24 +539,17 @@ class TableModel:
         return answers
 
     def _predicted(
-        self,
-        X: NDArray[Any],
-        wrong: dict[int, str],
-        batch: Batch,
-        *,
-        std: bool = False,
-        proba: bool = False,
+        self, X: Any, wrong: dict[int, str], batch: Batch, *, std: bool, proba: bool
     ) -> Answers:
         """Predictions for the rows of a batch, which are encoded."""
-        if self.estimator is None:
-            raise TableError(NOTHING_LEARNED)
         X[list(wrong)] = 0
-        kind = np.float64 if self.task == REGRESSION else self.estimator.classes_.dtype
+        estimator = _learned(self.estimator)
+        kind = np.float64 if self.task == REGRESSION else estimator.classes_.dtype
         answers = Answers(np.empty(len(X), kind), wrong, classes=self.classes if proba else ())
         answers.std = np.empty(len(X)) if std else None
         answers.proba = np.empty((len(X), len(self.classes))) if proba else None
         if len(X):
-            predict_into(answers, self.estimator, self._known_categories, batch, X)
+            predict_into(answers, estimator, self._known_categories, batch, X)
         return answers
 
     def _no_predictions(self, n: int) -> NDArray[Any]:
@@ -729,12 +716,12 @@ class TableModel:
         """
         row = checked_row(row)
         x, y = self._usual(row)
-        if y is None:
-            (answers,) = self.record(self._batch([row]), Troubles(skip=True))
-            if answers.wrong:
-                raise TableError(f"{answers.wrong[0]}.")
-        else:
+        if y is not None:
             self._learn_usual(x, y)
+            return self
+        (answers,) = self.record(self._batch([row]), Troubles(skip=True))
+        for reason in answers.wrong.values():
+            raise TableError(f"{reason}.")
         return self
 
     def record_one(self, row: Row) -> Answers:
@@ -788,7 +775,7 @@ class TableModel:
         x = self.settle()._usual_inputs(checked_row(row))
         if x is not None:
             return self.estimator.predict_one(x).item()
-        return self._answer(row).prediction.tolist()[0]
+        return self._answer(row).prediction.item()
 
     def predict_proba_one(self, row: Row) -> dict[Any, float]:
         """The probability of each class for one row; see `predict_one`."""
@@ -798,8 +785,8 @@ class TableModel:
 
     def _answer(self, row: Row, *, proba: bool = False) -> Answers:
         answers = self.answers_to_rows([row], proba=proba)
-        if answers.wrong:
-            raise TableError(f"{answers.wrong[0]}.")
+        for reason in answers.wrong.values():
+            raise TableError(f"{reason}.")
         return answers
 
     def answers_to_rows(
@@ -808,8 +795,7 @@ class TableModel:
         """Predictions for rows as dicts, each what it would be if the row were alone."""
         rows = list(map(checked_row, rows))
         model = copy(self.settle())
-        if model.estimator is None:
-            raise TableError(NOTHING_LEARNED)
+        _learned(model.estimator)
         if proba and model.task == REGRESSION:
             raise TableError("the model predicts a number; there are no probabilities.")
         answers, parts = Answers(model._no_predictions(len(rows)), {}), []
@@ -923,7 +909,7 @@ class TableModel:
         joined = self._known_categories.joined(other._known_categories)
         if joined is None or self.fitted_target != other.fitted_target or other.estimator is None:
             raise _different_columns()
-        theirs, grew = other.twin(), self.schema.as_list() != other.schema.as_list()
+        theirs, grew = other.twin(), self.schema.columns != other.schema.columns
         self._extend(joined)
         theirs._extend(joined)
         try:
@@ -995,8 +981,8 @@ class TableModel:
         names = batch.table.schema.names
         known, features = set(names), self.settings["features"]
         for key in NAMING_COLUMNS:
-            for name in self.settings[key] or ():
-                if name not in known and (features is None or name in features):
+            for name in set(self.settings[key] or ()) - known:
+                if features is None or name in features:
                     raise TableError(
                         f"{batch.source}: there is no column {name!r}; it has {listed(names)}.",
                         " Pass other names as {" + key + "}.",
@@ -1011,9 +997,7 @@ class TableModel:
 
     def _check_classes(self, y: NDArray[Any]) -> None:
         """Raise a TableError for more classes than can be learned in reasonable time."""
-        if self.task != CLASSIFICATION:
-            return
-        n = len(set(self.classes).union(y.tolist()))
+        n = len(set(self.classes).union(y.tolist())) if self.task == CLASSIFICATION else 0
         if n > MOST_CLASSES:
             raise TableError(
                 f"the target {self.target!r} has {n:,} different values, and at most "
@@ -1021,6 +1005,13 @@ class TableModel:
                 " For numbers pass {task}.",
                 task=REGRESSION,
             )
+
+
+def _learned(value: T | None) -> T:
+    """What is known once rows were learned; a TableError before."""
+    if value is None:
+        raise TableError(NOTHING_LEARNED)
+    return value
 
 
 def _n_until_due(n: int) -> int:

@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from ..fields import choice, declaration_of, finite, require, stored
+from ..fields import each as list_of
+from ..fields import text as any_text
 from .texts import Texts
 
 DECIMALS = (".", ",")
@@ -124,6 +127,12 @@ _SHAPE = re.compile(
 )
 
 
+def _check_fields(numerals: Numerals) -> None:
+    marks_differ = numerals.thousands != numerals.decimal
+    require(marks_differ and len(numerals.unit) <= _LONGEST_UNIT, "numerals: not those of a column")
+
+
+@stored(check=_check_fields)
 @dataclass(frozen=True)
 class Numerals:
     """How the numbers of a column are written.
@@ -141,11 +150,11 @@ class Numerals:
         Numbers that stand for a missing value, such as -999.
     """
 
-    decimal: str = "."
-    thousands: str = ""
-    unit: str = ""
-    form: str = ""
-    gaps: tuple[float, ...] = ()
+    decimal: Annotated[str, choice(*DECIMALS)] = "."
+    thousands: Annotated[str, choice("", *THOUSANDS)] = ""
+    unit: Annotated[str, any_text] = ""
+    form: Annotated[str, choice("", "marked", *FORMS)] = ""
+    gaps: Annotated[tuple[float, ...], list_of(finite, tuple)] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -212,18 +221,11 @@ class Numerals:
         """What `as_dict` gave; a ValueError for anything else."""
         try:
             made = cls(**{**entry, "gaps": tuple(entry.get("gaps", ()))})
-            fits = (
-                made.decimal in DECIMALS
-                and made.thousands in ("", *THOUSANDS)
-                and made.thousands != made.decimal
-                and len(made.unit.strip()) <= _LONGEST_UNIT
-                and made.form in ("", "marked", *FORMS)
-                and all(isinstance(gap, float) for gap in made.gaps)
-            )
-        except (TypeError, AttributeError):
-            fits = False
-        if not fits:
-            raise ValueError("numerals: not those of a column of numbers.")
+        except (TypeError, AttributeError) as error:
+            raise ValueError("numerals: not those of a column of numbers.") from error
+        kinds = declaration_of(cls).parameters  # type: ignore[union-attr]
+        require(all(kind.holds(getattr(made, k)) for k, kind in kinds.items()), "numerals: wrong.")
+        _check_fields(made)
         return made
 
 

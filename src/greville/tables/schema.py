@@ -14,7 +14,7 @@ from .column import Column
 from .decisions import Decision, Evidence, Hints, decide, decide_all
 from .doubts import doubts, left_out
 from .findings import Finding
-from .kinds import KINDS, MOST_UNITS, Ignored, Text
+from .kinds import KINDS, MOST_UNITS, Ignored, Number, Text
 from .numerals import PLAIN
 
 # Columns that `repr` shows.
@@ -40,8 +40,17 @@ class Schema:
         self.names = [column.name for column in self.used]
         self.late = [c for c in self.used if isinstance(c, Text) and c.late]
         self.n_late = sum(len(column.late) for column in self.late)
-        self.inputs = [name for column in self.used for name in column.inputs]
-        self.inputs += [name for column in self.late for name in column.late_inputs]
+        self.inputs: list[str] = []
+        self.places: dict[str, list[int]] = {}  # of the inputs of each column, late ones last
+        for column in self.used:
+            self._place(column.name, column.inputs)
+        for text in self.late:
+            self._place(text.name, text.late_inputs)
+
+    def _place(self, name: str, inputs: list[str]) -> None:
+        start = len(self.inputs)
+        self.inputs += inputs
+        self.places.setdefault(name, []).extend(range(start, len(self.inputs)))
 
     @classmethod
     def fit(
@@ -109,12 +118,9 @@ class Schema:
         n = len(self.columns)
         return "\n".join([f"Schema of {n:,} column{'s' * (n != 1)}:", *shown])
 
-    def as_list(self) -> list[dict[str, Any]]:
-        return [column.as_dict() for column in self.columns]
-
     @classmethod
     def from_list(cls, columns: Any, findings: Sequence[Finding] = ()) -> Schema:
-        """What `as_list` gave; an exception for anything else."""
+        """The columns of which `as_dict` gave these; an exception for anything else."""
         found = []
         for entry in columns:
             settings = dict(entry)
@@ -143,27 +149,25 @@ class Schema:
         """How many rows have no number in a column in which no row learned from lacks one."""
         found = {}
         for column in self.used:
-            gaps = column.unknown_gaps(_values(batch, column.name))
-            if gaps is not None and gaps.any():
-                found[column.name] = int(gaps.sum())
-        return found
+            if isinstance(column, Number) and not column.missing:
+                numbers, wrong = _values(batch, column.name).numbers_as(column.numerals)
+                found[column.name] = int((np.isnan(numbers) & ~wrong).sum())
+        return {name: n for name, n in found.items() if n}
 
     def encode(self, batch: Batch) -> tuple[Floats, dict[int, str]]:
         """The inputs of all rows, and for rows that have none, what is wrong with them."""
         self.check_columns(batch)
-        out = np.empty((len(batch), len(self.inputs)))
+        out = np.zeros((len(batch), len(self.inputs)))
         wrong: dict[int, str] = {}
-        start, late = 0, len(self.inputs) - self.n_late
         for column in self.used:
-            stop, values = start + len(column.inputs), _values(batch, column.name)
-            bad = column.fill(values, out[:, start:stop])
-            if isinstance(column, Text) and column.late:
-                end = late + len(column.late)
-                column.fill_late(values, out[:, start:stop], out[:, late:end])
-                late = end
+            values, places = _values(batch, column.name), self.places[column.name]
+            start, n_late = places[0], len(column.late) if isinstance(column, Text) else 0
+            own = out[:, start : start + len(places) - n_late]
+            bad = column.fill(values, own)
+            if isinstance(column, Text) and n_late:
+                column.fill_late(values, own, out[:, places[-n_late] : places[-1] + 1])
             for row, reason in _reasons(batch, column.name, column.wanted, bad).items():
                 wrong.setdefault(row, reason)
-            start = stop
         return out, wrong
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ..fields import choice, flag, known, require, stored
+from ..fields import text as any_text
 from ._outliers import far_values
 from ._values import EXACT, FLAGS, IN_LABELS, LARGEST, UnknownType, Values, folded
 from .batch import Batch, TableError, listed, record_batch
@@ -38,6 +40,12 @@ _GAPS = frozenset(IN_LABELS.to_pylist())
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
 
+def _check_fields(target: Target) -> None:
+    fits = (target.kind == "number") == (target.task == REGRESSION)
+    require(fits, "the task and the kind of the targets do not go together")
+
+
+@stored(check=_check_fields)
 @dataclass(frozen=True)
 class Target:
     """The column to predict, the task, and what its values are: number, text, integer or flag.
@@ -46,11 +54,11 @@ class Target:
     difference between labels.
     """
 
-    name: str
-    task: str
-    kind: str
-    numerals: Numerals = PLAIN
-    folds: bool = False
+    name: Annotated[str, any_text]
+    task: Annotated[str, choice(REGRESSION, CLASSIFICATION)]
+    kind: Annotated[str, choice("number", "text", "integer", "flag")]
+    numerals: Annotated[Numerals, known(Numerals)] = PLAIN
+    folds: Annotated[bool, flag] = False
 
     @classmethod
     def fit(
@@ -142,15 +150,15 @@ class Target:
             long = pc.fill_null(pc.greater(pc.utf8_length(text), _LONGEST_LABEL), False)
             labels = pc.fill_null(pc.if_else(long, "", text), "").to_pylist()
             return np.array(labels, dtype=str), missing, long.to_numpy(zero_copy_only=False)
-        flag = self.kind == "flag"
-        parsed, wrong = values.flags if flag else values.numbers_as(self.numerals)
+        is_flag = self.kind == "flag"
+        parsed, wrong = values.flags if is_flag else values.numbers_as(self.numerals)
         gaps = np.isnan(parsed)
         missing, numbers = gaps & ~wrong, np.where(gaps, 0.0, parsed)
         if self.kind == "number":
             return numbers, missing, wrong
         wrong = wrong | (numbers != np.round(numbers)) | (np.abs(numbers) > float(EXACT))
         numbers = np.where(wrong, 0.0, numbers)
-        return numbers.astype(bool if self.kind == "flag" else np.int64), missing, wrong
+        return numbers.astype(bool if is_flag else np.int64), missing, wrong
 
     @property
     def _wanted(self) -> str:
