@@ -167,7 +167,7 @@ class _client:
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
-        self._client = Client(self._cluster, set_as_default=False)
+        self._client = Client(self._cluster)
 
     def __enter__(self) -> Any:
         return self._client
@@ -190,7 +190,7 @@ def _tiny(client: Any, n_blocks: int) -> None:
 
     size = 2000 // n_blocks
     X = da.random.default_rng(0).normal(size=(2000, FEATURES), chunks=(size, FEATURES))
-    Distributed(**_model(10), client=client).fit(X, X[:, 0])
+    Distributed(**_model(10)).fit(X, X[:, 0])
 
 
 # Constants
@@ -297,7 +297,7 @@ def _compare(path: Path, n: int, units: int, group: int, costs: Costs) -> None:
             _tiny(client, 4)
             before = client.run(_peak)
             read = dd.read_parquet(path, split_row_groups=1)
-            model = Distributed(**_model(units), client=client)
+            model = Distributed(**_model(units))
             sent, start = _moved(), time.perf_counter()
             model.fit(read[names], read["y"])
             times[workers] = time.perf_counter() - start
@@ -333,7 +333,7 @@ def _import() -> None:
 
 def _merge(units: int, rounds: int = 2) -> tuple[float, float]:
     """Two sums on two workers: to one of them and added there; and to the client."""
-    from greville.dask import _work
+    from greville.dask import wrapper
 
     found = []
     with _client(2) as client:
@@ -347,7 +347,7 @@ def _merge(units: int, rounds: int = 2) -> tuple[float, float]:
             for future in futures:
                 future.exception()  # waits for it
             start = time.perf_counter()
-            merged = client.submit(_work.merged, *futures, workers=[first], pure=False)
+            merged = client.submit(wrapper.merged, *futures, workers=[first], pure=False)
             merged.exception()
             there = time.perf_counter() - start
             start = time.perf_counter()
@@ -401,8 +401,8 @@ def _on_gpus() -> None:
     options = _model(units, device="cuda")
     alone = ELMRegressor(**options)
     one = _best(lambda: alone.fit(X, y), 2)
-    with _client(2) as client:
-        model = Distributed(**options, client=client)
+    with _client(2):
+        model = Distributed(**options)
         two = _best(lambda: model.fit(*blocks), 2)
     off = np.abs(model.to_local().predict(X[:1000]) - alone.predict(X[:1000])).max()
     print(

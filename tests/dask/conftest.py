@@ -27,5 +27,5 @@ def cluster():
 def client(cluster):
     from distributed import Client
 
-    with Client(cluster, set_as_default=False) as client:
+    with Client(cluster) as client:
         yield client

@@ -28,23 +28,14 @@ def with_devices(client):
     client.run(_pretend, False)
 
 
-def test_workers_learn_on_their_devices(with_devices, monkeypatch):
+def test_workers_learn_on_their_devices(with_devices):
     X, y, labels, weight = numbers()
-    seen = []
-    from greville.dask import _work
-
-    def added(*args):
-        found = _added(*args)
-        seen.append(found.fitted_.solver.shape.backend.name)
-        return found
-
-    _added = _work.added
     for estimator, target, predict in (
         (ELMRegressor, y, "predict"),
         (ELMClassifier, labels, "decision_function"),
     ):
         known = estimator.local(80, random_state=0).fit(X, target, weight)
-        model = estimator(80, random_state=0, device="cpu", client=with_devices)
+        model = estimator(80, random_state=0, device="cpu")
         model.fit(blocks(X, 500), blocks(target, 500), blocks(weight, 500))
         assert model.epsilon_ == known.epsilon_
         found, wanted = getattr(model.to_local(), predict)(X), getattr(known, predict)(X)
@@ -54,10 +45,22 @@ def test_workers_learn_on_their_devices(with_devices, monkeypatch):
         np.testing.assert_allclose(there, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
         model.unlearn(blocks(X[:500], 100), blocks(target[:500], 100), blocks(weight[:500], 100))
         assert model.n_samples_seen_ == 2500
-    monkeypatch.setattr(_work, "added", added)
+
+
+def test_threads_learn_on_a_device(monkeypatch):
+    X, y, _, _ = numbers()
+    seen = []
+    from greville.dask import wrapper
+
+    def added(*args):
+        found = _added(*args)
+        seen.append(found.fitted_.solver.shape.backend.name)
+        return found
+
+    _added = wrapper._added
+    monkeypatch.setattr(wrapper, "_added", added)
     monkeypatch.setattr("greville.devices._tensors_stay_tensors", True)
-    model = ELMRegressor(80, random_state=0, device="cpu")
-    model.fit(blocks(X, 500), blocks(y, 500))
+    ELMRegressor(80, random_state=0, device="cpu").fit(blocks(X, 500), blocks(y, 500))
     assert set(seen) == {"torch:cpu"}
 
 
@@ -65,7 +68,5 @@ def test_solvers_on_devices(with_devices):
     X, y, _, _ = numbers()
     H = np.tanh(X[:, :3])
     known = greville.Opium("auto", True).fit(H, y)
-    model = Opium("auto", True, device="cpu", client=with_devices).fit(
-        blocks(H, 700), blocks(y, 700)
-    )
+    model = Opium("auto", True, device="cpu").fit(blocks(H, 700), blocks(y, 700))
     np.testing.assert_allclose(model.coef_, known.coef_, rtol=1e-9, atol=1e-9)

@@ -58,7 +58,7 @@ def test_workers_are_killed_in_the_middle_of_a_fit(client):
         warnings.simplefilter("ignore")
         killer.start()
         try:
-            model = ELMRegressor(60, random_state=0, client=client).fit(rows, targets)
+            model = ELMRegressor(60, random_state=0).fit(rows, targets)
         finally:
             stop.set()
             killer.join()
@@ -77,7 +77,7 @@ def chunked(A, n=700):
 
 def _fitted(client):
     X, y, _, _ = numbers()
-    return ELMRegressor(30, random_state=0, client=client).fit(chunked(X), chunked(y))
+    return ELMRegressor(30, random_state=0).fit(chunked(X), chunked(y))
 
 
 def test_an_error_leaves_the_model_as_it_was(client):
@@ -100,7 +100,7 @@ def test_an_error_leaves_the_model_as_it_was(client):
 
 def test_partitions_that_differ(client):
     X, y, labels, _ = numbers()
-    model = ELMRegressor(30, random_state=0, client=client)
+    model = ELMRegressor(30, random_state=0)
     table, names = frame()
     parts = dd.from_pandas(table, npartitions=3)
     renamed = dd.from_map(
@@ -129,7 +129,7 @@ def test_partitions_that_differ(client):
         model.fit(chunked(X), y)
     kinds = da.concatenate([chunked(y[:1400].round()), chunked(labels[1400:].astype(object))])
     with pytest.raises(ValueError, match=r"partition \d of 5: y: Unknown label type"):
-        ELMClassifier(30, client=client).fit(chunked(X), kinds)
+        ELMClassifier(30).fit(chunked(X), kinds)
     text = table.assign(x0="much")
     with pytest.raises(ValueError, match=r"partition \d of 3: X: expected numbers"):
         model.fit(dd.from_pandas(text[names], npartitions=3), parts["y"])
@@ -138,7 +138,7 @@ def test_partitions_that_differ(client):
 
 def test_nothing_to_learn(client):
     X, y, _, _ = numbers()
-    model = ELMRegressor(30, random_state=0, client=client)
+    model = ELMRegressor(30, random_state=0)
     table, names = frame()
     parts = dd.from_pandas(table, npartitions=3)
     empty = parts[parts["x0"] > 1e9]
@@ -154,7 +154,7 @@ def test_nothing_to_learn(client):
 
 def test_labels_that_were_never_learned_are_not_removed(client):
     X, _, labels, _ = numbers()
-    model = ELMClassifier(30, random_state=0, client=client).fit(chunked(X), chunked(labels))
+    model = ELMClassifier(30, random_state=0).fit(chunked(X), chunked(labels))
     other = np.where(np.arange(N) == 5, "other", labels)
     with pytest.raises(ValueError, match="never learned"):
         model.unlearn(chunked(X), chunked(other))
@@ -163,7 +163,7 @@ def test_labels_that_were_never_learned_are_not_removed(client):
 @pytest.mark.parametrize("solver", ["dynamic", "light", "sliding", "batch"])
 def test_solvers_that_are_no_sums(client, solver):
     X, y, _, _ = numbers()
-    model = ELMRegressor(30, solver, client=client)
+    model = ELMRegressor(30, solver)
     with pytest.raises(ValueError, match="is not a sum over rows"):
         model.fit(chunked(X), chunked(y))
 
@@ -171,22 +171,22 @@ def test_solvers_that_are_no_sums(client, solver):
 def test_a_cluster_without_workers(monkeypatch):
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr("greville.dask._cluster._PATIENCE", 0.2)
+    monkeypatch.setattr("greville.dask.partitions._PATIENCE", 0.2)
     X, y, _, _ = numbers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
             LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", scheduler_port=0) as cluster,
-            Client(cluster, set_as_default=False) as client,
+            Client(cluster),
             pytest.raises(ValueError, match="has no worker after 0.2 seconds"),
         ):
-            Opium(client=client).fit(chunked(X), chunked(y))
+            Opium().fit(chunked(X), chunked(y))
 
 
 def test_pandas_series_of_weights(client):
     table, names = frame()
     parts = dd.from_pandas(table, npartitions=2)
-    model = ELMRegressor(30, random_state=0, client=client)
+    model = ELMRegressor(30, random_state=0)
     with pytest.raises(ValueError, match="sample_weight"):
         model.fit(parts[names], parts["y"], parts["weight"] - 10)
     assert isinstance(model.fit(parts[names], parts["y"]).predict(table[names]), np.ndarray)
@@ -206,7 +206,7 @@ def test_scores_of_what_cannot_be_compared(client):
     ):
         with pytest.raises(ValueError, match=message):
             model.score(*arguments)
-    classifier = ELMClassifier(30, random_state=0, client=client)
+    classifier = ELMClassifier(30, random_state=0)
     classifier.fit(chunked(X), chunked(labels))
     local = classifier.to_local()
     assert classifier.score(chunked(X), chunked(labels[:, None])) == local.score(X, labels)
@@ -219,7 +219,7 @@ def test_scores_of_what_cannot_be_compared(client):
 def test_unlearning_what_was_not_learned_like_this(client):
     X, y, _, _ = numbers()
     with pytest.raises(NotFittedError):
-        ELMRegressor(30, client=client).unlearn(chunked(X), chunked(y))
+        ELMRegressor(30).unlearn(chunked(X), chunked(y))
     model = _fitted(client)
     before = model.predict(X)
     for weight in (0.5, 0.0, 2.0):
@@ -227,8 +227,6 @@ def test_unlearning_what_was_not_learned_like_this(client):
             model.unlearn(chunked(X), chunked(y), chunked(np.full(N, weight)))
     with pytest.raises(ValueError, match="y: expected a Dask array"):
         model.fit(chunked(X), None)
-    with pytest.raises(ValueError, match="client='tcp://x:1': pass a client"):
-        ELMRegressor(30, client="tcp://x:1").fit(chunked(X), chunked(y))
     np.testing.assert_array_equal(model.predict(X), before)
 
 
@@ -258,6 +256,6 @@ def test_labels_that_are_text_have_the_dtype_that_was_announced(client):
     """Else Dask cannot write them to Parquet."""
     table, names = frame()
     parts = dd.from_pandas(table, npartitions=3)
-    model = ELMClassifier(30, random_state=0, client=client).fit(parts[names], parts["label"])
+    model = ELMClassifier(30, random_state=0).fit(parts[names], parts["label"])
     lazy = model.predict(parts[names])
     assert client.compute(lazy).result().dtype == lazy.dtype

@@ -10,7 +10,6 @@ except ImportError as error:
         "greville.dask needs Dask and its scheduler: pip install 'greville[dask]'."
     ) from error
 
-from .estimators import ELMClassifier, ELMRegressor
-from .solvers import Greville, Opium
+from .wrapper import ELMClassifier, ELMRegressor, Greville, Opium
 
 __all__ = ["ELMClassifier", "ELMRegressor", "Greville", "Opium"]

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._answers import Answers as Answers
     from ._outliers import far_values as far_values
-    from ._sample import joined_sample as joined_sample
     from ._sample import sampled as sampled
-    from ._sample import sampled_part as sampled_part
     from ._settings import FIRST_ROWS as FIRST_ROWS
     from ._settings import solver_names as solver_names
     from .about import model_bytes as model_bytes
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from .readers.registry import format_of as format_of
     from .readers.registry import register as register
     from .readers.remote import check_new_address as check_new_address
-    from .readers.remote import remove_address as remove_address
     from .readers.sample import parts_of as parts_of
     from .readers.source import Reading as Reading
     from .readers.source import ReadRequest as ReadRequest
@@ -63,7 +60,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "_answers": ("Answers",),
     "_outliers": ("far_values",),
-    "_sample": ("joined_sample", "sampled", "sampled_part"),
+    "_sample": ("sampled",),
     "_settings": ("FIRST_ROWS", "solver_names"),
     "about": ("model_bytes", "model_summary"),
     "answering": ("Answering",),
@@ -79,7 +76,7 @@ _EXPORTS = {
     "predictions": ("with_predictions",),
     "readers.reading": ("find_sources", "new_columns", "read"),
     "readers.registry": ("TableFormat", "format_of", "register"),
-    "readers.remote": ("check_new_address", "remove_address"),
+    "readers.remote": ("check_new_address",),
     "readers.sample": ("parts_of",),
     "readers.source": ("ReadRequest", "Reading", "Stopped"),
     "readers.splitting": ("Part", "split", "total_rows"),

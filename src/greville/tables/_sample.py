@@ -61,28 +61,8 @@ class Sample:
 
     def batches(self) -> list[Batch]:
         """The rows, in the order in which they came."""
-        return joined_sample(self._pieces, self._n) if self._pieces else []
-
-
-def sampled_part(
-    batches: Iterable[Batch], first: int, n: int, total: int, more: float = 1.0
-) -> _Pieces:
-    """The rows of a part, after `first` others, that may be in a sample of n out of `total` rows.
-
-    Some more than are needed; `more` times as many if it turns out that they were not enough.
-    """
-    limit, pieces = more * (n + 6 * n**0.5 + 6) / max(total, 1), []
-    for batch in batches:
-        piece = _below(batch, uniform(first, len(batch), _SAMPLE), limit)
-        first += len(batch)
-        if len(piece[1]):
-            pieces.append(piece)
-    return pieces
-
-
-def joined_sample(pieces: _Pieces, n: int) -> list[Batch]:
-    """The sample of n rows that parts have found, as `sampled` finds it."""
-    return list(_joined([batch for batch, _ in _smallest(pieces, n)[0]]))
+        pieces = _smallest(self._pieces, self._n)[0] if self._pieces else []
+        return list(_joined([batch for batch, _ in pieces]))
 
 
 def uniform(first: int, n: int, purpose: int) -> NDArray[np.float64]:

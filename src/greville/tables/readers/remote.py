@@ -6,7 +6,7 @@ fsspec reads them, with a package for each kind of storage, such as s3fs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -148,13 +148,6 @@ def check_new_address(name: str) -> None:
         raise _unreachable(name, error) from error
     if there:
         raise TableError(f"{name}: it exists already; name a folder that does not exist.")
-
-
-def remove_address(name: str) -> None:
-    """Remove a folder that was written, if it can be reached."""
-    with suppress(Exception):  # each kind of storage has its own
-        filesystem, path = opened_filesystem(name)
-        filesystem.rm(path, recursive=True)
 
 
 def _unreachable(name: str, error: Exception) -> TableError:
