@@ -121,7 +121,8 @@ def corpus(rng):
 def _table(rng, n):
     kinds = rng.choice(["a", "b", "?"], n)  # a gap, which is said
     days = np.datetime64("2024-01-01") + rng.integers(0, 99, n)
-    return pa.table({"x": rng.normal(size=n), "kind": kinds, "day": days, "y": rng.normal(size=n)})
+    numbers = {name: rng.normal(size=n) for name in ("x", "y")}
+    return pa.table({**numbers, "kind": kinds, "day": days})
 
 
 def table_model(rng):
@@ -134,7 +135,9 @@ def table_estimators(rng):
     X, y = table.drop_columns("y"), table["y"].to_numpy()
     regressor = TableRegressor(5, ignore=["day"]).fit(X, y)
     classifier = TableClassifier(5, random_state=None).fit(X, np.where(y > 0, "up", "down"))
-    return [TableRegressor(), regressor, classifier]
+    doubtful = table.append_column("one", pa.array(["1,234"] * 20))  # which is a finding
+    settled = TableModel("y", hidden=5).learn(doubtful).settle()
+    return [TableRegressor(), regressor, classifier, settled]
 
 
 def stream_of_rows(rng):

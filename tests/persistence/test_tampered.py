@@ -275,7 +275,7 @@ def test_no_file_does_harm(tmp_path):
 )
 def test_fields_of_models_of_tables_go_together(rng, tmp_path, field, value, message):
     path = tmp_path / "model"
-    greville.save(table_estimators(rng)[-1], path)
+    greville.save(table_estimators(rng)[2], path)
     document, tensors = take_apart(path)
     document["model"]["object"]["fields"][field] = value
     forge(path, document, tensors)
