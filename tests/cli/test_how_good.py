@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from greville.cli import _train
+from greville.cli import _training
 from greville.tables import Holdout, TableModel, _sample, evaluation
 
 from ..houses import houses, write
@@ -89,7 +89,7 @@ def test_other_solvers_predict_chunks_first(here, monkeypatch):
     found, said = trained(*more)
     assert found["score"] is None
     assert "pass --test 0.2" in said
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 100)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 100)
     monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 100)
     scores = trained(*more)[0]["score"]
     assert (scores["how"], scores["rows"]) == ("before learning", 300)

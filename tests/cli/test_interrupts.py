@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import greville
-from greville.cli import _train
+from greville.cli import _training
 from greville.cli._app import app
 from greville.tables import TableModel
 
@@ -77,7 +77,7 @@ def test_a_stream_survives_kills(here):
 
 @pytest.mark.posix("fork")
 def test_training_survives_kills(here, monkeypatch):
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
     options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
     run(*options, "-o", "whole.greville")
@@ -98,17 +98,17 @@ def test_training_survives_kills(here, monkeypatch):
 @pytest.mark.full
 def test_stopped_when_all_was_learned(here, monkeypatch):
     """Loading a checkpoint leaves no trace in what is saved next, not even a cached product."""
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 500)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 500)
     write(houses(8_000))
     options = ["train", "houses.csv", "-t", "price", "--hidden", "30", "-q"]
     run(*options, "-o", "whole.greville")
     options += ["-o", "again.greville", "--checkpoint", "point", "--every", "500"]
 
-    def stop(model):
+    def stop(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_train, "_check_learned", stop)
+        patch.setattr(_training.Training, "_finish", stop)
         run(*options, code=130)
     run(*options)
     one, two = (Path(f"{name}.greville").read_bytes() for name in ("whole", "again"))
@@ -120,7 +120,7 @@ def test_stopped_when_all_was_learned(here, monkeypatch):
 
 
 def test_a_checkpoint_of_another_run(here, monkeypatch):
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 50)
     write(houses(200))
     options = ["train", "houses.csv", "-t", "price", "-q", "--checkpoint", "point", "--every", "50"]
     learn, calls = TableModel.learn, []
@@ -146,7 +146,7 @@ def test_a_checkpoint_is_not_the_model(here):
 
 
 def test_skipped_rows_are_counted_once_over_checkpoints(here, monkeypatch):
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 50)
     monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 64)
     lines = csv_bytes(houses(400)).decode().splitlines()
     for i in (20, 130, 131, 399):
@@ -175,7 +175,7 @@ def test_a_run_that_had_ended_is_not_done_again(here, monkeypatch):
     write(houses(100, seed=1), "b.csv")
     run("train", "a.csv", "-t", "price", "-q")
     unlink = Path.unlink
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 50)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 50)
     monkeypatch.setattr(Path, "unlink", lambda self, **options: None)
     options = ["train", "b.csv", "--resume", "model.greville", "--checkpoint", "p", "--every", "50"]
     run(*options, "-q")

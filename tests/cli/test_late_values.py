@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import greville
-from greville.cli import _train
+from greville.cli import _training
 from greville.tables.readers.source import Source
 
 from ..houses import csv_bytes, jsonl
@@ -55,7 +55,7 @@ def test_a_file_for_each_value_is_as_good_as_shuffled_rows(kind):
 def test_a_pipe_that_is_sorted_goes_on_to_the_bit(monkeypatch):
     """Late values are learned from their first row on, over checkpoints and restarts."""
     monkeypatch.setattr("greville.tables.model.FIRST_ROWS", 200)
-    monkeypatch.setattr(_train, "_ROWS_PER_UPDATE", 250)
+    monkeypatch.setattr(_training, "_ROWS_PER_UPDATE", 250)
     monkeypatch.setattr(Source, "can_be_read_again", False)  # as a pipe
     table = pa.concat_tables(part(value, 300) for value in range(4))
     Path("rows.csv").write_bytes(csv_bytes(table))
@@ -63,7 +63,7 @@ def test_a_pipe_that_is_sorted_goes_on_to_the_bit(monkeypatch):
     options = ["train", "rows.csv", "-t", "y", "--hidden", "60", "-q"]
     run(*options, "-o", "one")
     assert r2_of("one") > 0.97
-    real, saved = _train._Run.save_checkpoint, []
+    real, saved = _training.Training.save_checkpoint, []
 
     def stops(self):
         real(self)
@@ -71,7 +71,7 @@ def test_a_pipe_that_is_sorted_goes_on_to_the_bit(monkeypatch):
         if len(saved) < 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_train._Run, "save_checkpoint", stops)
+    monkeypatch.setattr(_training.Training, "save_checkpoint", stops)
     options += ["-o", "two", "--checkpoint", "point", "--every", "250"]
     for _ in range(3):
         run(*options, code=130)

@@ -50,7 +50,7 @@ def files(tmp_path_factory):
         (["train", "empty", "-t", "price"], "empty: a folder without any table"),
         (["train", "houses.csv", "-t", "price", "--hidden", "many"], "--hidden many"),
         (["train", "houses.csv", "-t", "price", "--hidden", "0"], "--hidden 0"),
-        (["train", "houses.csv", "-t", "price", "--epsilon", "x"], "--epsilon x: pass a number"),
+        (["train", "houses.csv", "-t", "price", "--epsilon", "x"], "--epsilon x: pass 'auto' or a number"),
         (["train", "houses.csv", "-t", "price", "--window", "3"], "no such setting"),
         (["train", "houses.csv", "-t", "price", "--ignore", "nose"], "no column 'nose'"),
         (["train", "houses.csv", "-t", "price", "--features", "nose"], "no column 'nose'"),
@@ -191,8 +191,8 @@ def test_delimiters_that_cannot_be(delimiter):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--alpha", "1.1"], "--alpha=1.1: the solver opium has no such setting."),
-        (["--epsilon", "-1"], "--epsilon=-1.0: it must be"),
+        (["--alpha", "1.1"], "--alpha 1.1: the solver opium has no such setting."),
+        (["--epsilon", "-1"], "--epsilon -1: it must be"),
         (["--features", "nose"], "Pass other names as --features."),
         (["--target", "id"], "write numbers with a point, or pass --task classification."),
         (["--encoding", "utf8"], "it is not in UTF-8; pass its encoding, for instance --encoding"),

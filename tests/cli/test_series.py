@@ -277,7 +277,7 @@ def test_months_with_a_yearly_season(here):
     given, _ = run("forecast", "air.csv", "-c", "passengers", "--lags", "10", "--json")
     assert json.loads(given)["season"] is None
     assert json.loads(given)["rms"]["greville"] > 1.2 * summary["rms"]["greville"]
-    assert "--lags many: pass auto" in refused("forecast", "air.csv", "-c", "x", "--lags", "many")
+    assert "--lags many: pass 'auto'" in refused("forecast", "air.csv", "-c", "x", "--lags", "many")
 
 
 def test_the_verdict_is_said_in_plain_words(here):

@@ -8,14 +8,15 @@ import typer
 
 from .. import __version__
 from ._check import check
+from ._command import Command
 from ._compare import compare
 from ._explain import explain
 from ._export import export
 from ._forecast import forecast
-from ._help import Command
 from ._models import info, merge, unlearn
 from ._paper import paper
-from ._predict import predict, score
+from ._predict import predict
+from ._score import score
 from ._serve import serve
 from ._stream import stream
 from ._train import train
@@ -50,8 +51,8 @@ def greville(
     """
 
 
-for command in (
+for _command in (
     *(check, train, predict, score, compare, explain, export, forecast, stream, serve),
     *(info, merge, unlearn, paper),
 ):
-    app.command(cls=Command)(command)
+    app.command(cls=Command)(_command)

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from ._errors import reported
-from ._options import (
-    ColumnOptions,
-    Data,
-    JsonOption,
-    ReadingOptions,
-    TargetOption,
-    Task,
-    TaskOption,
-    expand_options,
-)
-from ._progress import rows_bar
-from ._terminal import (
-    add_row,
-    as_option,
-    console,
-    counted,
-    say_findings,
-    say_skipped,
-    show_json,
-    table,
-)
+from ._command import command
+from ._input_table import InputTable
+from ._options import ColumnOptions, ReadingOptions, Task
+from ._terminal import as_option, counted, say_findings, say_skipped, show_json, show_table
 
 
-@reported
-@expand_options
+@command
 def check(
-    data: Data,
+    data: list[str],
     *,
-    target: TargetOption = None,
-    task: TaskOption = Task.auto,
+    target: str | None = None,
+    task: Task = Task.auto,
     columns: ColumnOptions,
     reading: ReadingOptions,
-    as_json: JsonOption = False,
+    as_json: bool = False,
 ) -> None:
     """Show how each column of a table is read; learn nothing.
 
@@ -53,49 +32,38 @@ def check(
 
         greville check 'logs/*.parquet' --json
     """
-    from ..tables import find_sources, look_at, read
+    from ..tables import look_at
 
-    how, troubles = reading.reading(target), reading.troubles()
-    sources = find_sources(data)
-
-    def rows() -> Iterator[Any]:
-        troubles.count, troubles.first, n = 0, [], 0
-        batches = read(sources, how, troubles)
-        with closing(batches), rows_bar(False, "reading", sources) as advance:
-            for batch in batches:
-                n += len(batch)
-                troubles.count_skipped(batch)
-                advance(batch, n)
-                yield batch
-
-    again = all(source.can_be_read_again for source in sources)
-    found = look_at(_Rows(rows) if again else rows(), target, **columns.settings(task))
+    table = InputTable.find(data, reading, target)
+    rows = _Rows(table)
+    again = table.can_be_read_again
+    found = look_at(rows if again else iter(rows), target, **columns.settings(task))
     if as_json:
         show_json(found.as_dict(as_option))
         return
-    _show(found, ", ".join(data))
-    say_skipped(troubles)
+    some = "" if found.looked_at == found.rows else f", {found.looked_at:,} of them looked at"
+    show_table(
+        ("column", "what it is", "examples"),
+        ((c.name, _in_words(c, found.looked_at), "  ".join(c.examples)) for c in found.columns),
+        title=f"{', '.join(data)}: {counted(found.rows, 'row')}{some}",
+    )
+    say_skipped(table.troubles)
     say_findings(found.findings)
 
 
-@dataclass(frozen=True)
 class _Rows:
     """Rows that can be walked again."""
 
-    walk: Callable[[], Iterator[Any]]
+    def __init__(self, table: InputTable) -> None:
+        self._table = table
 
     def __iter__(self) -> Iterator[Any]:
-        return self.walk()
-
-
-def _show(found: Any, title: str) -> None:
-    some = "" if found.looked_at == found.rows else f", {found.looked_at:,} of them looked at"
-    each = table(
-        "column", "what it is", "examples", title=f"{title}: {counted(found.rows, 'row')}{some}"
-    )
-    for column in found.columns:
-        add_row(each, column.name, _in_words(column, found.looked_at), "  ".join(column.examples))
-    console().print(each)
+        troubles = self._table.troubles
+        troubles.count, troubles.first = 0, []
+        with self._table.batches("reading", quiet=False) as batches:
+            for batch in batches:
+                troubles.count_skipped(batch)
+                yield batch
 
 
 def _in_words(column: Any, n_rows: int) -> str:

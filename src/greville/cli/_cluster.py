@@ -26,18 +26,18 @@ _PATIENCE = 10
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """On how many workers, or on which cluster."""
+    """On how many workers, or on which cluster.
 
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Use so many processes of one thread each (pip install 'greville[dask]')."
-        ),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Use the Dask cluster at this address, such as tcp://host:8786."),
-    ] = None
+    Parameters
+    ----------
+    workers : N
+        Use so many processes of one thread each (pip install 'greville[dask]').
+    scheduler : ADDRESS
+        Use the Dask cluster at this address, such as tcp://host:8786.
+    """
+
+    workers: Annotated[int | None, {"min": 1}] = None
+    scheduler: str | None = None
 
     @property
     def wanted(self) -> bool:

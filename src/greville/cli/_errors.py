@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 import typer
 
 from ._output import discard_output, is_closed_pipe
 from ._terminal import as_option, printable_lines, say
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 EXIT_BUG, EXIT_USER_ERROR = 1, 2
 
@@ -34,41 +31,49 @@ _ADVICE = {
     errno.ENOTDIR: "a part of it is a file, not a folder",
 }
 
+# An argument of the library with its value, at the beginning of a message.
+_ARGUMENT = re.compile(r"(\w+)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s:]+)(?=: )")
+
+# What the library advises, and what that is for the command.
+_OPTION_FOR = {
+    "--mix False": "--no-mix",
+    "start a new log, without": "pass --new-log to go on without",
+    "choose another name for": "pass --id with another name for",
+    "give it a token": "pass --token-file",
+    "name the field to predict to start": "pass --target to start",
+    "learn=True": "--learn",
+}
+
 
 class UserError(Exception):
     """Something that the user of a command can fix."""
 
 
-def reported(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors are one sentence, and whose exit codes mean something."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        debugging = bool(os.environ.get("GREVILLE_DEBUG"))
-        try:
-            with warnings.catch_warnings():
-                if not debugging:
-                    warnings.simplefilter("ignore")  # they are for programmers
-                return command(*args, **kwargs)
-        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+@contextmanager
+def reported() -> Iterator[None]:
+    """A block whose errors are one sentence, with exit codes that mean something."""
+    debugging = bool(os.environ.get("GREVILLE_DEBUG"))
+    try:
+        with warnings.catch_warnings():
+            if not debugging:
+                warnings.simplefilter("ignore")  # they are for programmers
+            yield
+    except (typer.Exit, typer.Abort, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if is_closed_pipe(error):
             raise
-        except Exception as error:
-            if is_closed_pipe(error):
-                raise
-            if debugging:
-                sys.stderr.write(printable_lines(traceback.format_exc()))
-            message = _user_message(error)
-            if message is not None:
-                fail(message, EXIT_USER_ERROR)
-            fail(
-                f"This is a bug in greville, not in your data: {type(error).__name__}: {error}. "
-                "Please report it on the project's issue tracker, with the output of greville "
-                "--version, the command, and what it prints with GREVILLE_DEBUG=1.",
-                EXIT_BUG,
-            )
-            raise AssertionError from error
-
-    return run
+        if debugging:
+            sys.stderr.write(printable_lines(traceback.format_exc()))
+        message = _user_message(error)
+        if message is not None:
+            fail(message, EXIT_USER_ERROR)
+        fail(
+            f"This is a bug in greville, not in your data: {type(error).__name__}: {error}. "
+            "Please report it on the project's issue tracker, with the output of greville "
+            "--version, the command, and what it prints with GREVILLE_DEBUG=1.",
+            EXIT_BUG,
+        )
 
 
 def _user_message(error: Exception) -> str | None:
@@ -93,13 +98,24 @@ def with_options(error: Exception) -> str:
     """The message of an error; options stand in the place of the library's arguments."""
     from ..tables import TableError
 
-    if not isinstance(error, TableError):
-        return str(error)
-    message = error.message
-    if error.argument is not None:
-        option = error.argument.replace("_", "-")
-        message = f"--{option}{message.removeprefix(error.argument)}"
-    return message + error.advice(as_option)
+    message, advice, named = str(error), "", not isinstance(error, UserError)
+    if isinstance(error, TableError):
+        message, advice = error.message, error.advice(as_option)
+        named = error.argument is not None
+    found = _ARGUMENT.match(message)
+    if named and found is not None:
+        option = as_option(found[1], _value(found[2]))
+        message = option + message[found.end() :]
+    for said, option in _OPTION_FOR.items():
+        message = message.replace(said, option)
+    return message + advice
+
+
+def _value(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
 
 
 def fail(message: str, code: int) -> None:

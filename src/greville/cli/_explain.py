@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ._errors import UserError, reported
-from ._files import check_apart, check_writable, load_learned_model
-from ._options import JsonOption, Model, QuietOption, ReadingOptions, expand_options
-from ._terminal import add_row, console, say, show_json, table
+from ._command import command
+from ._errors import UserError
+from ._files import check_writable, load_learned_model
+from ._input_table import InputTable
+from ._options import ReadingOptions
+from ._terminal import say, show_json, show_table
 
 # Rows of the data that are looked at: a sample, if there are more.
 _ROWS = 2000
 
 
-@reported
-@expand_options
+@command
 def explain(
-    model: Model,
-    data: Annotated[
-        list[str] | None,
-        typer.Argument(help="Rows with targets.", metavar="DATA", show_default=False),
-    ] = None,
+    model: Path,
+    data: list[str] | None = None,
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write a page of HTML here; it needs DATA."),
-    ] = None,
-    learned: Annotated[
-        bool,
-        typer.Option(
-            "--learned", help="The model has learned these rows: leave each out to predict it."
-        ),
-    ] = False,
+    output: Path | None = None,
+    learned: bool = False,
     reading: ReadingOptions,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Show which columns matter to a model, and how.
 
@@ -50,8 +37,17 @@ def explain(
         greville explain model.greville
 
         greville explain model.greville data.csv -o page.html
+
+    Parameters
+    ----------
+    data
+        Rows with targets.
+    output : PATH
+        Write a page of HTML here; it needs DATA.
+    learned
+        The model has learned these rows: leave each out to predict it.
     """
-    from ..tables import find_sources, read, sampled
+    from ..tables import sampled
 
     if output is not None:
         check_writable(output)
@@ -60,9 +56,8 @@ def explain(
     known = load_learned_model(model)
     rows = None
     if data:
-        sources = find_sources(data)
-        check_apart(output, sources)
-        with closing(read(sources, reading.reading(), reading.troubles(), None)) as batches:
+        table = InputTable.find(data, reading, output=output)
+        with table.batches("reading", quiet) as batches:
             rows = sampled(batches, _ROWS)[0]
     found = known.importance(rows)
     if output is not None and rows is not None:
@@ -70,7 +65,7 @@ def explain(
     if as_json:
         show_json({"model": str(model), "importance": found.as_dict()})
     elif not quiet:
-        _show(found, known.target)
+        _show(found.as_dict(), known.target)
         if output is not None:
             say(f"The page is in {output}.")
 
@@ -92,10 +87,8 @@ _KINDS = {
 }
 
 
-def _show(found: Any, target: str) -> None:
-    columns = found.as_dict()
+def _show(columns: dict[str, Any], target: str) -> None:
     kinds = [kind for kind in _KINDS if kind in next(iter(columns.values()))]
-    shown = table("column", *(_KINDS[kind] for kind in kinds), title=f"what predicts {target}")
-    for name, each in columns.items():
-        add_row(shown, name, *(f"{each[kind]:.4g}" for kind in kinds))
-    console().print(shown)
+    rows = ((name, *(f"{each[kind]:.4g}" for kind in kinds)) for name, each in columns.items())
+    headers = ("column", *(_KINDS[kind] for kind in kinds))
+    show_table(headers, rows, f"what predicts {target}")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ._errors import UserError, reported
+from ._command import command
+from ._errors import UserError, with_options
 from ._files import check_writable
-from ._options import JsonOption, Model, QuietOption
 from ._terminal import say, show_json
 
 
@@ -22,30 +20,16 @@ class ExportFormat(StrEnum):
     js = "js"
 
 
-_ENDINGS = {".onnx": ExportFormat.onnx, ".c": ExportFormat.c, ".js": ExportFormat.js}
-_ENDINGS[".mjs"] = ExportFormat.js
-
-
-@reported
+@command
 def export(
-    model: Model,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    model: Path,
     *,
-    format: Annotated[
-        ExportFormat | None,
-        typer.Option("--format", help="Default: by the ending of the output's name."),
-    ] = None,
-    learn: Annotated[
-        bool,
-        typer.Option(
-            "--learn", help="C that also learns; for the solvers light, and opium with --epsilon."
-        ),
-    ] = False,
-    name: Annotated[
-        str, typer.Option("--name", help="What names in the C file begin with.")
-    ] = "model",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Path,
+    format: ExportFormat | None = None,
+    learn: bool = False,
+    name: str = "model",
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Write a model as ONNX, C or JavaScript.
 
@@ -58,6 +42,15 @@ def export(
         greville export model.greville -o model.c
 
         greville export model.greville -o model.js
+
+    Parameters
+    ----------
+    format
+        Default: by the ending of the output's name.
+    learn
+        C that also learns; for the solvers light, and opium with --epsilon.
+    name : NAME
+        What names in the C file begin with.
     """
     from ..export import OPSET, notes, to_c, to_js, to_onnx
     from ..persistence import load
@@ -65,35 +58,34 @@ def export(
     check_writable(output)
     if not model.exists():
         raise UserError(f"{model}: there is no such file.")
-    kind = format or _ENDINGS.get(output.suffix.lower())
-    if kind is None:
+    ending = output.suffix.lower()[1:]
+    kind = format or ("js" if ending == "mjs" else ending)
+    if kind not in list(ExportFormat):
         raise UserError(f"{output}: end its name in .onnx, .c or .js, or pass --format.")
-    if learn and kind != ExportFormat.c:
+    if learn and kind != "c":
         raise UserError("--learn: only a C file can learn; pass --format c.")
     loaded: Any = load(model)
     try:
-        if kind == ExportFormat.onnx:
+        if kind == "onnx":
             to_onnx(loaded, output)
-        elif kind == ExportFormat.js:
+        elif kind == "js":
             to_js(loaded, output)
         else:
             to_c(loaded, output, name=name, learn=learn)
         remarks = notes(loaded)
     except ValueError as error:
-        message = str(error).removeprefix("model: ").replace("learn=True", "--learn")
-        raise UserError(f"{model}: {message.replace('name=', '--name ')}") from error
+        raise UserError(f"{model}: {with_options(error).removeprefix('model: ')}") from error
     except ModuleNotFoundError as missing:
         raise UserError(
             f"--format onnx needs {missing.name}; install it with: pip install 'greville[onnx]'"
         ) from missing
-    size = output.stat().st_size
+    size, opset = output.stat().st_size, OPSET if kind == "onnx" else None
     if as_json:
-        opset = OPSET if kind == ExportFormat.onnx else None
         show_json(
             {"file": str(output), "format": kind, "bytes": size, "opset": opset, "notes": remarks}
         )
     elif not quiet:
-        with_what = f", opset {OPSET}" if kind == ExportFormat.onnx else ""
+        with_what = "" if opset is None else f", opset {opset}"
         say(f"{output} has the model: {size:,} bytes{with_what}.")
         for remark in remarks:
             say(f"Note: {remark}.")

@@ -63,16 +63,6 @@ def check_writable(path: Path) -> None:
         raise UserError(f"{path}: no permission to write in {folder}; check its permissions.")
 
 
-def check_apart(output: Path | None, sources: Any) -> None:
-    """The data must not be overwritten."""
-    if output is None or not output.exists():
-        return
-    for source in sources:
-        local = source.path is not None and not source.remote
-        if local and os.path.samefile(output, source.path):
-            raise UserError(f"{output}: it is one of the files to read; name another for output.")
-
-
 def check_picture(path: Path | None) -> None:
     """Find out at once that a picture cannot be written."""
     if path is not None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ._errors import UserError, reported, with_options
+from ._command import command
+from ._errors import UserError, with_options
 from ._files import check_writable, load_table_model
-from ._options import Data, JsonOption, Model, QuietOption, ReadingOptions, expand_options
-from ._progress import rows_bar
-from ._terminal import add_row, console, counted, say, say_findings, say_skipped, show_json, table
+from ._input_table import InputTable
+from ._options import ReadingOptions
+from ._terminal import counted, say, say_findings, say_skipped, show_json, show_table
 
 
-@reported
-def info(model: Model, as_json: JsonOption = False) -> None:
+@command
+def info(model: Path, *, as_json: bool = False) -> None:
     """Show what a model predicts, from which columns and rows.
 
     Examples:
@@ -47,37 +45,21 @@ def info(model: Model, as_json: JsonOption = False) -> None:
     if as_json:
         show_json(summary)
         return
-    out = console()
-    about = table(title=str(model), show_header=False)
-    for key, value in summary.items():
-        if key not in ("file", "columns", "parameters") and value is not None:
-            add_row(about, key.replace("_", " "), _shown(value))
-    for key, value in summary.get("parameters", {}).items():
-        add_row(about, key, value)
-    out.print(about)
+    shown = {k: v for k, v in summary.items() if k not in ("file", "columns", "parameters")}
+    rows = [(k.replace("_", " "), _in_words(v)) for k, v in shown.items() if v is not None]
+    show_table(None, [*rows, *summary.get("parameters", {}).items()], str(model))
     if columns:
-        each = table("column", "what it is")
-        for column in columns:
-            add_row(each, column.name, column.description())
-        out.print(each)
+        show_table(("column", "what it is"), ((c.name, c.description()) for c in columns))
 
 
-def _shown(value: Any) -> str:
+def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-@reported
-def merge(
-    models: Annotated[
-        list[Path],
-        typer.Argument(help="Two or more model files.", metavar="MODELS", show_default=False),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file of the merged model.")],
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+@command
+def merge(models: list[Path], *, output: Path, as_json: bool = False, quiet: bool = False) -> None:
     """Merge models into one that has learned all of their rows.
 
     The models must have the same columns and hidden layer: train the others with --like the first.
@@ -89,8 +71,16 @@ def merge(
         greville train part2.csv --like one.greville -o two.greville
 
         greville merge one.greville two.greville -o both.greville
+
+    Parameters
+    ----------
+    models
+        Two or more model files.
+    output : PATH
+        The file of the merged model.
     """
     from ..persistence import save
+    from ..tables import TableError
 
     if len(models) < 2:
         raise UserError("merge: name at least two models.")
@@ -100,7 +90,10 @@ def merge(
         try:
             first.merge(other)
         except ValueError as error:
-            raise _not_mergeable(path, models[0], error) from error
+            why = with_options(error)
+            if isinstance(error, TableError):
+                why = f"{error.message}; train it with --like {models[0]}, then they go together."
+            raise UserError(f"{path}: it cannot be merged with {models[0]}: {why}") from error
     save(first, output)
     if as_json:
         show_json({"model": str(output), "rows": first.n_rows})
@@ -108,30 +101,15 @@ def merge(
         say(f"{output} has learned {counted(first.n_rows, 'row')}.")
 
 
-def _not_mergeable(path: Path, first: Path, error: ValueError) -> UserError:
-    from ..tables import TableError
-
-    why = with_options(error)
-    if isinstance(error, TableError):
-        why = f"{error.message}; train it with --like {first}, then they go together."
-    return UserError(f"{path}: it cannot be merged with {first}: {why}")
-
-
-@reported
-@expand_options
+@command
 def unlearn(
-    model: Model,
-    data: Data,
+    model: Path,
+    data: list[str],
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the model here. Default: the model file itself."
-        ),
-    ] = None,
+    output: Path | None = None,
     reading: ReadingOptions,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Remove rows from a model, as if they had never been learned.
 
@@ -140,41 +118,27 @@ def unlearn(
     Examples:
 
         greville unlearn model.greville withdrawn.csv
+
+    Parameters
+    ----------
+    output : PATH
+        Write the model here. Default: the model file itself.
     """
-    from ..persistence import locked
+    from ..persistence import locked, save
 
     output = output or model
     check_writable(output)
     with locked(model if output == model else None):
-        _unlearn(model, data, output, reading, as_json, quiet)
-
-
-def _unlearn(
-    model: Path,
-    data: list[str],
-    output: Path,
-    reading: ReadingOptions,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from ..persistence import save
-    from ..tables import find_sources, read
-
-    how, troubles = reading.reading(), reading.troubles()
-    known = load_table_model(model, replaced=output == model)
-    sources = find_sources(data)
-    removed = rows = 0
-    batches = read(sources, how, troubles, known.needed)
-    with closing(batches), rows_bar(quiet, "unlearning", sources) as advance:
-        for batch in batches:
-            troubles.count_skipped(batch)
-            removed += known.unlearn(batch, troubles)
-            rows += len(batch)
-            advance(batch, rows)
-    save(known, output)
+        known = load_table_model(model, replaced=output == model)
+        table, removed = InputTable.find(data, reading), 0
+        with table.batches("unlearning", quiet, known.needed) as batches:
+            for batch in batches:
+                table.troubles.count_skipped(batch)
+                removed += known.unlearn(batch, table.troubles)
+        save(known, output)
     if as_json:
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
     if not quiet:
-        say_skipped(troubles)
-        say_findings(troubles.findings)
+        say_skipped(table.troubles)
+        say_findings(table.troubles.findings)
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")

@@ -14,10 +14,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..progress import Progress
 from . import EXIT_INTERRUPTED
+from ._command import command
 from ._errors import fail
+from ._options import Seed
 from ._progress import progress_bars
+from ._terminal import console, show_table
 
 EXIT_FAILED, EXIT_NO_DATA = 1, 2
 
@@ -31,42 +33,16 @@ class Experiment(StrEnum):
     mnist = "mnist"
 
 
+@command
 def paper(
-    experiments: Annotated[
-        list[Experiment] | None,
-        typer.Argument(
-            help="sine, ecg, exactness, mnist. All by default.",
-            metavar="EXPERIMENTS",
-            show_default=False,
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=10**6, help="Random hidden layers to average over (sine: 100, ecg: 10)."
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31, help="The same seed gives the same numbers.")
-    ] = 22,
-    out: Annotated[Path, typer.Option(file_okay=False, help="The folder for the report.")] = Path(
-        "greville-paper"
-    ),
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="A folder that contains the four MNIST files, or a folder mnist with them. "
-            "Default: GREVILLE_DATA, then the cache, then a download.",
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer runs, shorter signals, a smaller network.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print no progress and no tables.")
-    ] = False,
+    experiments: list[Experiment] | None = None,
+    *,
+    runs: Annotated[int | None, {"min": 1, "max": 10**6}] = None,
+    seed: Seed = 22,
+    out: Annotated[Path, {"file_okay": False}] = Path("greville-paper"),
+    data: Annotated[Path | None, {"exists": True, "file_okay": False}] = None,
+    quick: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Repeat the experiments of the paper, and compare the numbers.
 
@@ -80,6 +56,24 @@ def paper(
         greville paper sine ecg --quick
 
         greville paper mnist --data ~/data --out report
+
+    Parameters
+    ----------
+    experiments
+        sine, ecg, exactness, mnist. All by default.
+    runs : N
+        Random hidden layers to average over (sine: 100, ecg: 10).
+    seed : N
+        The same seed gives the same numbers.
+    out : FOLDER
+        The folder for the report.
+    data : FOLDER
+        A folder that contains the four MNIST files, or a folder mnist with them. Default:
+        GREVILLE_DATA, then the cache, then a download.
+    quick
+        Fewer runs, shorter signals, a smaller network.
+    quiet
+        Print no progress and no tables.
     """
     if find_spec("matplotlib") is None:
         fail(
@@ -112,36 +106,39 @@ def _run(
     quiet: bool,
 ) -> tuple[list[Any], int]:
     """The results, of which the report is written, and the exit code."""
-    from .. import paper as experiments
+    from .. import paper as library
     from ..datasets import DataError, find_mnist
 
     left_out: dict[str, str] = {}
     results: list[Any] = []
     code = 0
     with progress_bars(quiet) as (progress, say):
-        todo = _settings(experiments, runs, seed, data, quick, progress)
-        work: list[tuple[Experiment, Callable[[], Any]]] = [(name, todo[name]) for name in chosen]
+        common: Any = {"seed": seed, "progress": progress}
+        long: Any = {"long_samples": 30_000, "long_runs": 2} if quick else {}
+        small: Any = {"units": 1000, "spread": 2} if quick else {}
+        few: dict[str, Callable[[], Any]] = {
+            "sine": lambda: library.sine(runs=runs or (10 if quick else 100), **long, **common),
+            "ecg": lambda: library.ecg(runs=runs or (2 if quick else 10), **common),
+            "exactness": lambda: library.exactness(**common),
+            "mnist": lambda: library.mnist(directory=data, **small, **common),
+        }
+        work = [(str(name), few[name]) for name in chosen]
         if Experiment.mnist in chosen:  # say at once if it cannot be done
-
-            def find() -> None:
-                find_mnist(data, progress=progress)
-
-            work.insert(0, (Experiment.mnist, find))
+            work.insert(0, ("mnist", lambda: find_mnist(data, progress=progress) and None))
         for name, action in work:
             if name in left_out:
                 continue
             try:
                 result = action()
-            except (DataError, experiments.WorkerError) as error:
+            except (DataError, library.WorkerError) as error:
                 left_out[name] = str(error)
                 say(f"{name} is left out: {error}")
                 code = code or (EXIT_NO_DATA if isinstance(error, DataError) else EXIT_FAILED)
             else:
                 results += [] if result is None else [result]
         if results:
-            experiments.write_report(
-                results, out, command=_command(), skipped=left_out, progress=progress
-            )
+            command = shlex.join(["greville", *sys.argv[1:]])
+            library.write_report(results, out, command=command, skipped=left_out, progress=progress)
     return results, code
 
 
@@ -159,50 +156,12 @@ def _folder(out: Path) -> Iterator[None]:
                 path.rmdir()
 
 
-def _settings(
-    experiments: Any,
-    runs: int | None,
-    seed: int,
-    data: Path | None,
-    quick: bool,
-    progress: Progress,
-) -> dict[Experiment, Callable[[], Any]]:
-    common = {"seed": seed, "progress": progress}
-    long = {"long_samples": 30_000, "long_runs": 2} if quick else {}
-    small = {"units": 1000, "spread": 2} if quick else {}
-    return {
-        Experiment.sine: lambda: experiments.sine(
-            runs=runs or (10 if quick else 100), **long, **common
-        ),
-        Experiment.ecg: lambda: experiments.ecg(runs=runs or (2 if quick else 10), **common),
-        Experiment.exactness: lambda: experiments.exactness(**common),
-        Experiment.mnist: lambda: experiments.mnist(directory=data, **small, **common),
-    }
-
-
-def _command() -> str:
-    return shlex.join(["greville", *sys.argv[1:]])
-
-
 def _show(results: list[Any]) -> None:
     """The tables, on the terminal or as plain text."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
     from ..paper import Table
 
-    console = Console(markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = 120
-    for result in results:
-        for block in result.blocks():
-            if isinstance(block, Table):
-                table = RichTable(title=block.title, title_justify="left", title_style="bold")
-                for column in block.columns:
-                    table.add_column(column)
-                for row in block.rows:
-                    table.add_row(*(cell.replace("`", "") for cell in row))
-                console.print(table)
-                if block.note:
-                    console.print(block.note)
-                console.print()
+    for block in (block for result in results for block in result.blocks()):
+        if isinstance(block, Table):
+            rows = ([cell.replace("`", "") for cell in row] for row in block.rows)
+            show_table(block.columns, rows, block.title, width=120)
+            console(width=120).print(*([block.note] if block.note else []), "", sep="\n")

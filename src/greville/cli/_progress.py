@@ -16,29 +16,27 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 
+def _bars(what: str, *texts: str, transient: bool = False) -> RichProgress:
+    """Bars on stderr with some texts, and with the time that was taken and that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = [*map(TextColumn, texts), TimeElapsedColumn(), TextColumn("left")]
+    columns = [TextColumn(what), BarColumn(), *columns, TimeRemainingColumn()]
+    return RichProgress(*columns, console=Console(stderr=True), transient=transient)
+
+
 @contextmanager
 def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
-    """Bars on stderr, one below the other, with an estimate of the time that is left.
+    """Bars on stderr, one below the other.
 
     The second function prints a line on stderr without getting into their way.
     """
     if quiet or not sys.stderr.isatty():
         yield silent, lambda line: print(line, file=sys.stderr, flush=True)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    console = Console(stderr=True)
-    bars = RichProgress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-    )
+    bars = _bars("{task.description}", "{task.percentage:>3.0f} %")
 
     @contextmanager
     def bar(what: str, total: float) -> Iterator[Advance]:
@@ -51,7 +49,7 @@ def progress_bars(quiet: bool) -> Iterator[tuple[Progress, Say]]:
         bars.update(task, completed=total)
 
     with bars:
-        yield bar, lambda line: console.print(line, markup=False, highlight=False)
+        yield bar, lambda line: bars.console.print(line, markup=False, highlight=False)
 
 
 @contextmanager
@@ -75,27 +73,13 @@ def rows_bar(quiet: bool, what: str, sources: Any) -> Iterator[Callable[[Any, in
                 before = rows - len(batch)
             earlier = sum(sizes[name] for name in order[: order.index(batch.source)])
             rate = (rows - before) / max(time.monotonic() - start, 1e-9)
-            bars.update(
-                task, completed=earlier + batch.done * sizes[batch.source], rows=rows, rate=rate
-            )
+            done = earlier + batch.done * sizes[batch.source]
+            bars.update(task, completed=done, rows=rows, rate=rate)
 
         yield advance
 
 
 def rows_progress(what: str, *more: str) -> RichProgress:
     """A bar with rows, rows a second, more texts and the time that is left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
     texts = ("{task.fields[rows]:,} rows", "{task.fields[rate]:,.0f} rows/s", *more)
-    return RichProgress(
-        TextColumn(what),
-        BarColumn(),
-        *map(TextColumn, texts),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    return _bars(what, *texts, transient=True)

@@ -15,9 +15,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ._errors import UserError, reported
+from ._command import command
+from ._errors import UserError, with_options
 from ._files import check_writable
-from ._options import ModelOptions, QuietOption, TargetOption, Task, expand_options, given_settings
+from ._options import Count, ModelOptions, Task
 from ._terminal import counted, say
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -29,106 +30,34 @@ _COMPILING = "Loading kernels for single rows; the first time on a machine they 
 _TOKEN_VARIABLE = "GREVILLE_TOKEN"
 
 
-@reported
-@expand_options
+@command
 def serve(
-    models: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Model files to serve. With --target, a file that does not exist is created.",
-            metavar="MODELS",
-            show_default=False,
-        ),
-    ] = None,
+    models: list[Path] | None = None,
     *,
-    target: TargetOption = None,
-    host: Annotated[
-        str,
-        typer.Option(help="The address to listen on. Addresses other than loopback need a token."),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port. 0: any free port.")] = 8000,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--token-file",
-            help=f"A file with the token that clients must send. Or set {_TOKEN_VARIABLE}.",
-        ),
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            help="The field that identifies a row whose target may come later.  [default: id]"
-        ),
-    ] = None,
-    keep: Annotated[
-        str, typer.Option(help="How long a row waits for its target: 90s, 12h, 7d.")
-    ] = "7d",
-    keep_log: Annotated[
-        str | None,
-        typer.Option(
-            "--keep-log",
-            help="Delete older entries of the log, once they are in a snapshot: 12h, 7d.",
-        ),
-    ] = None,
-    every: Annotated[
-        int, typer.Option(min=1, help="The number of rows between two snapshots.")
-    ] = 10_000,
-    new_log: Annotated[
-        bool,
-        typer.Option("--new-log", help="Start a new log for a model file whose log is missing."),
-    ] = False,
-    sync: Annotated[
-        bool,
-        typer.Option(help="Wait for the disk before a row is acknowledged."),
-    ] = True,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Predict only; learn nothing.")
-    ] = False,
-    follow: Annotated[
-        str | None,
-        typer.Option(
-            "--follow",
-            help="The address of another server, whose models are followed and not changed.",
-            metavar="URL",
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            help="Show the models as they were, at a position of their log or at a time.",
-            metavar="TIME|ROW",
-        ),
-    ] = None,
-    mix: Annotated[
-        bool,
-        typer.Option(help="Mix predictions of numbers with the last targets."),
-    ] = True,
-    allow_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-origin",
-            help="A site whose pages may call the server, such as https://example.com.",
-        ),
-    ] = None,
-    max_body: Annotated[
-        str, typer.Option("--max-body", help="The largest body of a request, such as 512KB.")
-    ] = "4MB",
-    max_rows: Annotated[int, typer.Option(min=1, help="The most rows in a request.")] = 10_000,
-    max_columns: Annotated[int, typer.Option(min=1, help="The most fields in a row.")] = 1_000,
-    max_waiting: Annotated[
-        int, typer.Option(min=1, help="The most rows that may wait for their targets.")
-    ] = 100_000,
-    max_connections: Annotated[
-        int, typer.Option(min=1, help="The most connections at once.")
-    ] = 256,
-    timeout: Annotated[str, typer.Option(help="How long a body may take to arrive.")] = "30s",
-    task: Annotated[
-        Task,
-        typer.Option(help="auto: regression if the target is a number, otherwise classification."),
-    ] = Task.auto,
+    target: str | None = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, {"min": 0, "max": 65535}] = 8000,
+    token_file: Path | None = None,
+    id: str | None = None,
+    keep: str = "7d",
+    keep_log: str | None = None,
+    every: Count = 10_000,
+    new_log: bool = False,
+    sync: bool = True,
+    read_only: bool = False,
+    follow: str | None = None,
+    at: str | None = None,
+    mix: bool = True,
+    allow_origin: list[str] | None = None,
+    max_body: str = "4MB",
+    max_rows: Count = 10_000,
+    max_columns: Count = 1_000,
+    max_waiting: Count = 100_000,
+    max_connections: Count = 256,
+    timeout: str = "30s",
+    task: Task = Task.auto,
     options: ModelOptions,
-    quiet: QuietOption = False,
+    quiet: bool = False,
 ) -> None:
     """Predict and learn over HTTP, with a page that shows the errors.
 
@@ -147,25 +76,63 @@ def serve(
         greville serve --follow http://127.0.0.1:8000 --port 8001
 
         greville serve houses.greville --at 2026-11-16T09:30
+
+    Parameters
+    ----------
+    models
+        Model files to serve. With --target, a file that does not exist is created.
+    host : ADDRESS
+        The address to listen on. Addresses other than loopback need a token.
+    port : N
+        The port. 0: any free port.
+    token_file : PATH
+        A file with the token that clients must send. Or set GREVILLE_TOKEN.
+    id : NAME
+        The field that identifies a row whose target may come later.  [default: id]
+    keep : DURATION
+        How long a row waits for its target: 90s, 12h, 7d.
+    keep_log : DURATION
+        Delete older entries of the log, once they are in a snapshot: 12h, 7d.
+    every : N
+        The number of rows between two snapshots.
+    new_log
+        Start a new log for a model file whose log is missing.
+    sync
+        Wait for the disk before a row is acknowledged.
+    read_only
+        Predict only; learn nothing.
+    follow : URL
+        The address of another server, whose models are followed and not changed.
+    at : TIME|ROW
+        Show the models as they were, at a position of their log or at a time.
+    mix
+        Mix predictions of numbers with the last targets.
+    allow_origin : ADDRESS
+        A site whose pages may call the server, such as https://example.com.
+    max_body : SIZE
+        The largest body of a request, such as 512KB.
+    max_rows : N
+        The most rows in a request.
+    max_columns : N
+        The most fields in a row.
+    max_waiting : N
+        The most rows that may wait for their targets.
+    max_connections : N
+        The most connections at once.
+    timeout : DURATION
+        How long a body may take to arrive.
+    task
+        auto: regression if the target is a number, otherwise classification.
     """
     try:
-        from ..serve import (
-            Address,
-            Limits,
-            LogError,
-            ServeError,
-            listen,
-            load_kernels,
-            open_replicas,
-            run,
-        )
+        from .. import serve as server
     except ModuleNotFoundError as error:
         raise UserError(
             f"This needs {error.name}; install it with: pip install 'greville[cli,serve]'"
         ) from error
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    limits = Limits(
+    limits = server.Limits(
         body=_size("max-body", max_body),
         rows=max_rows,
         columns=max_columns,
@@ -173,7 +140,8 @@ def serve(
         connections=max_connections,
         seconds=_duration("timeout", timeout),
     )
-    address = Address(host, port, _token(token_file), tuple(allow_origin or ()), limits)
+    token, origins = _token(token_file), tuple(allow_origin or ())
+    address = server.Address(host, port, token, origins, limits)
     if follow is not None and (models or at is not None):
         raise UserError("--follow: the models are those of that server; name none, and no --at.")
     files = {} if follow is not None else _files(models)
@@ -181,44 +149,42 @@ def serve(
     try:
         address.check()
         with ExitStack() as stack:
-            sock = stack.enter_context(listen(host, port))  # before anything is written
+            sock = stack.enter_context(server.listen(host, port))  # before anything is written
             engines: dict[str, Any]
             if follow is not None:
-                engines = dict(open_replicas(follow, address.token))
+                engines = dict(server.open_replicas(follow, token))
             elif read_only or at is not None:
-                engines = _readers(files, at, id, target)
+                engines = {name: _reader(path, at, id, target) for name, path in files.items()}
             else:
-                settings = options.settings("numbers" if task == Task.auto else task)
-                if settings["hidden"] == "auto":
-                    settings["hidden"] = "stream"
-                kept = None if keep_log is None else _duration("keep-log", keep_log)
-                wanted = {
-                    "target": target,
-                    "settings": settings,
-                    "given": given_settings(settings),
-                    "id": id,
-                    "new_log": new_log,
-                    "sync": sync,
-                    "follow": mix,
-                    "limits": limits,
-                    "keep": _duration("keep", keep),
-                    "keep_log": kept,
-                    "every": every,
-                }
-                engines = _engines(files, wanted, stack)
+                new_task = "numbers" if task == Task.auto else task
+                settings = options.settings(new_task, hidden="stream")
+                wanted = server.ServeOptions(
+                    target=target,
+                    settings=settings,
+                    given={k: v for k, v in options.settings(task).items() if k != "device"},
+                    id=id,
+                    new_log=new_log,
+                    sync=sync,
+                    follow=mix,
+                    limits=limits,
+                    keep=_duration("keep", keep),
+                    keep_log=None if keep_log is None else _duration("keep-log", keep_log),
+                    every=every,
+                )
+                engines = {name: _engine(path, wanted, stack) for name, path in files.items()}
             with _saying_if_slow(_COMPILING, quiet):
-                load_kernels()
-            stopped_by = run(
+                server.load_kernels()
+            stopped_by = server.run(
                 engines,
                 address,
                 sock,
                 lambda url: _announce(url, engines, quiet),
                 lambda left: None if quiet else say(_replay_state(left)),
             )
-    except (ServeError, LogError) as error:
-        raise UserError(_with_options(str(error))) from error
+    except (server.ServeError, server.LogError) as error:
+        raise UserError(with_options(error)) from error
     if not quiet:
-        _say_end(engines)
+        _say_end(engine for engine in engines.values() if isinstance(engine, server.Engine))
     raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
 
 
@@ -237,23 +203,19 @@ def _files(paths: list[Path] | None) -> dict[str, Path]:
     return found
 
 
-def _readers(
-    files: dict[str, Path], at: str | None, id: str | None, target: str | None
-) -> dict[str, Any]:
+def _reader(path: Path, at: str | None, id: str | None, target: str | None) -> Any:
     from ..serve import Reader
 
-    readers = {}
-    for name, path in files.items():
-        if not path.exists():
-            raise UserError(f"{path}: there is no such file.")
-        if at is None:
-            readers[name] = Reader.open(path, id)
-        else:
-            readers[name] = Reader.open_at(path, **_moment(at))
-            say(f"{path} as it was at position {readers[name].position:,}.")
-        if target not in (None, readers[name].target):
-            raise UserError(f"--target {target}: {path} learns {readers[name].target!r}.")
-    return readers
+    if not path.exists():
+        raise UserError(f"{path}: there is no such file.")
+    if at is None:
+        reader = Reader.open(path, id)
+    else:
+        reader = Reader.open_at(path, **_moment(at))
+        say(f"{path} as it was at position {reader.position:,}.")
+    if target not in (None, reader.target):
+        raise UserError(f"--target {target}: {path} learns {reader.target!r}.")
+    return reader
 
 
 def _moment(text: str) -> dict[str, Any]:
@@ -268,23 +230,20 @@ def _moment(text: str) -> dict[str, Any]:
         ) from None
 
 
-def _engines(files: dict[str, Path], wanted: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
-    """The engines of model files that no other process uses."""
+def _engine(path: Path, wanted: Any, stack: ExitStack) -> Any:
+    """The engine of a model file that no other process uses."""
     from ..persistence import locked
-    from ..serve import ServeOptions, open_engine
+    from ..serve import open_engine
 
-    engines = {}
-    for name, path in files.items():
-        check_writable(path)
-        stack.enter_context(locked(path))
-        engine, said = open_engine(path, ServeOptions(**wanted))
-        engines[name] = engine
-        stack.callback(engine.close)
-        for each in said:
-            say(f"Warning: {each}")
-        if engine.to_replay:
-            say(f"{path}: {counted(engine.to_replay, 'row')} of the log are learned again first.")
-    return engines
+    check_writable(path)
+    stack.enter_context(locked(path))
+    engine, said = open_engine(path, wanted)
+    stack.callback(engine.close)
+    for each in said:
+        say(f"Warning: {each}")
+    if engine.to_replay:
+        say(f"{path}: {counted(engine.to_replay, 'row')} of the log are learned again first.")
+    return engine
 
 
 @contextmanager
@@ -311,35 +270,30 @@ def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
         say(f"{url} serves {what} (Ctrl-C stops it; the page is at /, all requests at /docs).")
 
 
-def _say_end(engines: dict[str, Any]) -> None:
-    from ..serve import Engine
-
-    for engine in engines.values():
-        if not isinstance(engine, Engine) or not engine.position:
-            continue
-        if engine.snapshot_position == engine.position:
-            say(f"{engine.path} has all that was learned (position {engine.position:,}).")
-        else:
-            n = counted(engine.position - engine.snapshot_position, "row")
+def _say_end(engines: Iterator[Any]) -> None:
+    for engine in engines:
+        missing = engine.position - engine.snapshot_position
+        if engine.position and missing:
+            rows = counted(missing, "row")
             say(
-                f"Warning: {engine.path} could not be written; it lacks the last {n}, which are in "
-                "the log and are learned again at the next start."
+                f"Warning: {engine.path} could not be written; it lacks the last {rows}, which "
+                "are in the log and are learned again at the next start."
             )
+        elif engine.position:
+            say(f"{engine.path} has all that was learned (position {engine.position:,}).")
 
 
 def _token(path: Path | None) -> str | None:
     """The token of a file or of the environment, if there is one."""
-    if path is None:
-        token = os.environ.get(_TOKEN_VARIABLE)
-        return None if token is None else _checked_token(token, _TOKEN_VARIABLE)
-    try:
-        text = path.read_text(encoding="utf8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"--token-file {path}: it is not text.") from error
-    return _checked_token(text, f"--token-file {path}")
-
-
-def _checked_token(text: str, where: str) -> str:
+    text = os.environ.get(_TOKEN_VARIABLE)
+    where = _TOKEN_VARIABLE if path is None else f"--token-file {path}"
+    if path is not None:
+        try:
+            text = path.read_text(encoding="utf8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{where}: it is not text.") from error
+    if text is None:
+        return None
     token = text.strip()
     usable = token.isascii() and token.isprintable() and " " not in token
     if len(token) < 16 or not usable:
@@ -362,18 +316,3 @@ def _size(option: str, text: str) -> int:
     if found is None or int(found[1]) == 0:
         raise UserError(f"--{option} {text}: pass a size such as 512KB or 4MB.")
     return int(found[1]) * _BYTES[found[2] or ""]
-
-
-def _with_options(message: str) -> str:
-    """A message of the library, with options in the place of arguments."""
-    found = re.match(r"(\w+)='?(.*?)'?: ", message)
-    if found is not None:
-        option = found[1].replace("_", "-")
-        message = f"--{option} {found[2]}: {message[found.end() :]}"
-    message = message.replace("--mix False", "--no-mix")
-    message = message.replace("start a new log, without", "pass --new-log to go on without")
-    message = message.replace("choose another name for", "pass --id with another name for")
-    message = message.replace("give it a token", "pass --token-file")
-    return message.replace(
-        "name the field to predict to start a new model", "pass --target to start a new model"
-    )

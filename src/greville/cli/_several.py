@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -25,6 +25,22 @@ _CALENDAR = (
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A column that may tell series apart: of dates, of text, or of whole numbers."""
+
+    name: str
+    kind: str  # "time", "text" or "number"
+    codes: Codes
+    texts: Sequence[str] = ()  # behind the codes
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows with the same value."""
+        known = self.codes[self.codes >= 0]
+        return int(np.bincount(known).max()) if len(known) else 0
+
+
+@dataclass(frozen=True)
 class Several:
     """Which columns tell the series apart, how many there are, and the time that repeats."""
 
@@ -33,66 +49,43 @@ class Several:
     time: str | None
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """What may tell series apart, for all rows.
-
-    `times` and `texts` are columns of dates and of text, `numbers` are columns of whole numbers;
-    `names` are the values behind the codes of texts.
-    """
-
-    times: Mapping[str, Codes]
-    texts: Mapping[str, Codes]
-    numbers: Mapping[str, Codes]
-    names: Mapping[str, list[str]]
-
-
-def find_several(columns: Candidates) -> Several | None:
+def find_several(candidates: Sequence[Candidate]) -> Several | None:
     """The columns that tell several series apart; None if the rows are those of one.
 
     A time that repeats, while it does not among rows with the same name, is that of several
     series. Without a time, names that come in equal blocks or in turns are those of series.
     """
+    times, texts, numbers = (
+        [each for each in candidates if each.kind == kind] for kind in ("time", "text", "number")
+    )
     calendar = set(_CALENDAR.split())
-    texts = {
-        name: codes
-        for name, codes in columns.texts.items()
-        if not {value.strip().lower() for value in columns.names[name]} <= calendar
-    }
-    repeated = {name: codes for name, codes in columns.times.items() if _most_rows(codes) > 1}
-    if len(repeated) < len(columns.times):
-        return None  # one of the times is different in every row
-    for time, codes in repeated.items():
-        found = _split_by(texts, codes) or _split_by(columns.numbers, codes, full=True)
-        if found:
-            return Several(*found, time)
-    if repeated:
+    texts = [each for each in texts if not {t.strip().lower() for t in each.texts} <= calendar]
+    if any(time.most_rows == 1 for time in times):
         return None
-    for time, codes in columns.numbers.items():  # such as years
-        if _most_rows(codes) > 1 and (found := _split_by(texts, codes, full=True)):
-            return Several(*found, time)
-    for name, codes in texts.items():
-        count = int(codes.max()) + 1
-        if count > 1 and codes.min() >= 0 and _in_blocks_or_turns(codes, count):
-            return Several((name,), count, None)
+    for time in times:
+        if found := _split_by(texts, time) or _split_by(numbers, time, full=True):
+            return found
+    if times:
+        return None
+    for time in numbers:  # such as years
+        if time.most_rows > 1 and (found := _split_by(texts, time, full=True)):
+            return found
+    for each in texts:
+        count = int(each.codes.max()) + 1
+        if count > 1 and each.codes.min() >= 0 and _in_blocks_or_turns(each.codes, count):
+            return Several((each.name,), count, None)
     return None
 
 
-def _split_by(
-    names: Mapping[str, Codes], time: Codes, *, full: bool = False
-) -> tuple[tuple[str, ...], int] | None:
+def _split_by(names: Sequence[Candidate], time: Candidate, *, full: bool = False) -> Several | None:
     """One or two columns of names among which no time repeats; if `full`, each has all times."""
-    n, most, n_times = len(time), _most_rows(time), int(time.max()) + 1
-    for size in (1, 2):
-        for by in combinations(names, size):
-            codes = _together([names[name] for name in by])
-            count = int(codes.max()) + 1
-            if not most <= count <= n / _LEAST_ROWS:
-                continue
-            if full and count * n_times != n:
-                continue
-            if _most_rows(_together([codes, time])) == 1:
-                return by, count
+    n, most, n_times = len(time.codes), time.most_rows, int(time.codes.max()) + 1
+    for by in (each for size in (1, 2) for each in combinations(names, size)):
+        series = _together(by)
+        count = int(series.codes.max()) + 1
+        fits = most <= count <= n / _LEAST_ROWS and (not full or count * n_times == n)
+        if fits and _together([series, time]).most_rows == 1:
+            return Several(tuple(each.name for each in by), count, time.name)
     return None
 
 
@@ -105,15 +98,8 @@ def _in_blocks_or_turns(codes: Codes, count: int) -> bool:
     return bool(in_blocks or ((turns == turns[0]).all() and len(np.unique(turns[0])) == count))
 
 
-def _most_rows(codes: Codes) -> int:
-    """The most rows with the same value."""
-    known = codes[codes >= 0]
-    return int(np.bincount(known).max()) if len(known) else 0
-
-
-def _together(columns: list[Codes]) -> Codes:
-    """One code for each combination of values."""
-    joined: Any = columns[0]
-    for codes in columns[1:]:
-        joined = joined * (int(codes.max(initial=0)) + 2) + codes + 1
-    return np.unique(joined, return_inverse=True)[1].reshape(-1)
+def _together(columns: Sequence[Candidate]) -> Candidate:
+    """A column with one code for each combination of values."""
+    codes: Any = np.stack([each.codes for each in columns])
+    joined = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
+    return Candidate("", "", joined)

@@ -5,85 +5,41 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from ._errors import UserError, ignoring_closed_output, reported
+from ._command import command
+from ._errors import UserError, ignoring_closed_output
 from ._files import check_writable, load_table_model
 from ._input import standard_input
-from ._options import (
-    DelimiterOption,
-    ModelOptions,
-    OnError,
-    ProbaOption,
-    QuietOption,
-    StdOption,
-    TargetOption,
-    Task,
-    check_left_out,
-    check_std_and_proba,
-    expand_options,
-    on_device,
-    one_delimiter,
-)
+from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
 from ._signals import TERMINATION, Stop, stopping_on
 from ._terminal import counted, printable_lines, say, say_examples, say_findings
 
 _LINES_AT_ONCE = 4096
 
 
-@reported
-@expand_options
+@command
 def stream(
     *,
-    target: TargetOption = None,
-    model: Annotated[
-        Path | None, typer.Option(help="A model to start from, made by greville train.")
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(help="The field that identifies a row whose target may come in a later line."),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Keep the state in this file, and continue from it if it exists."),
-    ] = None,
-    every: Annotated[
-        int, typer.Option(min=1, help="The number of lines between two checkpoints.")
-    ] = 1000,
-    replay: Annotated[
-        bool,
-        typer.Option(
-            "--replay",
-            help="The input starts at its first line again: skip the lines that are known.",
-        ),
-    ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show rate, error and drift alarms on the terminal.")
-    ] = False,
-    task: Annotated[
-        Task,
-        typer.Option(help="auto: regression if the target is a number, otherwise classification."),
-    ] = Task.auto,
+    target: str | None = None,
+    model: Path | None = None,
+    id: str | None = None,
+    checkpoint: Path | None = None,
+    every: Count = 1000,
+    replay: bool = False,
+    watch: bool = False,
+    task: Task = Task.auto,
     options: ModelOptions,
-    delimiter: DelimiterOption = None,
-    std: StdOption = False,
-    proba: ProbaOption = False,
-    follow: Annotated[
-        bool,
-        typer.Option(help="Mix predictions of numbers with the last targets."),
-    ] = True,
-    on_error: Annotated[
-        OnError,
-        typer.Option(
-            "--on-error",
-            help="At a line that cannot be used: answer with an error and go on (skip), or stop.",
-        ),
-    ] = OnError.skip,
-    quiet: QuietOption = False,
+    delimiter: str | None = None,
+    std: bool = False,
+    proba: bool = False,
+    follow: bool = True,
+    on_error: OnError = OnError.skip,
+    quiet: bool = False,
 ) -> None:
     """Predict each line of standard input as it comes, then learn it.
 
@@ -105,25 +61,69 @@ def stream(
         greville stream --target y --model trained.greville < orders.jsonl
 
         greville stream --target y --std --on-error stop < events.jsonl
+
+    Parameters
+    ----------
+    model : PATH
+        A model to start from, made by greville train.
+    id : NAME
+        The field that identifies a row whose target may come in a later line.
+    checkpoint : PATH
+        Keep the state in this file, and continue from it if it exists.
+    every : N
+        The number of lines between two checkpoints.
+    replay
+        The input starts at its first line again: skip the lines that are known.
+    watch
+        Show rate, error and drift alarms on the terminal.
+    task
+        auto: regression if the target is a number, otherwise classification.
+    delimiter : MARK
+        The separator of a CSV: one character, tab, or space. Detected by default.
+    follow
+        Mix predictions of numbers with the last targets.
+    on_error
+        At a line that cannot be used: answer with an error and go on (skip), or stop.
     """
     from ..persistence import locked
+    from ..tables import Stream, TableModel, Troubles
+    from ..tables.lines import StreamLines
 
-    settings = options.settings(_task(task, std, proba))
-    if settings["hidden"] == "auto":
-        settings["hidden"] = "stream"
+    new_task = _task(task, std, proba)
     if checkpoint is not None:
         check_writable(checkpoint)
     with locked(checkpoint):
-        state = _open_stream(
-            checkpoint, model, target, id, settings, follow, task=task, std=std, proba=proba
-        )
-        if std or proba:
-            known = state.settled()
-            if known.task is not None:
-                check_std_and_proba(known, std, proba)
-        skip, wanted = on_error == OnError.skip, {"std": std, "proba": proba}
-        delimiter = one_delimiter(delimiter)
-        _answer(state, checkpoint, every, replay, watch, delimiter, skip, wanted, quiet)
+        if checkpoint is not None and checkpoint.exists():
+            state = _continued(checkpoint, target, id, follow)
+            options.place(state.model)
+        elif model is not None:
+            known = options.place(load_table_model(model))
+            options.check_left_out(task, model)
+            if target not in (None, known.target):
+                raise UserError(f"--target {target}: {model} learns {known.target!r}.")
+            state = Stream(known, id, follow=follow)
+        elif target is not None:
+            settings = options.settings(new_task, hidden="stream")
+            state = Stream(TableModel(target, **settings), id, follow=follow)
+        else:
+            raise UserError("--target is missing: name the field to predict.")
+        added = [name for name, asked in (("std", std), ("proba", proba)) if asked]
+        if added and (settled := state.settled()).task is not None:
+            check_std_and_proba(settled, std, proba)
+        if state.lines and not quiet:
+            what = "those are passed over"
+            if not replay:
+                what = (
+                    f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
+                )
+            say(f"Going on after line {state.lines:,}: {what}.")
+        skip = state.lines if replay else 0
+        lines = StreamLines(one_delimiter(delimiter), skip, state.lines, added)
+        troubles = Troubles(skip=on_error == OnError.skip)
+        stopped_by = _answer(state, lines, troubles, checkpoint, every, watch, added)
+    if not quiet:
+        _say_end(state, troubles, checkpoint)
+    raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
 
 
 def _task(task: Task, std: bool, proba: bool) -> str:
@@ -140,32 +140,43 @@ def _task(task: Task, std: bool, proba: bool) -> str:
     return "numbers" if task == Task.auto else task
 
 
+def _continued(checkpoint: Path, target: str | None, id: str | None, follow: bool) -> Any:
+    """The stream of a checkpoint, if the command goes on with it."""
+    from ..persistence import load
+    from ..tables import Stream
+
+    state = load(checkpoint)
+    if not isinstance(state, Stream):
+        raise UserError(f"{checkpoint}: it was not written by greville stream; name another file.")
+    if target not in (None, state.model.target) or id != state.id:
+        raise UserError(
+            f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
+            "the same, or name another file."
+        )
+    if not follow and state.follows:
+        raise UserError(
+            f"{checkpoint}: it mixes predictions with the last targets; leave --no-follow out, "
+            "or name another file."
+        )
+    return state
+
+
 def _answer(
     state: Any,
+    lines: Any,
+    troubles: Any,
     checkpoint: Path | None,
     every: int,
-    replay: bool,
     watch: bool,
-    delimiter: str | None,
-    skip: bool,
-    wanted: dict[str, bool],
-    quiet: bool,
-) -> None:
-    """Answer lines until there are no more."""
+    added: list[str],
+) -> int | None:
+    """Answer lines until there are no more; the signal that has stopped it."""
     from ..monitor import DriftMonitor
     from ..persistence import save
-    from ..tables import Troubles
-    from ..tables.lines import StreamLines
 
     if watch and state.monitor is None:
         state.monitor = DriftMonitor()
-    if state.lines and not quiet:
-        what = "those are passed over"
-        if not replay:
-            what = f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
-        say(f"Going on after line {state.lines:,}: {what}.")
-    troubles = Troubles(skip=skip)
-    saved = state.lines
+    saved, wanted = state.lines, dict.fromkeys(added, True)
 
     def keep() -> None:
         nonlocal saved
@@ -173,39 +184,26 @@ def _answer(
             save(state, checkpoint)
             saved = state.lines
 
-    code = 0
-    with (
-        stopping_on(*TERMINATION, signal.SIGINT) as stop,
-        ignoring_closed_output(),
-        _watching(watch, state) as look,
-    ):
-        added = [name for name, asked in wanted.items() if asked]
-        lines = StreamLines(delimiter, state.lines if replay else 0, state.lines, added)
+    view: Any = nullcontext()
+    if watch:
+        from ._watch import View
+
+        view = View(state)
+    at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
+    with stopping_on(*TERMINATION, signal.SIGINT) as stop, ignoring_closed_output(), view:
         try:
-            at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
             for rows, first in _bursts(lines, stop, at_once):
                 for answers in state.answers(rows, first, troubles, **wanted):
                     _write(lines, answers)
-                    look(answers, [rows[answer["line"] - first] for answer in answers])
+                    if watch:
+                        view.see(answers, [rows[answer["line"] - first] for answer in answers])
                 sys.stdout.flush()
                 if state.lines - saved >= every:
                     keep()
         finally:
             sys.stdout.flush()
             keep()
-        code = 128 + signal.SIGINT if stop.signal == signal.SIGINT else 0
-    if not quiet:
-        if troubles.count:
-            say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
-        say_findings(state.unlearned.findings())
-        if state.lines and not state.model.n_rows and not state.rows and not state.waiting:
-            say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
-        if state.forgotten:
-            were = "was" if state.forgotten == 1 else "were"
-            say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")
-        if checkpoint is not None:
-            say(f"{counted(state.lines, 'line')}; the state is in {checkpoint}.")
-    raise typer.Exit(code)
+    return stop.signal
 
 
 def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], int]]:
@@ -237,60 +235,14 @@ def _write(lines: Any, answers: list[dict[str, Any]]) -> None:
     sys.stdout.write(printable_lines(text) if lines.is_csv and sys.stdout.isatty() else text)
 
 
-def _open_stream(
-    checkpoint: Path | None,
-    model: Path | None,
-    target: str | None,
-    id: str | None,
-    settings: dict[str, Any],
-    follow: bool,
-    *,
-    task: Task,
-    std: bool,
-    proba: bool,
-) -> Any:
-    """The stream to go on with, or a new one."""
-    from ..persistence import load
-    from ..tables import Stream, TableModel
-
-    if checkpoint is not None and checkpoint.exists():
-        state = load(checkpoint)
-        if not isinstance(state, Stream):
-            raise UserError(
-                f"{checkpoint}: it was not written by greville stream; name another file."
-            )
-        if target not in (None, state.model.target) or id != state.id:
-            raise UserError(
-                f"{checkpoint}: it learns {state.model.target!r} with --id {state.id}; pass "
-                "the same, or name another file."
-            )
-        on_device(state.model, settings)
-        if not follow and state.follows:
-            raise UserError(
-                f"{checkpoint}: it mixes predictions with the last targets; leave --no-follow out, "
-                "or name another file."
-            )
-        return state
-    if model is not None:
-        known = load_table_model(model)
-        check_std_and_proba(known, std, proba)
-        check_left_out({**settings, "task": str(task)}, model)
-        on_device(known, settings)
-        if target not in (None, known.target):
-            raise UserError(f"--target {target}: {model} learns {known.target!r}.")
-        return Stream(known, id, follow=follow)
-    if target is None:
-        raise UserError("--target is missing: name the field to predict.")
-    return Stream(TableModel(target, **settings), id, follow=follow)
-
-
-@contextmanager
-def _watching(wanted: bool, state: Any) -> Iterator[Any]:
-    """A view of the stream on the terminal, four times a second."""
-    if not wanted:
-        yield lambda answers, rows: None
-        return
-    from ._watch import View
-
-    with View(state) as view:
-        yield view.see
+def _say_end(state: Any, troubles: Any, checkpoint: Path | None) -> None:
+    if troubles.count:
+        say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
+    say_findings(state.unlearned.findings())
+    if state.lines and not state.model.n_rows and not state.rows and not state.waiting:
+        say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
+    if state.forgotten:
+        were = "was" if state.forgotten == 1 else "were"
+        say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")
+    if checkpoint is not None:
+        say(f"{counted(state.lines, 'line')}; the state is in {checkpoint}.")

@@ -13,7 +13,6 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 # Control characters, what turns the direction of writing, line ends of Unicode, and halves of
 # characters, which no terminal can show.
@@ -111,29 +110,38 @@ def _without_nan(tree: Any) -> Any:
     return None if isinstance(tree, float) and not isfinite(tree) else tree
 
 
-def console() -> Console:
-    """Standard output, where neither ``[bold]`` nor ``:smile:`` in a name means anything."""
+def console(width: int | None = None) -> Console:
+    """Standard output, where neither ``[bold]`` nor ``:smile:`` in a name means anything.
+
+    A `width` is that of files and pipes.
+    """
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False)
+    out = Console(markup=False, emoji=False, highlight=False)
+    if width is not None and not out.is_terminal:
+        out.width = width
+    return out
 
 
-def table(*headers: str, title: str | None = None, **options: Any) -> Table:
-    """A table whose title may come from a file."""
+def show_table(
+    headers: Iterable[str] | None,
+    rows: Iterable[Iterable[Any]],
+    title: str | None = None,
+    width: int | None = None,
+) -> None:
+    """Print a table, whose headers, cells and title may come from a file."""
     from rich.table import Table
 
-    return Table(
-        *headers,
+    shown = Table(
+        *map(printable, headers or ()),
         title=None if title is None else printable(title),
         title_justify="left",
         title_style="bold",
-        **options,
+        show_header=headers is not None,
     )
-
-
-def add_row(to: Table, *cells: Any) -> None:
-    """A row whose cells may come from a file."""
-    to.add_row(*map(printable, cells))
+    for row in rows:
+        shown.add_row(*map(printable, row))
+    console(width).print(shown)
 
 
 def in_picture(name: str, longest: int = 60) -> str:

@@ -5,58 +5,51 @@ from __future__ import annotations
 from typing import Any
 
 from ._terminal import as_option, counted, part_of, say, say_findings, say_skipped, show_json
+from ._training import Training
 
 
-def report(
-    run: Any,
-    rows: int,
-    seconds: float,
-    scores: dict[str, Any] | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: bool) -> None:
     """Tell what was learned, from how many rows, and how good it is; as text or as JSON."""
-    model, output, troubles = run.model, run.output, run.troubles
-    summary = {
-        "model": str(output),
-        "task": model.task,
-        "target": model.target,
-        "classes": len(model.classes) or None,
-        "rows": model.n_rows,
-        "rows_without_target": model.n_without_target,
-        "rows_skipped": troubles.count,
-        "inputs": len(model.schema.inputs),
-        "columns": [column.as_dict() for column in model.schema.columns],
-        "units": int(model.estimator.solver_.n_features_in_),
-        "solver": model.settings["solver"],
-        "workers": run.n_workers,
-        "seconds": round(seconds, 3),
-        "rows_per_second": round(rows / seconds) if seconds > 0 else None,
-        "score": scores,
-        "findings": [finding.as_dict(as_option) for finding in run.findings()],
-    }
+    model, output, troubles, findings = run.model, run.output, run.table.troubles, run.findings()
+    units = int(model.estimator.solver_.n_features_in_)
     if as_json:
-        show_json(summary)
+        show_json(
+            {
+                "model": str(output),
+                "task": model.task,
+                "target": model.target,
+                "classes": len(model.classes) or None,
+                "rows": model.n_rows,
+                "rows_without_target": model.n_without_target,
+                "rows_skipped": troubles.count,
+                "inputs": len(model.schema.inputs),
+                "columns": [column.as_dict() for column in model.schema.columns],
+                "units": units,
+                "solver": model.settings["solver"],
+                "workers": run.n_workers,
+                "seconds": round(run.seconds, 3),
+                "rows_per_second": run.rows_per_second,
+                "score": scores,
+                "findings": [finding.as_dict(as_option) for finding in findings],
+            }
+        )
     if quiet:
         return
     say_skipped(troubles)
     if model.n_without_target:
         total = model.n_rows + model.n_without_target
         say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")
-    say_findings(run.findings())
-    what = (
-        f"{len(model.classes):,} classes of {model.target!r}"
-        if model.classes
-        else f"{model.target!r}, a number"
-    )
+    say_findings(findings)
+    what = f"{model.target!r}, a number"
+    if model.classes:
+        what = f"{len(model.classes):,} classes of {model.target!r}"
     if model.target_kind == "integer" and model.settings["task"] == "auto":
         what += " (for a number pass --task regression)"
     where = "" if run.n_workers is None else f" on {counted(run.n_workers, 'worker')}"
     say(
         f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
-        f"{counted(model.n_rows, 'row')} with "
-        f"{counted(summary['units'], 'hidden unit')}{where} in {seconds:.1f} s "
-        f"({summary['rows_per_second']:,} rows/s)."
+        f"{counted(model.n_rows, 'row')} with {counted(units, 'hidden unit')}{where} in "
+        f"{run.seconds:.1f} s ({run.rows_per_second or 0:,} rows/s)."
     )
     if scores is None:
         say("The error was not measured; pass --test 0.2 to hold out rows for it.")
@@ -81,11 +74,11 @@ def _in_words(scores: dict[str, Any], target: str) -> str:
         )
     r2 = "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
     return (
-        f"{where}: RMSE {_plain(scores['rmse'])} (predicting the mean of {target!r}: "
-        f"{_plain(scores['target_std'])}){r2}.{doubt}"
+        f"{where}: RMSE {_digits(scores['rmse'])} (predicting the mean of {target!r}: "
+        f"{_digits(scores['target_std'])}){r2}.{doubt}"
     )
 
 
-def _plain(number: float) -> str:
+def _digits(number: float) -> str:
     """Four digits, and no exponent where it is not needed."""
     return f"{number:,.0f}" if 1e4 <= number < 1e9 else f"{number:.4g}"

@@ -1,0 +1,175 @@
+"""How ``greville train`` learns a table: in chunks, with checkpoints, here or on a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ._cluster import ClusterOptions, cluster, cluster_bar
+from ._errors import UserError
+from ._input_table import InputTable
+from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
+from ._terminal import counted, say
+
+# Rows that are learned together. Always as many, counted from the first, so that a run that was
+# stopped and goes on does what one that was not does, to the bit.
+_ROWS_PER_UPDATE = 16_384
+
+
+def _new_score() -> Any:
+    from ..tables import TrainingScore
+
+    return TrainingScore()
+
+
+@dataclass
+class Training:
+    """A table, the model that learns it, and how far that is."""
+
+    table: InputTable
+    model: Any
+    output: Path
+    checkpoint: Path | None
+    fingerprint: str
+    holdout: Any
+    is_new: bool  # no row was learned, in this run or before it
+    score: Any = field(default_factory=_new_score)
+    rows: int = 0
+    saved: int = 0
+    seconds: float = 0.0
+    rows_per_second: int | None = None
+    n_workers: int | None = None  # where there is a cluster
+
+    def learn(self, every: int, quiet: bool) -> dict[str, Any] | None:
+        """Learn all rows, and write the model; its scores."""
+        from ..fields import compact
+        from ..tables import Stopped, in_chunks
+
+        start, before = time.perf_counter(), self.rows
+        with stopping_on(*TERMINATION) as stop:
+            try:
+                self._prepare(quiet, lambda: stop.asked)
+                needed = self.model.needed
+                with self.table.batches("training", quiet, needed, lambda: stop.asked) as batches:
+                    kept = self.holdout.learned(batches)
+                    for chunk in in_chunks(kept, _ROWS_PER_UPDATE, skip=self.rows):
+                        with stop.at_once():
+                            learned, troubles = self._copies()
+                            self.score.before_learning(learned, chunk)
+                            learned.learn(chunk, troubles)
+                            compact(learned)  # as a checkpoint does: it changes no bit then
+                        self.model, self.table.troubles = learned, troubles
+                        self.rows += sum(map(len, chunk))
+                        if self.rows - self.saved >= every:
+                            self.save_checkpoint()
+                with stop.at_once():
+                    settled, troubles = self._copies()
+                    settled.settle(troubles).choose()
+                self.model, self.table.troubles = settled, troubles
+            except Stopped:
+                self.save_checkpoint()
+                then = f" The same command goes on from {self.checkpoint}."
+                said = f"Stopped after {counted(self.rows, 'row')}."
+                say(said + then * (self.checkpoint is not None))
+                raise typer.Exit(EXIT_STOPPED) from None
+        self._finish(start, self.rows - before)
+        return self._scores(quiet)
+
+    def _copies(self) -> tuple[Any, Any]:
+        return self.model.twin(), self.table.troubles.copy()
+
+    def _prepare(self, quiet: bool, stopped: Callable[[], bool]) -> None:
+        """Look at all rows before the first is learned, where they can be read twice."""
+        from ..tables import Troubles, parts_of
+
+        table = self.table
+        if self.is_new and table.can_be_read_again:
+            # What is held out is found by the numbers of rows, which those of parts do not have.
+            parts = table.sources if self.holdout.share else parts_of(table.sources, table.how)
+            skip = table.troubles.skip or parts != table.sources
+            looked_at = replace(table, sources=parts, troubles=Troubles(skip=skip))
+            with looked_at.batches("looking", quiet, self.model.needed, stopped) as batches:
+                self.model.prepare(self.holdout.learned(batches))
+
+    def learn_on_cluster(self, on: ClusterOptions, quiet: bool) -> dict[str, Any] | None:
+        """Learn all rows on a cluster; the scores. The model is that of one machine."""
+        from ..tables import check_held_out
+
+        if self.checkpoint is not None:
+            raise UserError(
+                "--checkpoint: on a cluster, workers that die are replaced and their rows are "
+                "learned again; leave it out."
+            )
+        with cluster(on) as client:
+            from ..dask.tables import Job
+
+            start, table = time.perf_counter(), self.table
+            job = Job(client, table.sources, table.how, table.troubles.skip)
+            self.n_workers = len(client.nthreads())
+            with cluster_bar(quiet, "looking", job, reported=False):
+                sample, n = job.sample(self.model, self.holdout)
+            if self.is_new:
+                self.model.prepare_from(sample, n)
+            before = self.model.n_rows
+            with cluster_bar(quiet, "training", job):
+                self.model, table.troubles = job.learn(self.model, self.holdout)
+            if self.model.leaves_out:
+                self.score.before_learning(self.model, sample)
+                self.score.calibrate(self.model)
+            self._finish(start, self.model.n_rows - before)
+            if self.holdout.share:
+                with cluster_bar(quiet, "testing", job):
+                    found = job.score(self.model, self.holdout).found
+                check_held_out(found, self.model)
+                return {"how": "held out", **found.summary()}
+            return self._scores(quiet) if self.model.leaves_out else None
+
+    def _scores(self, quiet: bool) -> dict[str, Any] | None:
+        """How good the model is: on the rows that were held out, or from the pass itself."""
+        from ..tables import score_rows
+
+        if not self.holdout.share:
+            return self.score.summary(self.model)
+        with self.table.batches("testing", quiet, self.model.needed) as batches:
+            rows = self.holdout.held_out(batches)
+            return score_rows(self.model, rows, self.table.troubles.copy())
+
+    def findings(self) -> tuple[Any, ...]:
+        """What readers and columns have to say."""
+        return tuple(dict.fromkeys([*self.table.troubles.findings, *self.model.schema.findings]))
+
+    def save_checkpoint(self) -> None:
+        """Save what was learned since the last time, if anything was."""
+        from ..persistence import save
+
+        if self.checkpoint is not None and self.rows > self.saved:
+            troubles = self.table.troubles
+            state = {"run": self.fingerprint, "rows": self.rows}
+            state |= {"skipped": troubles.count, "reasons": troubles.first}
+            save(self.model, self.checkpoint, extra=state)
+            self.saved = self.rows
+
+    def _finish(self, start: float, rows: int) -> None:
+        """Save the model, and remove the checkpoint."""
+        from ..persistence import save
+
+        self.seconds = time.perf_counter() - start
+        self.rows_per_second = round(rows / self.seconds) if self.seconds > 0 else None
+        model = self.model
+        if model.n_rows == 0:
+            raise UserError(
+                f"no row has a value of {model.target!r}; there is nothing to learn from."
+            )
+        if model.classes and len(model.classes) < 2:
+            raise UserError(
+                f"the target {model.target!r} is {model.classes[0]!r} in every row; there are no "
+                "classes to tell apart. Is it the right column? For numbers pass --task regression."
+            )
+        save(model, self.output, extra={"finished": self.fingerprint})
+        if self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
