@@ -50,7 +50,7 @@ def files(tmp_path_factory):
         (["train", "empty", "-t", "price"], "empty: a folder without any table"),
         (["train", "houses.csv", "-t", "price", "--hidden", "many"], "--hidden many"),
         (["train", "houses.csv", "-t", "price", "--hidden", "0"], "--hidden 0"),
-        (["train", "houses.csv", "-t", "price", "--epsilon", "x"], "--epsilon x: pass 'auto' or a number"),
+        (["train", "houses.csv", "-t", "price", "--epsilon", "x"], "--epsilon x: pass 'auto' or"),
         (["train", "houses.csv", "-t", "price", "--window", "3"], "no such setting"),
         (["train", "houses.csv", "-t", "price", "--ignore", "nose"], "no column 'nose'"),
         (["train", "houses.csv", "-t", "price", "--features", "nose"], "no column 'nose'"),

@@ -323,3 +323,11 @@ def test_numbers_and_dates_as_people_write_them(here):
         assert a["prediction"] == pytest.approx(b["prediction"], rel=1e-9)
     assert any("decimal comma" in note for note in found["notes"])
     assert any("put in order" in note for note in found["notes"])
+
+
+def test_counts_beside_a_series_are_no_times(here):
+    write_csv("v.csv", v=written(wave(60)), visitors=np.random.default_rng(0).integers(1, 50, 60))
+    write_csv("w.csv", v=written(wave(60)))
+    (both, said), (alone, _) = forecast("v.csv"), forecast("w.csv")
+    assert both["future"] == alone["future"]
+    assert "order" not in said
