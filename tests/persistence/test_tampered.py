@@ -95,14 +95,14 @@ def _mutate_tensor(rng, document, tensors):
     names = sorted(tensors)
     name, other = (names[rng.integers(len(names))] for _ in range(2))
     a = tensors[name]
-    values = a.copy().reshape(-1)
-    if values.size:
-        number = rng.choice([np.nan, np.inf, -1, 0, 1e30, -1e300, 1e-300, 2**31])
-        with np.errstate(all="ignore"):
+    values, number = a.copy().reshape(-1), rng.choice([np.nan, np.inf, -1, 0, 1e30, 1e-300, 2**31])
+    with np.errstate(all="ignore"):
+        other_dtype = a.astype(rng.choice(["f4", "f8", "i8", "u1", "?", "f2"]))
+        if values.size:
             values[rng.integers(a.size)] = np.array(number).astype(a.dtype)
     changed = [
         {name: values.reshape(a.shape)},
-        {name: a.astype(rng.choice(["f4", "f8", "i8", "u1", "?", "f2"]))},
+        {name: other_dtype},
         {name: a.reshape(-1, 1) if rng.integers(2) else a.reshape(a.shape[::-1])},
         {name: a[: len(a) // 2].copy()},
         {name: tensors[other], other: a},
