@@ -240,24 +240,11 @@ def test_bursts_change_no_bit_of_what_follows(tmp_path):
     for stream, name in ((one, "one"), (other, "other")):
         greville.save(stream, tmp_path / name)
     again = [greville.load(tmp_path / name) for name in ("one", "other")]
-    followers = [stream._blocks.follower for stream in (one, other, *again)]
+    followers = [stream.follower for stream in (one, other, *again)]
     assert all(follower == followers[0] for follower in followers)
     assert followers[0].n == 512  # of whole blocks
     asked = [s.answer([{"x": 0.5}], 601, Troubles())[0]["prediction"] for s in (one, *again)]
     np.testing.assert_allclose(asked, asked[0], rtol=1e-9)
-
-
-def test_a_stream_of_an_older_version_goes_on(tmp_path):
-    from greville.fields import declaration_of
-
-    stream = Stream(TableModel("y", task="regression", hidden=30))
-    stream.answer(wandering(300), 1, Troubles())
-    declaration = declaration_of(Stream)
-    fields = declaration.read(stream)
-    del fields["follower"]
-    again = declaration.make(Stream, fields)
-    assert again.follows
-    assert again.answer([{"x": 0.5}], 301, Troubles())[0]["prediction"] is not None
 
 
 def test_rows_with_standard_deviations_and_without_a_target():
@@ -349,7 +336,7 @@ def test_groups_are_kept_in_files(tmp_path):
         two.answer(group, start + 1, Troubles(), together=True)
         greville.save(two, tmp_path / "stream")
         two = greville.load(tmp_path / "stream")
-    squares = [s._blocks.follower.squares for s in (one, two)]
+    squares = [s.follower.squares for s in (one, two)]
     np.testing.assert_allclose(squares[0], squares[1], rtol=1e-9)
     asked = [s.answer([{"x": 0.5}], 601, Troubles())[0]["prediction"] for s in (one, two)]
     np.testing.assert_allclose(asked[0], asked[1], rtol=1e-6)
@@ -380,4 +367,4 @@ def test_nothing_of_an_unlearned_target_is_mixed_in():
     plain.answer([rows[-1]], 301, Troubles())  # it is there again
     asked = [s.answer([{"x": 0.5}], 302, Troubles())[0]["prediction"] for s in (plain, stream)]
     assert abs(asked[0] - asked[1]) < 1 + 0.1 * abs(asked[0])
-    assert stream._blocks.follower.n == 0
+    assert stream.follower.n == 0

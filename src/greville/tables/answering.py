@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..following import Follower
 from ._answers import Answers
-from ._following import predicted
 from .batch import TableError
 from .model import TableModel
 from .target import REGRESSION
+from .unlearned import UnlearnedValues
 
 Row = dict[str, Any]
 Answer = dict[str, Any]
@@ -28,6 +28,8 @@ class Answering:
         A copy of its own, which does not learn.
     follower : Follower, optional
         Mixes predictions of numbers with what the last targets say.
+    unlearned : UnlearnedValues, optional
+        Counts values that were never learned.
 
     Examples
     --------
@@ -39,18 +41,16 @@ class Answering:
     4.0
     """
 
-    def __init__(self, model: TableModel, follower: Follower | None) -> None:
-        self.model = model
+    def __init__(
+        self, model: TableModel, follower: Follower | None, unlearned: UnlearnedValues | None = None
+    ) -> None:
+        self.model, self._unlearned = model, unlearned
         self._follower = follower if model.task == REGRESSION else None
-        self._names = frozenset(self._known_names())
+        self._names: frozenset[str] = frozenset()  # any column may come, or those wanted are known
+        if model.has_schema and model.settings["features"] is None:
+            columns = [column.name for column in model.schema.columns]
+            self._names = frozenset([*columns, *model.settings["ignore"], model.target])
         self.units = 0 if model.estimator is None else int(model.estimator.solver_.n_features_in_)
-
-    def _known_names(self) -> list[str]:
-        model = self.model
-        if not model.has_schema or model.settings["features"] is not None:
-            return []  # any column may come, or those that are wanted are known
-        columns = [column.name for column in model.schema.columns]
-        return [*columns, *model.settings["ignore"], model.target]
 
     def unused(self, row: Row) -> set[str]:
         """Names in a row that the model knows nothing of: they may be misspelled."""
@@ -69,31 +69,69 @@ class Answering:
         """
         if self.model.estimator is None:
             return [{"prediction": None} for _ in rows]
-        if len(rows) == 1 and not std and not proba and infinite_value(rows[0]) is None:
+        asked = std or proba or self._unlearned is not None
+        if len(rows) == 1 and not asked and infinite_value(rows[0]) is None:
             try:
                 value = self.model.predict_one(rows[0])
             except TableError:  # the error is reported below
                 pass
             else:
-                value = value if self._follower is None else self._followed(value)
+                if self._follower is not None and isfinite(value):
+                    value = self._follower.predict(value)
                 return [{"prediction": _as_json(value)}]
-        found = self.model.answers_to_rows(rows, std=std, proba=proba)
-        if self._follower is not None:
-            found = predicted(self._follower, found)
-        answers = []
-        for i, (row, value) in enumerate(zip(rows, found.prediction.tolist(), strict=True)):
-            answer: Answer = {}
+        predicted = self.model.answers_to_rows(rows, std=std, proba=proba)
+        for i, row in enumerate(rows):
             reason = infinite_value(row)
-            if reason is None:
-                fill_answer(answer, found, i, value)
-            else:
-                answer["error"] = reason
-            answers.append(answer)
-        return answers
+            if reason is not None:
+                predicted.wrong[i] = reason
+            elif self._follower is not None:
+                _mix(predicted, i, self._follower)
+        if self._unlearned is not None:
+            self._unlearned.add(predicted)
+        return [answer_of(predicted, i) for i in range(len(rows))]
 
-    def _followed(self, value: float) -> Any:
-        assert self._follower is not None
-        return self._follower.predict(value) if isfinite(value) else value
+
+class Following(NamedTuple):
+    """A follower, and what it was before the targets that came together with the last one."""
+
+    now: Follower
+    since: Follower
+
+    def after(self, parts: Sequence[Answers], joined: Sequence[bool]) -> Following:
+        """After rows that a model has answered and learned; its answers become the mixed ones.
+
+        Rows that have no prediction, and those that are wrong, keep what they have. Where a row is
+        `joined`, its target came together with that of the row before it, and it is predicted by
+        what was known before both.
+        """
+        (now, since), start = self, 0
+        for part in parts:
+            flags = joined[start : start + len(part.prediction)]
+            start += len(flags)
+            if part.target is not None and part.target.dtype.kind not in "fiu":
+                continue  # labels, from before a row that made numbers of them
+            for k, predicted in enumerate(part.prediction.tolist()):
+                since = since if flags[k] else now
+                _mix(part, k, since)
+                if k in part.wrong or part.target is None or not part.known[k]:  # type: ignore[index]
+                    continue
+                if k in part.guessed:
+                    now = now.meet(predicted, part.target[k])
+                else:
+                    now = now.learn(predicted, part.target[k], since if flags[k] else None)
+        return Following(now, since)
+
+
+def _mix(answers: Answers, k: int, follower: Follower) -> None:
+    """Put the follower's prediction in the place of the model's, where that has one."""
+    value = answers.prediction[k]
+    if k in answers.wrong or value is None or value != value:  # noqa: PLR0124 - nan
+        return
+    if answers.std is None:
+        answers.prediction[k] = follower.predict(float(value))
+    else:
+        both = follower.predict(float(value), float(answers.std[k]))
+        answers.prediction[k], answers.std[k] = both  # type: ignore[misc]
 
 
 def infinite_value(row: Mapping[str, Any]) -> str | None:
@@ -116,17 +154,17 @@ def _is_infinite(value: Any) -> bool:
         return False
 
 
-def fill_answer(answer: Answer, found: Answers, i: int, value: Any) -> None:
-    """Write into an answer what was found for a row."""
-    if i in found.wrong:
-        answer["error"] = found.wrong[i]
-        return
-    answer["prediction"] = _as_json(value)
-    if found.std is not None:
-        answer["std"] = _as_json(float(found.std[i]))
-    if found.proba is not None:
-        each = zip(found.classes, found.proba[i].tolist(), strict=True)
+def answer_of(predicted: Answers, i: int) -> Answer:
+    """What was predicted for a row, for JSON; or what is wrong with it."""
+    if i in predicted.wrong:
+        return {"error": predicted.wrong[i]}
+    answer = {"prediction": _as_json(predicted.prediction[i : i + 1].tolist()[0])}
+    if predicted.std is not None:
+        answer["std"] = _as_json(float(predicted.std[i]))
+    if predicted.proba is not None:
+        each = zip(predicted.classes, predicted.proba[i].tolist(), strict=True)
         answer["proba"] = {label: p for label, p in each if p > 0}  # 0: it came in a later row
+    return answer
 
 
 def _as_json(value: Any) -> Any:

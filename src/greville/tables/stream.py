@@ -8,19 +8,22 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, Self
 
-from ..fields import compact, count, each, flag, known, nothing, stored, text
-from ..fields import number as any_number
+import numpy as np
+
+from ..fields import array, compact, count, each, flag, known, nothing, require, stored, text
 from ..following import Follower
 from ..monitor import DriftMonitor
 from ._answers import Answers
-from ._blocks import ROWS_PER_BLOCK, Blocks, Row, Wanted, is_mixed
-from ._first import FirstRows
-from ._rows import FEW_ROWS
-from .answering import Answer, Answering, fill_answer, infinite_value
-from .batch import TableError, Troubles, listed, unusable_row
+from ._rows import FEW_ROWS, batch_of_rows, runs_of_one_kind
+from .answering import Answer, Answering, Following, Row, answer_of, infinite_value
+from .batch import Batch, TableError, Troubles, listed, unusable_row
 from .model import TableModel
 from .target import CLASSIFICATION, REGRESSION
 from .unlearned import UnlearnedValues
+
+# Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
+# model: whatever answered them meanwhile, it is made of whole blocks.
+ROWS_PER_BLOCK = 256
 
 # Rows that may be without their target. The oldest are forgotten.
 _MOST_WITHOUT_TARGET = 100_000
@@ -34,17 +37,12 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
         "model": known(TableModel),
         "id": nothing | text,
         "monitor": nothing | known(DriftMonitor),
-        "lines": count,
-        "rows": known(FirstRows),
-        "waiting": known(FirstRows),
-        "ids": each(text),
-        "predictions": each(nothing | text | any_number | flag),
-        "forgotten": count,
-    },
-    optional={  # older files lack them
         "follower": nothing | known(Follower),
-        "mixed_rows": nothing | each(text),
+        "lines": count,
+        "rows": each(text),
         "joined": each(flag),
+        "waiting": array(1, "u"),
+        "forgotten": count,
     },
     whole=True,
     compact=lambda stream: stream._compact(),
@@ -58,7 +56,7 @@ class Stream:
     Parameters
     ----------
     model : TableModel
-        What has been learned before; it goes on learning.
+        What has been learned before; it goes on learning, whole blocks of 256 rows.
     id : str, optional
         The column under which a target may come later than its row.
     monitor : DriftMonitor, optional
@@ -86,89 +84,86 @@ class Stream:
         *,
         follow: bool = True,
     ) -> None:
-        self.id = id
-        self.monitor = monitor
+        self.model, self.id, self.monitor = model, id, monitor
+        self.follower = Follower(trained=model.n_rows > 0) if follow else None
         self.lines = 0  # that were answered
-        follower = Follower(trained=model.n_rows > 0) if follow else None
-        self._blocks = Blocks(model, id, follower)
-        # Rows without a target, and their predictions.
-        self.waiting: dict[Any, tuple[Row | _StoredRow, Any]] = {}
+        self.rows: list[Row] = []  # of the block that is not whole
+        self.joined: list[bool] = []  # of each, whether its target came with the one before
+        self.waiting: dict[Any, tuple[Row, Any]] = {}  # rows without a target, and predictions
         self.forgotten = 0
-        self._unlearned = UnlearnedValues()
-
-    @property
-    def unlearned(self) -> UnlearnedValues:
-        """Values that were not learned yet when a row with them was answered."""
-        return self._unlearned
-
-    @property
-    def model(self) -> TableModel:
-        """The model of all whole blocks."""
-        return self._blocks.model
+        self.unlearned = UnlearnedValues()  # values that were new when a row with them was answered
+        self._live: TableModel | None = None  # the model and the rows
+        self._live_following: Following | None = None
 
     @property
     def follows(self) -> bool:
         """Whether predictions of numbers are mixed with what the last targets say."""
-        return self._blocks.follower is not None
+        return self.follower is not None
 
     @property
-    def rows(self) -> list[Row]:
-        """The rows of the block that is not whole."""
-        return self._blocks.rows
+    def live(self) -> TableModel:
+        """The model of all rows so far."""
+        if self._live is None:
+            self._live, self._live_following = self._with_rows()
+        return self._live
+
+    @property
+    def _newest(self) -> TableModel:
+        """A model that knows the columns as well as any."""
+        return self._live or self.model
 
     def settled(self) -> TableModel:
-        """A model of all rows so far."""
-        return self._blocks.with_rows().settle(Troubles(skip=True))
+        """A model of all rows so far, which this stream does not change."""
+        return self._with_rows()[0].settle(Troubles(skip=True))
 
     @property
     def n_rows(self) -> int:
         """Rows that were learned."""
-        return self._blocks.newest.n_rows + (0 if self._blocks.has_live else len(self.rows))
+        return self._newest.n_rows + (0 if self._live else len(self.rows))
 
     @property
     def n_without_target(self) -> int:
         """Rows whose target was there, and stands for a missing one, such as "nan"."""
-        return self._blocks.newest.n_without_target
+        return self._newest.n_without_target
 
     def trouble_with(self, row: Row) -> str | None:
         """What is wrong with a row that is to be learned, if that can be told before."""
         kind, reason = self._kind(row)
-        return reason if kind == "wrong" else self._blocks.newest.trouble_with(row)
+        return reason if kind == "wrong" else self._newest.trouble_with(row)
 
     def no_number(self, row: Row) -> str | None:
         """What is wrong with a target that is no number where all so far were.
 
         While the first rows come, it would make classes of all of them.
         """
-        model = self._blocks.newest
-        target = row.get(model.target)
-        if model.task != REGRESSION or isinstance(target, (int, float)):
+        model = self._newest
+        if model.task != REGRESSION or isinstance(row.get(model.target), (int, float)):
             return None
         return model.trouble_with_target(row)
 
     def answering(self) -> Answering:
         """What answers rows as this stream does now, and goes on doing so."""
-        return self._blocks.answering()
+        model = self.live.twin().settle(Troubles(skip=True))
+        return Answering(model, self._live_following and self._live_following.now)
 
     def copy(self) -> Stream:
         """Another stream that goes on from here, to the bit."""
         other = copy(self)
-        other._blocks = self._blocks.copy()
+        other.model, other._live = self.model.twin(), None
+        other.rows, other.joined = list(self.rows), list(self.joined)
         other.monitor = None if self.monitor is None else self.monitor.copy()
-        other.waiting = dict(self.waiting)
-        other._unlearned = UnlearnedValues()
+        other.waiting, other.unlearned = dict(self.waiting), UnlearnedValues()
         return other
 
     def name_ids(self, id: str) -> None:
         """Have rows named by a column from now on; it is not learned from."""
         if self.id not in (None, id):
             raise ValueError(f"id={id!r}: rows are named by {self.id!r} already.")
-        self.id = self._blocks.id = id
+        self.id = id
 
     def take_waiting(self) -> dict[Any, tuple[Row, Any]]:
-        """The rows that wait for their targets, and what was predicted; they do so here no more."""
-        taken = {key: (_as_row(row), predicted) for key, (row, predicted) in self.waiting.items()}
-        self.waiting = {}
+        """The rows that waited for their targets, and what was predicted; none waits afterwards."""
+        taken, self.waiting = self.waiting, {}
         return taken
 
     def unlearn(self, rows: Sequence[Row]) -> int:
@@ -187,7 +182,15 @@ class Stream:
         TableError
             If the model cannot unlearn, or a row could not have been learned.
         """
-        return self._blocks.unlearn(list(rows))
+        model = self._with_rows()[0]
+        removed = model.unlearn(self._batches(rows), Troubles())
+        compact(model)
+        self.model = model
+        self.follower = self.follower and Follower(trained=True)  # it knows those of removed rows
+        self.rows, self.joined, self._live = [], [], None
+        return removed
+
+    # Answers
 
     def answer(
         self,
@@ -230,13 +233,11 @@ class Stream:
         first: int,
         troubles: Troubles,
         *,
-        std: bool = False,
-        proba: bool = False,
         together: bool = False,
+        **options: bool,
     ) -> Iterator[list[Answer]]:
         """The same as they are found. If an exception comes out, `lines` says how many were."""
-        wanted = {"std": std, "proba": proba}
-        run: list[Row] = []  # rows to learn, or rows to predict
+        run: list[Any] = []  # rows to learn, or rows to predict
         run_kind = ""
 
         def finish(number: int) -> Iterator[list[Answer]]:
@@ -245,23 +246,21 @@ class Stream:
             begin = number - len(some)
             if run_kind == "learn":
                 joined = [together and k > first for k in range(begin, number)]
-                yield from self._learn(some, begin, troubles, wanted, joined)
+                yield from self._learn(some, begin, troubles, joined, **options)
             else:
-                yield from self._predict(some, begin, troubles, wanted)
+                yield from self._predict(some, begin, troubles, **options)
 
         for number, row in enumerate(rows, first):
             if run_kind == "predict" and run and self._may_be_late(row):
                 yield from finish(number)  # its row may be among them
             kind, reason = self._kind(row)
-            if kind != run_kind or not self._knows_columns:
+            if kind != run_kind or not self._newest.has_schema:
                 yield from finish(number)
                 run_kind = kind
             if kind in ("learn", "predict"):
-                assert isinstance(row, dict)
                 run.append(row)
             elif kind == "late":
-                assert isinstance(row, dict)
-                yield self._learn_late(row, number, troubles)
+                yield self._learn_late(row, number, troubles)  # type: ignore[arg-type]
             else:
                 if kind == "wrong":
                     troubles.meet(f"standard input, line {number:,}: {reason}")
@@ -279,7 +278,7 @@ class Stream:
         joined : sequence of bool
             Of each, whether its target came together with that of the row before it.
         """
-        parts = self._learn(list(rows), self.lines + 1, Troubles(skip=True), {}, joined)
+        parts = self._learn(list(rows), self.lines + 1, Troubles(skip=True), joined)
         return [answer for part in parts for answer in part]
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
@@ -295,7 +294,7 @@ class Stream:
                 return "late", ""
             if set(row) <= {self.id, self.model.target}:
                 return "wrong", f"no row with the {self.id} {key!r} waits for its target"
-        model = self._blocks.newest
+        model = self._newest
         if model.has_schema and row.keys().isdisjoint(model.schema.names):
             return "wrong", f"it has none of the columns {listed(model.schema.names)}"
         reason = infinite_value(row)
@@ -319,9 +318,9 @@ class Stream:
         """Whether a line may bring the target of an earlier one."""
         return self.id is not None and isinstance(row, dict) and self._has_target(row)
 
-    @property
-    def _knows_columns(self) -> bool:
-        return self._blocks.newest.has_schema
+    def _head(self, row: Row, number: int) -> Answer:
+        """The beginning of an answer: which line it is to."""
+        return {"line": number} if self.id is None else {"line": number, "id": row.get(self.id)}
 
     # Rows with a target
 
@@ -330,24 +329,24 @@ class Stream:
         rows: list[Row],
         first: int,
         troubles: Troubles,
-        wanted: Wanted,
         joined: Sequence[bool],
+        **options: bool,
     ) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
-            room = self._blocks.room
+            n = ROWS_PER_BLOCK - len(self.rows)
             if len(rows) <= FEW_ROWS and not self.model.schema_may_change:
-                room = 1  # alone they are learned without a table
-            yield from self._learn_part(rows[:room], first, troubles, wanted, joined[:room])
-            first, rows, joined = first + len(rows[:room]), rows[room:], joined[room:]
+                n = 1  # alone they are learned without a table
+            yield from self._learn_part(rows[:n], first, troubles, joined[:n], **options)
+            first, rows, joined = first + len(rows[:n]), rows[n:], joined[n:]
 
     def _learn_part(
         self,
         rows: list[Row],
         first: int,
         troubles: Troubles,
-        wanted: Wanted,
         joined: Sequence[bool],
+        **options: bool,
     ) -> Iterator[list[Answer]]:
         """The same for rows that fit into the block.
 
@@ -356,14 +355,14 @@ class Stream:
         """
         met = troubles.copy()
         try:
-            found = self._blocks.record(rows, first, met, wanted, joined)
+            parts = self._record(rows, first, met, joined, **options)
         except TableError as error:
             if len(rows) > 1:
                 half = len(rows) // 2
-                yield from self._learn_part(rows[:half], first, troubles, wanted, joined[:half])
-                yield from self._learn_part(
-                    rows[half:], first + half, troubles, wanted, joined[half:]
-                )
+                for some, begin in ((slice(half), first), (slice(half, None), first + half)):
+                    yield from self._learn_part(
+                        rows[some], begin, troubles, joined[some], **options
+                    )
                 return
             if not troubles.skip:
                 raise
@@ -372,148 +371,187 @@ class Stream:
             answers = [{**self._head(rows[0], first), "error": reason}]
         else:
             troubles.count, troubles.first = met.count, met.first
-            answers = self._answers_to(rows, first, found)
+            found = [answer for part in parts for answer in self._answers_to(part)]
+            lines = enumerate(zip(rows, found, strict=True), first)
+            answers = [{**self._head(row, number), **answer} for number, (row, answer) in lines]
         self.lines += len(rows)
         yield answers
 
-    def _answers_to(self, rows: list[Row], first: int, found: Sequence[Answers]) -> list[Answer]:
-        answers: list[Answer] = []
-        for part in found:
-            self._unlearned.add(part)
-            for k, value in enumerate(part.prediction.tolist()):
-                i = len(answers)
-                answer = self._head(rows[i], first + i)
-                fill_answer(answer, part, k, value)
-                known = part.target is not None and part.known is not None and part.known[k]
-                if known and "error" not in answer:
-                    self._update_monitor(value, part.target[k])  # type: ignore[index]
-                answers.append(answer)
-        return answers
+    def _record(
+        self,
+        rows: list[Row],
+        first: int,
+        troubles: Troubles,
+        joined: Sequence[bool],
+        **options: bool,
+    ) -> list[Answers]:
+        """Learn rows that fit into the block, all of them or none, and what was predicted."""
+        numbers = range(first, first + len(rows))
+        if len(rows) == ROWS_PER_BLOCK:
+            return self._record_block(rows, joined, numbers, troubles, **options)
+        live = self.live
+        if len(rows) == 1 and not live.schema_may_change and not any(options.values()):
+            parts = [live.record_one(rows[0])]
+            for reason in parts[0].wrong.values():
+                troubles.meet(f"standard input, line {first:,}: {reason}")
+        else:
+            parts = live.record(self._batches(rows, numbers), troubles, **options)
+        self._live_following = self._followed(live, self._live_following, parts, joined)
+        self.rows, self.joined = [*self.rows, *rows], [*self.joined, *joined]
+        if len(self.rows) == ROWS_PER_BLOCK:
+            self._record_block(self.rows, self.joined, (), Troubles(skip=True))
+        return parts
 
-    def _head(self, row: Row, number: int) -> Answer:
-        """The beginning of an answer: which line it is to."""
-        return {"line": number} if self.id is None else {"line": number, "id": row.get(self.id)}
+    def _record_block(
+        self,
+        rows: list[Row],
+        joined: Sequence[bool],
+        numbers: Sequence[int],
+        troubles: Troubles,
+        **options: bool,
+    ) -> list[Answers]:
+        """Have the model and the follower learn a whole block, and what was predicted."""
+        parts = self.model.record(self._batches(rows, numbers), troubles, **options)
+        following = self._followed(self.model, self._following, parts, joined)
+        self.follower = following and following.now
+        self.rows, self.joined, self._live = [], [], None
+        return parts
+
+    def _with_rows(self) -> tuple[TableModel, Following | None]:
+        """Another model and follower, of all rows so far."""
+        model, parts = self.model.twin(), list[Answers]()
+        if self.rows:
+            parts = model.record(self._batches(self.rows), Troubles(skip=True))
+        return model, self._followed(model, self._following, parts, self.joined)
+
+    @property
+    def _following(self) -> Following | None:
+        """The follower after all whole blocks."""
+        return None if self.follower is None else Following(self.follower, self.follower)
+
+    @staticmethod
+    def _followed(
+        model: TableModel,
+        following: Following | None,
+        parts: list[Answers],
+        joined: Sequence[bool],
+    ) -> Following | None:
+        """The follower after what a model has answered, whose answers it mixes if it can."""
+        if following is None or model.task != REGRESSION:
+            return following
+        return following.after(parts, joined)
+
+    def _batches(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> list[Batch]:
+        """Rows as batches, so that each row is read as it would be alone."""
+        numbers, batches = numbers or range(1, len(rows) + 1), []
+        for run in runs_of_one_kind(rows):
+            names = self.model.needed
+            if names is None:
+                all_names = dict.fromkeys(name for row in rows[run] for name in row)
+                names = [name for name in all_names if name != self.id]
+            batches.append(batch_of_rows(rows[run], names, "standard input", numbers[run]))
+        return batches
+
+    def _answers_to(self, part: Answers) -> Iterator[Answer]:
+        """Answers to rows that were learned."""
+        self.unlearned.add(part)
+        for k, predicted in enumerate(part.prediction.tolist()):
+            answer = answer_of(part, k)
+            known = part.target is not None and part.known is not None and part.known[k]
+            if known and "error" not in answer:
+                self._update_monitor(predicted, part.target[k])  # type: ignore[index]
+            yield answer
+
+    def _update_monitor(self, predicted: Any, target: Any) -> None:
+        if self.monitor is None or predicted is None or predicted != predicted:  # noqa: PLR0124
+            return
+        is_number = self._newest.task == REGRESSION
+        self.monitor.update(float(predicted - target if is_number else predicted != target))
 
     # Rows without a target
 
     def _predict(
-        self, rows: list[Row], first: int, troubles: Troubles, wanted: Wanted
+        self, rows: list[Row], first: int, troubles: Troubles, **options: bool
     ) -> Iterator[list[Answer]]:
         """Answer rows that have no target."""
         if not rows:
             return
-        answers: list[Answer] = []
-        found = self._blocks.answers_to_rows(rows, wanted)
-        if found is not None:
-            self._unlearned.add(found)
-        values = [None] * len(rows) if found is None else found.prediction.tolist()
-        for i, (row, value) in enumerate(zip(rows, values, strict=True)):
-            answer = self._head(row, first + i)
-            if found is None:
-                answer["prediction"] = None
-            else:
-                fill_answer(answer, found, i, value)
-            if "error" not in answer:
-                self._wait(row, answer)
-            elif troubles.skip:
-                troubles.meet(f"standard input, line {first + i:,}: {answer['error']}")
-            else:
-                yield answers
-                raise unusable_row(f"standard input, line {first + i:,}: {answer['error']}")
+        live = self.live.settle(Troubles(skip=True))
+        follower = self._live_following and self._live_following.now
+        answers = Answering(live, follower, self.unlearned).answers(rows, **options)
+        for i, row in enumerate(rows):
+            answer = self._head(row, first + i) | answers[i]
+            answers[i] = answer
+            if "error" in answer:
+                reason = f"standard input, line {first + i:,}: {answer['error']}"
+                if not troubles.skip:
+                    yield answers[:i]
+                    raise unusable_row(reason)
+                troubles.meet(reason)
+            elif answer.get("id") is not None:
+                self.waiting[answer["id"]] = row, answer["prediction"]
+                if len(self.waiting) > _MOST_WITHOUT_TARGET:
+                    del self.waiting[next(iter(self.waiting))]  # the oldest
+                    self.forgotten += 1
             self.lines += 1
-            answers.append(answer)
         yield answers
-
-    def _wait(self, row: Row, answer: Answer) -> None:
-        """Keep a row for its target, if that may come later."""
-        key = answer.get("id")
-        if key is not None:
-            self.waiting[key] = row, answer["prediction"]
-            if len(self.waiting) > _MOST_WITHOUT_TARGET:
-                del self.waiting[next(iter(self.waiting))]  # the oldest
-                self.forgotten += 1
 
     def _learn_late(self, row: Row, number: int, troubles: Troubles) -> list[Answer]:
         """Learn a row whose target has come."""
-        assert self.id is not None
-        key = row[self.id]
+        key = row[self.id]  # type: ignore[index]
         asked, prediction = self.waiting[key]
-        whole = {**_as_row(asked), self.id: key, self.model.target: row[self.model.target]}
-        (answers,) = self._learn([whole], number, troubles, {}, [False])
+        whole = asked | {str(self.id): key, self.model.target: row[self.model.target]}
+        (answers,) = self._learn([whole], number, troubles, [False])
         del self.waiting[key]
         if "error" not in answers[0]:
             answers[0]["prediction"] = prediction  # the one that was given
             answers[0]["learned"] = True
         return answers
 
-    def _update_monitor(self, predicted: Any, target: Any) -> None:
-        if self.monitor is None or predicted is None or predicted != predicted:  # noqa: PLR0124
-            return
-        is_number = self._blocks.newest.task == REGRESSION
-        error = predicted - target if is_number else predicted != target
-        self.monitor.update(float(error))
-
     # Files
 
     def _compact(self) -> None:
         """Drop the model of all rows, which is made again from the blocks and the rows."""
-        self._blocks.drop_live()
+        self._live = None
         compact(self.model)
 
     def _to_fields(self) -> dict[str, Any]:
-        """Rows as columns, which take no more room than their numbers."""
-        waiting = [_as_row(row) for row, _ in self.waiting.values()]
+        """Rows as JSON, of which those that wait are many."""
+        waiting = [[key, row, predicted] for key, (row, predicted) in self.waiting.items()]
+        names = ("model", "id", "monitor", "follower", "lines", "joined", "forgotten")
         return {
-            **{k: v for k, v in vars(self).items() if not k.startswith("_")},
-            "model": self.model,
-            "follower": self._blocks.follower,
-            "rows": self._in_columns([] if is_mixed(self.rows) else self.rows),
-            "mixed_rows": list(map(json.dumps, self.rows)) if is_mixed(self.rows) else None,
-            "joined": self._blocks.joined,
-            "waiting": self._in_columns(waiting),
-            "ids": [json.dumps(key) for key in self.waiting],
-            "predictions": [prediction for _, prediction in self.waiting.values()],
+            **{name: getattr(self, name) for name in names},
+            "rows": list(map(_as_json, self.rows)),
+            "waiting": np.frombuffer(_as_json(waiting).encode(), np.uint8),
         }
-
-    def _in_columns(self, rows: list[Row]) -> FirstRows:
-        return (
-            FirstRows().with_batch(self._blocks.batch(rows), lambda name: True)
-            if rows
-            else FirstRows()
-        )
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Self:
         """The stream again; an exception if something in it does not go together."""
-        stream = cls(fields["model"], fields["id"], fields["monitor"])
-        stream._blocks.follower = fields.get("follower", stream._blocks.follower)
-        stream.lines, stream.forgotten = fields["lines"], fields["forgotten"]
-        ids = [json.loads(key) for key in fields["ids"]]
-        block, waiting = fields["rows"], fields["waiting"]
-        mixed = [json.loads(row) for row in fields.get("mixed_rows") or ()]
-        usable = all(isinstance(key, (str, int, float)) for key in ids)
-        usable = usable and all(isinstance(row, dict) for row in mixed)
-        joined = fields.get("joined", [False] * (block.n + len(mixed)))
-        fits = (
-            len(joined) == block.n + len(mixed) < ROWS_PER_BLOCK
-            and waiting.n <= _MOST_WITHOUT_TARGET
-            and len(set(ids)) == waiting.n
+        rows, waiting = (
+            list(map(_from_json, fields["rows"])),
+            _from_json(fields["waiting"].tobytes()),
         )
-        if not usable or not fits:
-            raise ValueError("rows: not those of a part of a block, or that wait for a target.")
-        stream._blocks.rows = mixed or [_as_row((block, i)) for i in range(block.n)]
-        stream._blocks.joined = joined
-        entries = enumerate(zip(ids, fields["predictions"], strict=True))
-        stream.waiting = {key: ((waiting, i), prediction) for i, (key, prediction) in entries}
+        require(len(rows) == len(fields["joined"]) < ROWS_PER_BLOCK, "its block has other rows")
+        fits = isinstance(waiting, list) and len(waiting) <= _MOST_WITHOUT_TARGET
+        fits = fits and all(isinstance(entry, list) and len(entry) == 3 for entry in waiting)
+        fits = fits and all(isinstance(row, dict) for row in [*rows, *(r for _, r, _ in waiting)])
+        fits = fits and all(isinstance(key, (str, int, float)) for key, _, _ in waiting)
+        require(fits, "its rows are none")
+        stream = cls(fields["model"])
+        vars(stream).update(fields)
+        stream.rows = rows
+        stream.waiting = {key: (row, predicted) for key, row, predicted in waiting}
         return stream
 
 
-# A row that a file has brought: a dict is made of it when it is wanted.
-_StoredRow = tuple[FirstRows, int]
+def _as_json(value: Any) -> str:
+    """Rows as text; arrays as lists, and times as text."""
+    return json.dumps(value, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
 
 
-def _as_row(row: Row | _StoredRow) -> Row:
-    if isinstance(row, dict):
-        return row
-    kept, i = row
-    return {name: column[i].as_py() for name, column in kept.columns.items()}
+def _from_json(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("its rows are too deep.") from error
