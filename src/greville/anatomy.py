@@ -58,6 +58,12 @@ class Anatomy(NamedTuple):
     flat: bool
     dtype: Any
 
+    def inner(self, X: Array) -> Array:
+        """The inputs that go through the layer, in their units."""
+        X = X[:, : self.n_inputs - self.n_direct]
+        X = X if self.centre is None else X - self.centre
+        return X if self.unit is None else X / self.unit
+
 
 def anatomy_of(model: Any) -> Anatomy:
     """The parts of a fitted estimator or solver.

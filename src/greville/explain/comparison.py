@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..tables import Batch, TableError, TableModel, sampled
+from .measures import BASELINES, measures_of
 
 # Other settings of ours that are tried.
 _OURS: dict[str, dict[str, Any]] = {
@@ -20,15 +21,12 @@ _OURS: dict[str, dict[str, Any]] = {
     "greville, 1000 units": {"hidden": 1000},
 }
 
-# What every model must beat.
-BASELINES = {"regression": "always the mean", "classification": "the most frequent class"}
-
 Told = Callable[[str], None]
 
 
 @dataclass
 class Contestant:
-    """Scores of a model on each fold, and the seconds that learning took."""
+    """The score of a model on each fold, its loss, and the seconds that learning took."""
 
     scores: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
@@ -132,64 +130,52 @@ def compare_models(
     task = str(first.task)
     if len(y) < 2 * folds:
         raise TableError(f"folds={folds}: there are {len(y)} rows, which is too few.")
-    parts = _folds(y, folds, classes=task == "classification")
     makers = _others(task)
-    models = {name: Contestant() for name in (*_OURS, *makers, BASELINES[task])}
+    models = {name: Contestant() for name in (*_OURS, *makers)}
+    score, loss = ("R²", "RMSE") if task == "regression" else ("accuracy", "log loss")
+    parts = _folds(y, folds, classes=task == "classification")
     with threadpool_limits(1):  # for all alike, and threads that wait for others tell nothing
         for part in range(folds):
-            _run_fold(models, makers, rows, parts, part, target, settings | {"task": task}, tell)
-    score, loss = ("R²", "RMSE") if task == "regression" else ("accuracy", "log loss")
+            train, test = (_filtered(rows, (parts == part) == inside) for inside in (False, True))
+            for name, seconds, found in _fold(train, test, target, settings | {"task": task}, tell):
+                models[name].seconds.append(seconds)
+                models[name].scores.append(found[score])
+                models[name].losses.append(found[loss])
     order = dict(sorted(models.items(), key=lambda item: -item[1].score))
     return Comparison(task, len(y), total, folds, score, loss, order)
 
 
-def _run_fold(
-    models: dict[str, Contestant],
-    makers: dict[str, Callable[[], Any]],
-    rows: list[Batch],
-    parts: NDArray[np.int64],
-    part: int,
-    target: str,
-    settings: dict[str, Any],
-    tell: Told,
-) -> None:
-    """Train all models on the other folds, and score them on this one."""
-    task = settings["task"]
-    train, test = (_filtered(rows, parts, part, inside=inside) for inside in (False, True))
-    encoder: TableModel | None = None
+def _fold(
+    train: list[Batch], test: list[Batch], target: str, settings: dict[str, Any], tell: Told
+) -> Iterator[tuple[str, float, dict[str, float]]]:
+    """Each model that has learned some rows: its name, its seconds, how good it is on others."""
+    models = {}
     for name, more in _OURS.items():
         tell(name)
         start = time.perf_counter()
-        model = TableModel(target, **{**settings, **more}).learn(train).settle()
+        model = models[name] = TableModel(target, **{**settings, **more}).learn(train).settle()
         model.choose()
-        models[name].seconds.append(time.perf_counter() - start)
-        encoder = encoder or model
-        _score(models[name], task, *_predicted(model, test))
-    assert encoder is not None
-    X, X_test = (_encoded(encoder, batches) for batches in (train, test))
-    y_train, y_test = (
-        np.concatenate([encoder.targets(b)[0] for b in each]) for each in (train, test)
-    )
-    for name, make in makers.items():
+        seconds, found = time.perf_counter() - start, [_predicted(model, batch) for batch in test]
+        y, predicted, *more_found = map(np.concatenate, zip(*found, strict=True))
+        proba = more_found[0] if more_found else None
+        yield name, seconds, measures_of(y, predicted, proba, list(model.classes) or None)
+    encoder = models["greville"]
+    (X, y_train), (X_test, y) = (_encoded(encoder, batches) for batches in (train, test))
+    for name, make in _others(settings["task"]).items():
         tell(name)
         start, other = time.perf_counter(), make()
         other.fit(X, y_train)
-        models[name].seconds.append(time.perf_counter() - start)
-        proba = other.predict_proba(X_test) if task == "classification" else None
-        classes = getattr(other, "classes_", ())
-        _score(models[name], task, y_test, other.predict(X_test), proba, list(classes))
-    _score_baseline(models[BASELINES[task]], task, y_train, y_test)
+        seconds, classes = time.perf_counter() - start, getattr(other, "classes_", None)
+        proba = None if classes is None else other.predict_proba(X_test)
+        yield name, seconds, measures_of(y, other.predict(X_test), proba, classes)
 
 
 def _with_target(batch: Batch, target: str, settings: dict[str, Any]) -> list[Batch]:
     """The rows that have a target."""
-    column = batch.with_gaps(settings.get("na", ())).table.column(target) if (
-        target in batch.table.schema.names
-    ) else None  # fmt: skip
-    if column is None:
+    if target not in batch.table.schema.names:
         raise TableError(f"{batch.source}: there is no column {target!r}, the target.")
-    there = np.asarray(column.is_valid())
-    there &= np.array([value != "" for value in column.to_pylist()])
+    column = batch.with_gaps(settings.get("na", ())).table.column(target)
+    there = np.array([value not in (None, "") for value in column.to_pylist()])
     return [batch.filter(there)] if there.any() else []
 
 
@@ -203,61 +189,28 @@ def _folds(y: NDArray[Any], folds: int, *, classes: bool) -> NDArray[np.int64]:
     return places
 
 
-def _filtered(
-    batches: list[Batch], parts: NDArray[np.int64], part: int, *, inside: bool
-) -> list[Batch]:
-    """The rows of a fold, or all others."""
-    found, start = [], 0
-    for batch in batches:
-        chosen = (parts[start : start + len(batch)] == part) == inside
-        start += len(batch)
-        if chosen.any():
-            found.append(batch.filter(chosen))
-    return found
+def _filtered(batches: list[Batch], chosen: NDArray[np.bool_]) -> list[Batch]:
+    cuts = np.cumsum([len(batch) for batch in batches])[:-1]
+    each = zip(batches, np.split(chosen, cuts), strict=True)
+    return [batch.filter(rows) for batch, rows in each if rows.any()]
 
 
-def _encoded(model: TableModel, batches: list[Batch]) -> NDArray[np.float64]:
+def _encoded(model: TableModel, batches: list[Batch]) -> tuple[NDArray[np.float64], NDArray[Any]]:
     gaps = model.settings["na"]
-    return np.concatenate([model.schema.encode(batch.with_gaps(gaps))[0] for batch in batches])
+    X = [model.schema.encode(batch.with_gaps(gaps))[0] for batch in batches]
+    return np.concatenate(X), np.concatenate([model.targets(batch)[0] for batch in batches])
 
 
-def _predicted(model: TableModel, batches: list[Batch]) -> tuple[Any, Any, Any, list[Any]]:
-    found = [model.answers(batch, proba=bool(model.classes)) for batch in batches]
-    y = np.concatenate([model.targets(batch)[0] for batch in batches])
-    predicted = np.concatenate([answers.prediction for answers in found])
-    proba = np.concatenate([a.proba for a in found if a.proba is not None] or [np.empty(0)])
-    return y, predicted, proba if len(proba) else None, list(model.classes)
-
-
-def _score(
-    contestant: Contestant, task: str, y: Any, predicted: Any, proba: Any, classes: list[Any]
-) -> None:
-    if task == "regression":
-        square = float(((y - predicted) ** 2).mean())
-        contestant.scores.append(1 - square / (float(y.var()) or 1.0))
-        contestant.losses.append(float(np.sqrt(square)))
-        return
-    contestant.scores.append(float((y == predicted).mean()))
-    places = {label: i for i, label in enumerate(classes)}
-    at = np.array([places.get(label, -1) for label in y.tolist()])
-    chances = np.where(at >= 0, proba[np.arange(len(at)), at], 0.0)
-    contestant.losses.append(float(-np.log(np.maximum(chances, 1e-15)).mean()))
-
-
-def _score_baseline(contestant: Contestant, task: str, y: Any, y_test: Any) -> None:
-    contestant.seconds.append(0.0)
-    if task == "regression":
-        _score(contestant, task, y_test, np.full(len(y_test), y.mean()), None, [])
-        return
-    labels, counts = np.unique(y, return_counts=True)
-    predicted = np.full(len(y_test), labels[counts.argmax()])
-    proba = np.tile(counts / counts.sum(), (len(y_test), 1))
-    _score(contestant, task, y_test, predicted, proba, labels.tolist())
+def _predicted(model: TableModel, batch: Batch) -> tuple[Any, ...]:
+    """Targets, predictions and, for classes, probabilities."""
+    found = model.answers(batch, proba=bool(model.classes))
+    proba = () if found.proba is None else (found.proba,)
+    return model.targets(batch)[0], found.prediction, *proba
 
 
 def _others(task: str) -> dict[str, Callable[[], Any]]:
-    """scikit-learn's models, with their defaults."""
-    from sklearn import ensemble, linear_model
+    """scikit-learn's models, with their defaults, and what they must beat."""
+    from sklearn import dummy, ensemble, linear_model
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -267,12 +220,14 @@ def _others(task: str) -> dict[str, Callable[[], Any]]:
             "ridge": lambda: make_pipeline(StandardScaler(), linear_model.RidgeCV(grid)),
             "random forest": lambda: ensemble.RandomForestRegressor(random_state=0),
             "boosting": lambda: ensemble.HistGradientBoostingRegressor(random_state=0),
+            BASELINES[task]: dummy.DummyRegressor,
         }
     logistic = linear_model.LogisticRegression
     return {
         "logistic regression": lambda: make_pipeline(StandardScaler(), logistic(max_iter=1000)),
         "random forest": lambda: ensemble.RandomForestClassifier(random_state=0),
         "boosting": lambda: ensemble.HistGradientBoostingClassifier(random_state=0),
+        BASELINES[task]: dummy.DummyClassifier,
     }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..elm import LinearClassifier, LinearRegressor
 from ..insight import Effect, Importance
 from ..tables import Batch, TableError, TableModel, sampled
+from .measures import BASELINES, measures_of
 
 # Rows that are looked at, columns whose effects are shown, and rows with the largest errors.
 MOST_ROWS, _MOST_EFFECTS, _MOST_ERRORS = 2000, 8, 10
@@ -114,34 +115,17 @@ def _linear(model: TableModel, rows: list[Batch], places: list[tuple[int, int]])
 def _measures(
     model: TableModel, target: Any, predicted: Any, proba: Any, linear: Any
 ) -> list[tuple[str, dict[str, float]]]:
-    if model.classes:
-        counts = np.unique(target, return_counts=True)[1]
-        found = [("the most frequent class", {"accuracy": float(counts.max() / len(target))})]
-        if linear is not None:
-            found.insert(0, ("a linear model, each row left out", _accuracy(target, linear)))
-        own = _accuracy(target, predicted)
-        if proba is not None:
-            known = {label: i for i, label in enumerate(model.classes)}
-            place = np.array([known.get(label, -1) for label in target.tolist()])
-            chances = np.where(place >= 0, proba[np.arange(len(place)), place], 0.0)
-            own["log loss"] = float(-np.log(np.maximum(chances, 1e-15)).mean())
-        return [("this model", own), *found]
-    mean = np.full(len(target), target.mean())
-    rows = [("this model", _errors(target, predicted))]
+    classes = list(model.classes) or None
+    if classes:
+        labels, counts = np.unique(target, return_counts=True)
+        simple = np.full(len(target), labels[counts.argmax()])
+    else:
+        simple = np.full(len(target), target.mean())
+    found = [("this model", measures_of(target, predicted, proba, classes))]
     if linear is not None:
-        rows.append(("a linear model, each row left out", _errors(target, linear)))
-    return [*rows, ("always the mean", _errors(target, mean))]
-
-
-def _accuracy(target: Any, predicted: Any) -> dict[str, float]:
-    return {"accuracy": float((target == predicted).mean())}
-
-
-def _errors(target: Any, predicted: Any) -> dict[str, float]:
-    square = ((target - predicted) ** 2).mean()
-    variance = target.var()
-    found = {"RMSE": float(np.sqrt(square)), "mean size": float(abs(target - predicted).mean())}
-    return {**found, "R²": float(1 - square / variance)} if variance > 0 else found
+        measures = measures_of(target, linear, None, classes)
+        found.append(("a linear model, each row left out", measures))
+    return [*found, (BASELINES[str(model.task)], measures_of(target, simple, None, classes))]
 
 
 def _effects(model: TableModel, rows: list[Batch], importance: Importance) -> list[Effect]:

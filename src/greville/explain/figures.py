@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import ConfusionMatrixDisplay
 
 from ..insight.pictures import BLUE, GREY, MOST_BARS, ORANGE, draw_effect, draw_importance
 from .facts import Facts
@@ -45,6 +46,7 @@ def _svg(draw: Callable[[Any], Any], size: tuple[float, float] = (4.2, 3.0)) -> 
         "axes.formatter.limits": (-4, 6),
         "font.size": 9,
         "svg.fonttype": "none",
+        "text.parse_math": False,
     }
     with mpl.rc_context(look):
         figure = Figure(figsize=size, layout="constrained")
@@ -63,9 +65,7 @@ def _svg(draw: Callable[[Any], Any], size: tuple[float, float] = (4.2, 3.0)) -> 
 
 def _predicted(facts: Facts, ax: Any) -> None:
     y, predicted = facts.target, facts.predicted
-    both = np.concatenate([y, predicted])
-    limits = both.min(), both.max()
-    ax.plot(limits, limits, color=GREY, lw=1)
+    ax.axline((y.mean(), y.mean()), slope=1, color=GREY, lw=1)
     ax.scatter(y, predicted, s=8, lw=0, color=BLUE, alpha=min(1.0, 300 / len(y) + 0.2))
     ax.set(xlabel="true", ylabel="predicted")
     ax.locator_params(axis="x", nbins=5)
@@ -93,16 +93,15 @@ def _calibration(facts: Facts, ax: Any) -> None:
 
 def _confusion(facts: Facts, ax: Any) -> None:
     labels = list(facts.model.classes)[:12]
-    counts = np.array(
-        [[((facts.target == a) & (facts.predicted == b)).sum() for b in labels] for a in labels]
+    known = np.isin(facts.target, labels) & np.isin(facts.predicted, labels)
+    ConfusionMatrixDisplay.from_predictions(
+        *(facts.target[known], facts.predicted[known]),
+        labels=labels,
+        display_labels=[str(label)[:12] for label in labels],
+        cmap="Blues",
+        colorbar=False,
+        ax=ax,
+        xticks_rotation=45,
+        text_kw={"fontsize": 7},
     )
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    names = [str(label)[:12] for label in labels]
-    ax.set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
-    ax.set_yticks(range(len(names)), names, parse_math=False)
-    for (i, j), count in np.ndenumerate(counts):
-        if count:
-            colour = "white" if shares[i, j] > 0.5 else "black"
-            ax.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=colour)
     ax.set(xlabel="predicted", ylabel="true")

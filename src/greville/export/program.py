@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from ..anatomy import Anatomy, anatomy_of
 from ..backend import Array
 from ..layers import (
-    FourierLayer,
     MiniRocketLayer,
     PatchLayer,
     PatchSteps,
@@ -115,13 +112,6 @@ def steps_of(layer: Any) -> list[Step]:
         return [patch_steps(layer)]
     if isinstance(layer, MiniRocketLayer):
         return [layer]
-    if isinstance(layer, FourierLayer):  # cosines, and sines of the first of the same products
-        W, n, size = layer.weights_, layer.weights_.shape[1], layer.n_hidden_
-        both = np.hstack([W, W[:, : size - n]]).astype(np.float64)
-        return [Product(both, None), Bend("cos", 0, n), Bend("sin", n, size)]
-    if sparse.issparse(getattr(layer, "weights_", None)):
-        layer = copy(layer)
-        layer.weights_ = layer.weights_.toarray()
     matrix = matrix_of(layer)
     if matrix is None:
         raise ValueError(
@@ -130,10 +120,7 @@ def steps_of(layer: Any) -> list[Step]:
         )
     bias = None if matrix.bias is None else np.asarray(matrix.bias, np.float64)
     product = Product(np.asarray(matrix.weights, np.float64), bias)
-    if matrix.activation != "by unit":
-        return [product, Bend(matrix.activation, 0, product.weights.shape[1])]
-    bends = matrix.n_tanh, matrix.n_tanh + matrix.n_relu
-    return [product, Bend("tanh", 0, bends[0], matrix.size), Bend("relu", *bends)]
+    return [product, *(Bend(name, at.start, at.stop, size) for name, at, size in matrix.kinds())]
 
 
 def write_file(path: Any, content: bytes) -> None:

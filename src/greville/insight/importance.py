@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from .. import backend
 from ..anatomy import Anatomy, activations_of, anatomy_of, root_of
@@ -20,15 +19,6 @@ _FEW_INPUTS = 3
 # Rows whose derivatives are taken together; the step, in standard deviations, of those that are
 # differences; and how often rows take the categories of others.
 _ROWS_AT_ONCE, _STEP, _SHUFFLES = 512, 0.25, 2
-
-_SLOPES: dict[str, Any] = {
-    "tanh": lambda H: 1 - np.tanh(H) ** 2,
-    "sigmoid": lambda H: expit(H) * expit(-H),
-    "relu": lambda H: (H > 0).astype(H.dtype),
-    "sin": np.cos,
-    "cos": lambda H: -np.sin(H),
-    "identity": np.ones_like,
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,36 +191,34 @@ def gradients(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
     Where the layer is more than a product and an activation they are differences over a part of
     the `scale` of each input.
     """
-    matrix = None if parts.layer is None else matrix_of(parts.layer)
-    if parts.layer is not None and (matrix is None or matrix.activation == "hard-limit"):
-        return _differences(model, parts, X, scale)
-    n = parts.n_inputs - parts.n_direct
-    unit = np.ones(n) if parts.unit is None else parts.unit
-    centre = np.zeros(n) if parts.centre is None else parts.centre
-    found = np.empty((len(X), parts.n_inputs, parts.weights.shape[1]))
-    inner, direct = parts.weights[: len(parts.weights) - parts.n_direct], parts.weights[n:]
+    matrix = smooth_matrix(parts)
     if matrix is None:
-        found[:, :n] = inner / unit[:, None]
-    else:
-        H = ((X[:, :n] - centre) / unit) @ matrix.weights
-        slopes = slopes_of(H if matrix.bias is None else H + matrix.bias, matrix)
-        for k in range(inner.shape[1]):
-            found[:, :n, k] = (slopes * inner[:, k]) @ matrix.weights.T / unit
-        direct = parts.weights[len(inner) :]
-    found[:, n:] = direct[len(direct) - parts.n_direct :]
+        return _differences(model, parts, X, scale)
+    return by_inputs(parts, matrix, matrix.slopes(matrix.projected(parts.inner(X))))
+
+
+def smooth_matrix(parts: Anatomy) -> Matrix | None:
+    """A layer as a matrix and an activation with derivatives that say something, if it is that."""
+    if parts.layer is None:
+        return Matrix(np.eye(parts.n_inputs - parts.n_direct), None, "identity")
+    matrix = matrix_of(parts.layer)
+    return None if matrix is None or matrix.activation == "hard-limit" else matrix
+
+
+def by_inputs(parts: Anatomy, matrix: Matrix, rates: Array) -> Array:
+    """How outputs change with inputs where units change with their projections at these rates.
+
+    Of shape (rows, inputs, outputs).
+    """
+    n = parts.n_inputs - parts.n_direct
+    inner, direct = np.split(parts.weights, [len(parts.weights) - parts.n_direct])
+    found = np.empty((len(rates), parts.n_inputs, inner.shape[1]))
+    for k in range(inner.shape[1]):
+        found[:, :n, k] = (rates * inner[:, k]) @ matrix.weights.T
+    if parts.unit is not None:
+        found[:, :n] /= parts.unit[:, None]
+    found[:, n:] = direct
     return found
-
-
-def slopes_of(H: Array, matrix: Matrix) -> Array:
-    """The derivatives of the activation."""
-    if matrix.activation != "by unit":
-        slopes: Array = _SLOPES[matrix.activation](H)
-        return slopes
-    bends = slice(0, matrix.n_tanh), slice(matrix.n_tanh, matrix.n_tanh + matrix.n_relu)
-    slopes = np.ones_like(H)
-    slopes[:, bends[0]] = matrix.size * _SLOPES["tanh"](H[:, bends[0]])
-    slopes[:, bends[1]] = _SLOPES["relu"](H[:, bends[1]])
-    return slopes
 
 
 def _differences(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
@@ -273,14 +261,9 @@ def without_each(
 
 def _inputs_of_units(parts: Anatomy) -> Array:
     """Whether each unit sees each input, of shape (inputs, units)."""
-    n, n_units = parts.n_inputs - parts.n_direct, len(parts.weights)
-    sees = np.zeros((parts.n_inputs, n_units), bool)
-    inner = n_units - parts.n_direct
-    matrix = None if parts.layer is None else matrix_of(parts.layer)
-    if parts.layer is None:
-        np.fill_diagonal(sees[:n, :inner], True)
-    else:
-        sees[:n, :inner] = True if matrix is None else matrix.weights != 0
+    n, inner = parts.n_inputs - parts.n_direct, len(parts.weights) - parts.n_direct
+    sees, matrix = np.zeros((parts.n_inputs, len(parts.weights)), bool), smooth_matrix(parts)
+    sees[:n, :inner] = True if matrix is None else matrix.weights != 0
     np.fill_diagonal(sees[n:, inner:], True)
     return sees
 

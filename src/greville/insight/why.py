@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from ..anatomy import Anatomy, activations_of, anatomy_of, root_of
 from ..backend import Array
-from ..layers import FourierLayer, Matrix, matrix_of
-from .importance import slopes_of
+from .importance import by_inputs, smooth_matrix
 
 # Units whose products differ by less than this change by their derivative.
 _CLOSE = 1e-6
@@ -128,75 +126,19 @@ def why_of(
 
 def _shares(parts: Anatomy, start: Array, X: Array) -> Array:
     """The shares of all inputs on the straight way, of shape (rows, inputs, outputs)."""
-    n = parts.n_inputs - parts.n_direct
-    moved = X - start
-    found = np.empty((*X.shape, parts.weights.shape[1]))
-    direct = parts.weights[len(parts.weights) - parts.n_direct :]
-    found[:, n:] = moved[:, n:, None] * direct
-    unit = np.ones(n) if parts.unit is None else parts.unit
-    centre = np.zeros(n) if parts.centre is None else parts.centre
-    inner = parts.weights[: len(parts.weights) - parts.n_direct]
-    if parts.layer is None:
-        found[:, :n] = (moved[:, :n] / unit)[:, :, None] * inner
-        return found
-    weights, rise = _rise(parts, (start[:, :n] - centre) / unit, (X[:, :n] - centre) / unit)
-    for k in range(inner.shape[1]):
-        found[:, :n, k] = moved[:, :n] / unit * ((rise * inner[:, k]) @ weights.T)
-    return found
-
-
-def _rise(parts: Anatomy, start: Array, X: Array) -> tuple[Array, Array]:
-    """The weights of units, and (f(z) - f(z₀)) / (z - z₀) of each at each row."""
-    layer = parts.layer
-    if isinstance(layer, FourierLayer):
-        W = layer.weights_
-        cosines = Matrix(W, None, "cos")
-        sines = Matrix(W[:, : layer.n_hidden_ - W.shape[1]], None, "sin")
-        rises = [_rise_of(matrix, start, X) for matrix in (cosines, sines)]
-        return np.hstack([W, sines.weights]), np.hstack(rises)
-    matrix = matrix_of(layer)
-    if matrix is None or matrix.activation == "hard-limit":
+    matrix = smooth_matrix(parts)
+    if matrix is None:
         raise ValueError(
-            f"model: shares of columns need a layer of products and smooth activations, and "
-            f"{type(layer).__name__} is not one; RandomLayer, TableLayer and FourierLayer are."
+            "model: shares of columns need a layer of products and smooth activations, and "
+            f"{type(parts.layer).__name__} is not one; RandomLayer, TableLayer and FourierLayer "
+            "are."
         )
-    return matrix.weights, _rise_of(matrix, start, X)
-
-
-def _rise_of(matrix: Matrix, start: Array, X: Array) -> Array:
-    bias = 0.0 if matrix.bias is None else matrix.bias
-    first = start @ matrix.weights + bias
-    last = X @ matrix.weights + bias
+    first, last = (matrix.projected(parts.inner(rows)) for rows in (start, X))
     moved = last - first
     close = np.abs(moved) < _CLOSE
-    change = _activated(matrix, last) - _activated(matrix, first)
-    return np.where(
-        close, slopes_of((first + last) / 2, matrix), change / np.where(close, 1.0, moved)
-    )
-
-
-_CURVES: dict[str, Any] = {
-    "tanh": np.tanh,
-    "sigmoid": expit,
-    "relu": lambda H: np.maximum(H, 0),
-    "sin": np.sin,
-    "cos": np.cos,
-    "identity": lambda H: H,
-}
-
-
-def _activated(matrix: Matrix, H: Array) -> Array:
-    if matrix.activation != "by unit":
-        activated: Array = _CURVES[matrix.activation](H)
-        return activated
-    bends = matrix.n_tanh, matrix.n_tanh + matrix.n_relu
-    return np.hstack(
-        [
-            matrix.size * np.tanh(H[:, : bends[0]]),
-            np.maximum(H[:, bends[0] : bends[1]], 0),
-            H[:, bends[1] :],
-        ]
-    )
+    rise = (matrix.activated(last) - matrix.activated(first)) / np.where(close, 1.0, moved)
+    rates = np.where(close, matrix.slopes((first + last) / 2), rise)
+    return (X - start)[:, :, None] * by_inputs(parts, matrix, rates)
 
 
 def influence_of(model: Any, x: Array, X: Array, Y: Array) -> Array:

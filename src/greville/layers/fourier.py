@@ -14,7 +14,7 @@ from ..devices import is_tensor, on_host
 from ..fields import choice, finite, flag, within
 from ..validation import check_memory
 from .activations import activate
-from .protocol import Layer, Random, Size, stored_layer
+from .protocol import Layer, Matrix, Random, Size, stored_layer
 
 
 @stored_layer({"gamma_": finite})
@@ -109,6 +109,13 @@ class FourierLayer(Layer):
         activate("cos", waves[:, :half])  # in place
         activate("sin", waves[:, half:])
         return waves
+
+    def _matrix(self) -> Matrix | None:
+        if type(self)._activated is not FourierLayer._activated:
+            return None
+        W, half = self.weights_, self.weights_.shape[1]
+        both = np.hstack([W, W[:, : self.n_hidden_ - half]])
+        return Matrix(both, None, "waves", n_cosines=half)
 
 
 def _scale(X: Any) -> float:

@@ -400,7 +400,8 @@ class Matrix(NamedTuple):
     """A layer that is no more than ``activation(X @ weights + bias)``.
 
     With the activation "by unit" the first `n_tanh` units are tanh units, multiplied by `size`, the
-    next `n_relu` ReLUs, and the others as they are.
+    next `n_relu` ReLUs, and the others as they are. With "waves" the first `n_cosines` are cosines,
+    and the others sines.
     """
 
     weights: Array
@@ -409,11 +410,15 @@ class Matrix(NamedTuple):
     n_tanh: int = 0
     n_relu: int = 0
     size: float = 1.0
+    n_cosines: int = 0
 
     def kinds(self) -> list[tuple[str, slice, float]]:
         """Activations, the units that have them, and what they are multiplied by."""
+        n, waves = self.weights.shape[1], self.n_cosines
+        if self.activation == "waves":
+            return [("cos", slice(0, waves), 1.0), ("sin", slice(waves, n), 1.0)]
         if self.activation != "by unit":
-            return [(self.activation, slice(0, self.weights.shape[1]), 1.0)]
+            return [(self.activation, slice(0, n), 1.0)]
         bend = self.n_tanh + self.n_relu
         return [("tanh", slice(0, self.n_tanh), self.size), ("relu", slice(self.n_tanh, bend), 1.0)]
 
