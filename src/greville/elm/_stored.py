@@ -48,7 +48,7 @@ def stored_estimator(
     A `linear` one has no parameters for a hidden layer, and one of `series` has a layer and
     channels; `parameters` are those of its own.
     """
-    hidden = {"hidden": (nothing | choice("auto") | count | LAYER).or_else(LAYER.advice)}
+    hidden = {"hidden": (nothing | choice("auto", "stream") | count | LAYER).or_else(LAYER.advice)}
     if series:
         hidden = {"layer": (text | LAYER).or_else(LAYER.advice)}
     layer = {} if linear else {**hidden, "random_state": random_state}

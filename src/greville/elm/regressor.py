@@ -38,7 +38,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
 
     Parameters
     ----------
-    hidden : "auto", int, transformer or None, default="auto"
+    hidden : "auto", "stream", int, transformer or None, default="auto"
         The hidden layer: a number of units for a `RandomLayer` with a bias, or any scikit-learn
         transformer of arrays, fitted on the first rows (all of `fit`, the first chunk of
         `partial_fit`) and then kept as it is. None is no layer: `LinearRegressor`. "auto" is 10
@@ -46,8 +46,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         at least 15 times the root of the number of rows, up to 2000, rounded up to 100, 200, 400,
         ...; and no more than keeps three matrices of that size within 256 MB. In `fit` and
         `prepare` "auto" then also chooses between a `TableLayer` and a `RandomLayer`; see the
-        notes. A stream begins with at least 100 units and grows with its first rows, up to 400 of
-        them; docs/forgetting.md has the rule.
+        notes. In a stream "auto" is "stream", which `fit` and `prepare` know too: 200 units, or
+        four for each input, chosen by the first rows.
     solver : str or solver object, default="opium"
         How the output weights are learned: "opium" is ``Opium(epsilon="auto", intercept=True)``,
         "dynamic" is ``DynamicOpium(epsilon="auto", intercept=True)``; "light", "sliding",
@@ -88,8 +88,10 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     evidence of up to 1000 of the rows, for up to 100 inputs and from 20 rows: a `TableLayer`, of
     which few rows get at least two units each, up to 800, or, where that explains the rows clearly
     better, as with smooth functions without noise and with images, a `RandomLayer` with a bias. A
-    stream starts with the latter. A `TableLayer` is fitted to the means and ranges of the rows:
-    models that are to be merged are made by copies of one that was prepared.
+    stream has a `TableLayer` of 200 units, or four for each input; from 256 rows on they are those
+    of four times as many that explain up to 1000 of its first rows best. A `TableLayer` is fitted
+    to the means and ranges of the rows: models that are to be merged are made by copies of one that
+    was prepared.
 
     With the default solver nothing has to be tuned: epsilon is chosen by its evidence, again and
     again as rows come, and `epsilon_` says what it is. A layer of your own, such as the paper's

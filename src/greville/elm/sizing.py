@@ -17,8 +17,10 @@ _UNITS_PER_ROOT_OF_ROWS = 15
 # Where sizes are doubled, how many units the number of rows may ask for.
 _MOST_UNITS_FOR_ROWS = 2000
 
-# How many units the rows of a stream may ask for: each costs as much as they squared.
+# How many units the rows of a stream may ask for: each costs as much as they squared. And units
+# that a stream chooses, for its rows and for each input.
 _MOST_UNITS_IN_STREAM = 400
+_MOST_CHOSEN_UNITS, _CHOSEN_UNITS_PER_INPUT = 200, 4
 
 # Where nothing holds weights back, so many rows for each unit, of the first so many rows; and units
 # that there are from the first row on.
@@ -60,12 +62,13 @@ def hidden_size(
     return min(units, most)
 
 
-def stream_size(n_inputs: int, n_rows: int, *, most: int, regularised: bool) -> int:
+def stream_size(
+    n_inputs: int, n_rows: int, *, most: int, regularised: bool, chosen: bool = False
+) -> int:
     """The units of a stream after its first rows, while all of these are kept.
 
-    `hidden_size` with at most 400 for the rows. A unit more is a column more, of which the past is
-    needed: so the layer grows as long as the first rows are kept, and all are learned again with
-    the larger one. After them its size stays.
+    A unit more is a column more, of which the past is needed: so the layer grows as long as the
+    first rows are kept, and all are learned again with the larger one. After them its size stays.
 
     Parameters
     ----------
@@ -74,7 +77,9 @@ def stream_size(n_inputs: int, n_rows: int, *, most: int, regularised: bool) -> 
         No more than this.
     regularised : bool
         Whether the solver can have more units than rows. Without, it gets one for four rows, from
-        10 to 256.
+        10 to 256; else `hidden_size`, with at most 400 for the rows.
+    chosen : bool
+        Whether the units are chosen (`stream_layer`): 100 and then 200, or four for each input.
 
     Examples
     --------
@@ -83,7 +88,12 @@ def stream_size(n_inputs: int, n_rows: int, *, most: int, regularised: bool) -> 
     [100, 100, 200, 400, 400]
     >>> [stream_size(2, n, most=1000, regularised=False) for n in (1, 64, 256, 4096)]
     [10, 16, 64, 256]
+    >>> [stream_size(60, n, most=1000, regularised=True, chosen=True) for n in (1, 4096)]
+    [240, 240]
     """
+    if chosen:
+        for_rows = hidden_size(1, n_rows, most=_MOST_CHOSEN_UNITS, doubled=True)
+        return min(most, max(for_rows, _CHOSEN_UNITS_PER_INPUT * n_inputs))
     for_rows = hidden_size(1, n_rows, most=min(most, _MOST_UNITS_IN_STREAM), doubled=True)
     units = max(hidden_size(n_inputs, most=most), for_rows)
     if regularised:

@@ -15,7 +15,7 @@ from ..layers import UNITS_PER_INPUT, Layer, RandomLayer
 from ..solvers import Opium, OpiumLight
 from ..validation import check_number, naming
 from .capabilities import make_solver, regularises
-from .choosing import chosen_layer, is_for_choosing, places_for_choosing
+from .choosing import chosen_layer, is_for_choosing, places_for_choosing, stream_layer
 from .chunk import Chunk
 from .columns import Columns, Survey
 from .fitted import WARMUP_ROWS, FittedELM
@@ -54,12 +54,16 @@ def start(
         chunk = chunk._replace(X=b.asarray(chunk.X))
     if whole or has_own_layer(model):
         scaling, targets = _units(model, targets, chunk, survey)
-    if whole and _is_auto(model) and _chooses_epsilon(solver) and is_for_choosing(n_inputs):
+    if whole and _chooses_layer(model, solver, n_inputs):
         columns, rows = survey.inputs if survey else Columns.of(chunk.X, chunk.weight), chunk
         if survey is None:
             rows = chunk.at(places_for_choosing(chunk.n, n_inputs))
-        expected = columns.count if n_rows is None else n_rows
-        layer = chosen_layer(layer, solver, scaling, targets, columns, rows, expected)
+        known = scaling, targets, columns, rows
+        if model.hidden == "stream":
+            layer = stream_layer(layer.n_hidden, layer.random_state, *known)
+        else:
+            expected = columns.count if n_rows is None else n_rows
+            layer = chosen_layer(layer, solver, *known, expected)
     elif layer is not None:
         looks = looks_at_rows(model) and not _is_auto(model)
         _fit_layer(layer, b, scaling, chunk, dtype, looks=looks)
@@ -76,7 +80,11 @@ def measure_stream(model: Any, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling
     if _is_auto(model):
         n_inputs = hidden.n_inputs - hidden.n_direct
         size = _size_in_stream(model, fitted.template, n_inputs, chunk.n, hidden.dtype)
-        if size > layer.n_hidden_:
+        if _chooses_units(fitted.template, n_inputs):
+            columns = Columns.of(chunk.X, chunk.weight)
+            rows = chunk.at(places_for_choosing(chunk.n, n_inputs))
+            layer = stream_layer(size, layer.random_state, scaling, targets, columns, rows)
+        elif size > layer.n_hidden_:
             layer = RandomLayer(size, bias=True, random_state=layer.random_state)
             layer.fit(np.zeros((1, n_inputs), hidden.dtype))
     return scaling, targets, layer
@@ -143,7 +151,7 @@ def _places(n_rows: int, n_inputs: int) -> Array:
 
 
 def _is_auto(model: Any) -> bool:
-    return isinstance(model.hidden, str) and model.hidden == "auto"
+    return isinstance(model.hidden, str) and model.hidden in ("auto", "stream")
 
 
 def has_own_layer(model: Any) -> bool:
@@ -162,6 +170,17 @@ def standardizes(model: Any) -> bool:
 
 def _chooses_epsilon(solver: Any) -> bool:
     return isinstance(solver, Opium) and solver.epsilon == "auto"
+
+
+def _chooses_units(solver: Any, n_inputs: int) -> bool:
+    """Whether a stream chooses its units: of inputs that are no pixels or words."""
+    return getattr(solver, "epsilon", None) == "auto" and is_for_choosing(n_inputs)
+
+
+def _chooses_layer(model: Any, solver: Any, n_inputs: int) -> bool:
+    if isinstance(model.hidden, str) and model.hidden == "stream":
+        return _chooses_units(solver, n_inputs)
+    return _is_auto(model) and _chooses_epsilon(solver) and is_for_choosing(n_inputs)
 
 
 # The layer
@@ -187,8 +206,8 @@ def _make_layer(model: Any, solver: Any, n_inputs: int, n_rows: int | None, dtyp
             )
         check_number("hidden", hidden, low=1, whole=True)
         return RandomLayer(int(hidden), bias=True, random_state=seed)
-    if n_rows is None:
-        size = _size_in_stream(model, solver, n_inputs, 0, dtype)
+    if n_rows is None or hidden == "stream":
+        size = _size_in_stream(model, solver, n_inputs, n_rows or 0, dtype)
         return RandomLayer(size, bias=True, random_state=_one_seed(seed))
     size = UNITS_PER_INPUT * n_inputs
     if getattr(solver, "epsilon", None) == "auto":
@@ -217,7 +236,8 @@ def _size_in_stream(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: 
     most = most_units(dtype)
     if not standardizes(model):  # no row is kept, and the layer cannot grow
         return hidden_size(n_inputs, most=most)
-    return stream_size(n_inputs, n_rows, most=most, regularised=regularises(solver))
+    chosen = _chooses_units(solver, n_inputs)
+    return stream_size(n_inputs, n_rows, most=most, regularised=regularises(solver), chosen=chosen)
 
 
 def _fit_layer(

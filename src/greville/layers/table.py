@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -126,6 +127,27 @@ class TableLayer(Layer):
         self.n_features_in_ = len(columns.mean)
         self._fit(columns.mean[None], columns, dtype)
         return self
+
+    def select(self, units: Array) -> Self:
+        """A layer with some of the units of this one, which is fitted.
+
+        Parameters
+        ----------
+        units : ndarray of int
+            Their places, in ascending order.
+
+        Returns
+        -------
+        layer : TableLayer
+        """
+        other = copy(self)
+        other.n_hidden = other.n_hidden_ = len(units)
+        other.weights_ = np.ascontiguousarray(self.weights_[:, units])
+        other.bias_ = None if self.bias_ is None else self.bias_[units]
+        bend = self.n_tanh_ + self.n_relu_
+        other.n_tanh_ = int((units < self.n_tanh_).sum())
+        other.n_relu_ = int((units < bend).sum()) - other.n_tanh_
+        return other
 
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         columns = y if isinstance(y, ColumnSummary) else _summary(X)

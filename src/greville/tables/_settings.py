@@ -111,7 +111,7 @@ def make_solver(settings: dict[str, Any]) -> Any:
 def make_estimator(settings: dict[str, Any], task: str | None, n_inputs: int, n_rows: int) -> Any:
     hidden, solver = settings["hidden"], make_solver(settings)
     chooses = isinstance(solver, Opium) and solver.epsilon == "auto"
-    if hidden == "stream":
+    if hidden == "stream" and getattr(solver, "epsilon", None) != "auto":
         regularised = regularises(solver)
         hidden = stream_size(n_inputs, n_rows, most=_MOST_UNITS, regularised=regularised)
     elif hidden == "inputs" or (hidden == "auto" and not chooses):

@@ -403,8 +403,8 @@ class TableRegressor(RegressorMixin, TableEstimator):
     ----------
     hidden : "auto", "inputs", "stream" or int, default="auto"
         The hidden layer. "auto" chooses it and its size from the rows, as `greville.ELMRegressor`
-        does; "inputs" is ten units for each input, from 100 to 1000; "stream" grows with the first
-        rows, up to 400 units or ten for each input; a number is that of the units of a
+        does; "inputs" is ten units for each input, from 100 to 1000; "stream" is 200
+        units, or four for each input, chosen by the first rows; a number is that of the units of a
         `greville.RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None
@@ -526,8 +526,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     ----------
     hidden : "auto", "inputs", "stream" or int, default="auto"
         The hidden layer. "auto" chooses it and its size from the rows, as `greville.ELMRegressor`
-        does; "inputs" is ten units for each input, from 100 to 1000; "stream" grows with the first
-        rows, up to 400 units or ten for each input; a number is that of the units of a
+        does; "inputs" is ten units for each input, from 100 to 1000; "stream" is 200
+        units, or four for each input, chosen by the first rows; a number is that of the units of a
         `greville.RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
     alpha, epsilon, window : float, "auto" or None

@@ -71,8 +71,8 @@ class TableModel:
         it how many there are; without it they are taken to be the first 4096); with a solver that
         does not choose epsilon, ten units for each input or 15 times the root of the number of
         rows, from 100 to 1000. "inputs" is ten units for each input, from 100 to 1000. "stream"
-        grows with the first rows, up to 400 units or ten for each input: what `greville stream`
-        has. A number is that of the units of a `RandomLayer`.
+        is 200 units, or four for each input, chosen by the first rows: what `greville stream` has.
+        A number is that of the units of a `RandomLayer`.
     solver : {"opium", "dynamic", "sliding", "light", "greville"}
     alpha, epsilon, window : float, "auto" or None
         Parameters of the solver; None for its default.
