@@ -30,45 +30,31 @@ def _interrupt() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def _identify_stdout() -> Any:
-    """What standard output is; it changes where something is put in its place."""
+def _is_read() -> bool:
+    """Whether somebody reads standard output to its end; what nobody reads any more is lost."""
     try:
-        found = os.fstat(1)
-    except OSError:  # it is closed
-        return None
-    return found.st_dev, found.st_ino, type(sys.stdout).__name__
-
-
-def _is_closed_pipe(before: Any) -> bool:
-    """Whether standard output is a pipe whose other end is closed, as head does: that is no error.
-
-    rich and typer then put something in its place, and exit with 1.
-    """
-    if before is None:
-        return False
-    closed = _identify_stdout() != before
-    try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError as error:
         if not is_closed_pipe(error):
             raise
-        closed = True
-    if closed:
         discard_output()
-    return closed
+        return False
+    return True
 
 
 def main() -> None:
     """Run the command line; if a package is missing, say how to install it."""
     unraisable, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     make_safe_for_text()
-    output = _identify_stdout()
+    stdout = sys.stdout
     try:
         from ._app import app
 
         app()
     except SystemExit as ended:
-        closed = _is_closed_pipe(output) and ended.code == 1
+        sys.stdout = stdout  # typer puts something in its place, and exits with 1
+        closed = not _is_read() and ended.code == 1  # a closed pipe, as after head, is no error
         sys.exit(0 if closed else ended.code)
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
@@ -77,11 +63,6 @@ def main() -> None:
             f"The greville command needs {missing.name}; install it with: "
             "pip install 'greville[cli]'"
         )
-    except OSError as error:
-        if not is_closed_pipe(error):
-            raise
-        discard_output()
-        sys.exit(0)
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)

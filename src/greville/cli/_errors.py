@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import typer
 
-from ._output import discard_output, is_closed_pipe
+from ._output import is_closed_pipe
 from ._terminal import as_option, printable_lines, say
 
 EXIT_BUG, EXIT_USER_ERROR = 1, 2
@@ -62,7 +62,7 @@ def reported() -> Iterator[None]:
         raise
     except Exception as error:
         if is_closed_pipe(error):
-            raise
+            raise typer.Exit(0) from None
         if debugging:
             sys.stderr.write(printable_lines(traceback.format_exc()))
         message = _user_message(error)
@@ -126,16 +126,3 @@ def fail(message: str, code: int) -> None:
         if not is_closed_pipe(error):
             raise
     raise typer.Exit(code)
-
-
-@contextmanager
-def ignoring_closed_output() -> Iterator[None]:
-    """Output that goes into a closed pipe, as with head, is no error."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        if not is_closed_pipe(error):
-            raise
-        discard_output()
-        raise typer.Exit(0) from None

@@ -11,6 +11,17 @@ from ._files import save_picture
 from ._terminal import counted, in_picture
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#9aa3ad"
+_STYLE = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "figure.titlesize": 11,
+    "font.size": 9,
+    "legend.frameon": False,
+    "text.parse_math": False,
+}
+_MOST_CLASSES, _MOST_COUNTED = 20, 12
 
 
 def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
@@ -18,70 +29,57 @@ def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    look = {
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "legend.frameon": False,
-        "font.size": 9,
-    }
-    with mpl.rc_context(look):
+    with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(9, 4), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        if summary["task"] == "regression":
-            _numbers(score, summary, left, right)
-        else:
-            _classes(score, summary, figure, left, right)
+        draw = _numbers if summary["task"] == "regression" else _classes
+        draw(score, summary, *figure.subplots(1, 2))
         how = ", each row before it was learned" if summary["prequential"] else ""
-        title = f"{in_picture(summary['target'])}: {counted(summary['rows'], 'row')}{how}"
-        figure.suptitle(title, fontsize=11, parse_math=False)
+        figure.suptitle(f"{in_picture(summary['target'])}: {counted(summary['rows'], 'row')}{how}")
         save_picture(figure, path)
 
 
 def _numbers(score: Any, summary: dict[str, Any], left: Any, right: Any) -> None:
     y, predicted = np.array(score.sample.rows).T
-    both = np.concatenate([y, predicted])
+    both, errors = np.concatenate([y, predicted]), predicted - y
     low, high = np.percentile(both, [0.2, 99.8]) if len(both) > 50 else (both.min(), both.max())
     margin = 0.04 * (high - low) or 1.0
     limits = low - margin, high + margin
+    dots = {"s": 9, "alpha": min(1.0, 400 / len(y) + 0.15), "lw": 0}
     left.plot(limits, limits, color=_GREY, lw=1, zorder=1)
-    left.scatter(
-        y, predicted, s=9, alpha=min(1.0, 400 / len(y) + 0.15), color=_BLUE, lw=0, zorder=2
-    )
+    left.scatter(y, predicted, color=_BLUE, zorder=2, **dots)
     r2 = "" if summary["r2"] is None else f", R² {summary['r2']:.3g}"
     left.set(xlim=limits, ylim=limits, xlabel="true", ylabel="predicted")
-    for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
-        if high >= 10_000:
-            axis.set_major_formatter("{x:,.0f}")
-    for axes in (left, right):
-        axes.locator_params(axis="x", nbins=5)  # long numbers would touch each other
-    left.set_title(f"predictions (RMSE {summary['rmse']:.4g}{r2})", loc="left", fontsize=10)
-    errors = predicted - y
+    left.set_title(f"predictions (RMSE {summary['rmse']:.4g}{r2})")
     reach = np.percentile(np.abs(errors), 99.5) * 1.1 or 1.0
     right.axhline(0, color=_GREY, lw=1)
-    right.scatter(predicted, errors, s=9, alpha=min(1.0, 400 / len(y) + 0.15), color=_ORANGE, lw=0)
+    right.scatter(predicted, errors, color=_ORANGE, **dots)
     right.set(xlim=limits, ylim=(-reach, reach), xlabel="predicted", ylabel="predicted - true")
-    right.set_title(f"errors (mean size {summary['mae']:.4g})", loc="left", fontsize=10)
+    right.set_title(f"errors (mean size {summary['mae']:.4g})")
+    for axes in (left, right):
+        axes.locator_params(axis="x", nbins=5)  # long numbers would touch each other
+        for axis in (axes.xaxis, axes.yaxis) if high >= 10_000 else ():
+            axis.set_major_formatter("{x:,.0f}")
 
 
-def _classes(score: Any, summary: dict[str, Any], figure: Any, left: Any, right: Any) -> None:
+def _classes(score: Any, summary: dict[str, Any], left: Any, right: Any) -> None:
+    from sklearn.metrics import ConfusionMatrixDisplay
+
     labels, counts = score.matrix()
-    shown = labels[:20]
-    part = counts[: len(shown), : len(shown)]
-    shares = part / np.maximum(part.sum(axis=1, keepdims=True), 1)
-    image = left.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    names = [in_picture(label, 12) for label in shown]
-    turned = {"rotation": 90} if max(map(len, names)) > 3 and len(names) > 4 else {}
-    left.set_xticks(range(len(names)), names, parse_math=False, **turned)
-    left.set_yticks(range(len(names)), names, parse_math=False)
+    counts = counts[: min(_MOST_CLASSES, len(labels))]
+    names = [in_picture(label, 12) for label in labels[: len(counts)]]
+    shares = counts[:, : len(counts)] / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    shown = ConfusionMatrixDisplay(shares, display_labels=names)
+    upright = max(map(len, names)) > 3 and len(names) > 4
+    shown.plot(
+        ax=left,
+        cmap="Blues",
+        im_kw={"vmin": 0, "vmax": 1},
+        include_values=len(names) <= _MOST_COUNTED,
+        values_format=".2f",
+        xticks_rotation="vertical" if upright else "horizontal",
+    )
     left.set(xlabel="predicted", ylabel="true")
-    left.set_title(f"confusion (accuracy {summary['accuracy']:.4g})", loc="left", fontsize=10)
-    if len(shown) <= 12:
-        for i, row in enumerate(part):
-            for j, count in enumerate(row):
-                if count:
-                    ink = "white" if shares[i, j] > 0.5 else "#1b1f24"
-                    left.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=ink)
-    figure.colorbar(image, ax=left, label="share of the true class", shrink=0.8)
+    left.set_title(f"confusion, of the true class (accuracy {summary['accuracy']:.4g})")
     curve = score.calibration()
     right.plot([0, 1], [0, 1], color=_GREY, lw=1, label="as good as it claims")
     if curve:
@@ -93,4 +91,4 @@ def _classes(score: Any, summary: dict[str, Any], figure: Any, left: Any, right:
     right.set(
         xlim=(0, 1.02), ylim=(0, 1.02), xlabel="probability claimed", ylabel="share that was right"
     )
-    right.set_title("calibration", loc="left", fontsize=10)
+    right.set_title("calibration")

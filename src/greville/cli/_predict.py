@@ -7,7 +7,7 @@ from typing import Any
 
 from ._cluster import ClusterOptions, check_folder, cluster, cluster_bar, new_folder
 from ._command import command
-from ._errors import UserError, ignoring_closed_output
+from ._errors import UserError
 from ._files import check_writable, load_learned_model
 from ._input_table import InputTable
 from ._options import ReadingOptions, check_std_and_proba
@@ -74,7 +74,6 @@ def predict(
         check_writable(path)
     table, unlearned = InputTable.find(data, reading, output=path), UnlearnedValues()
     with (
-        ignoring_closed_output(),
         table.batches("predicting", quiet) as batches,
         written(path, printable_lines) as writer,
     ):

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ._command import command
-from ._errors import UserError, ignoring_closed_output
+from ._errors import UserError
 from ._files import check_writable, load_table_model
 from ._input import standard_input
 from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
@@ -190,7 +190,7 @@ def _answer(
 
         view = View(state)
     at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
-    with stopping_on(*TERMINATION, signal.SIGINT) as stop, ignoring_closed_output(), view:
+    with stopping_on(*TERMINATION, signal.SIGINT) as stop, view:
         try:
             for rows, first in _bursts(lines, stop, at_once):
                 for answers in state.answers(rows, first, troubles, **wanted):

@@ -118,6 +118,7 @@ def console(width: int | None = None) -> Console:
     from rich.console import Console
 
     out = Console(markup=False, emoji=False, highlight=False)
+    out.on_broken_pipe = lambda: None  # type: ignore[method-assign]  # `main` looks at its end
     if width is not None and not out.is_terminal:
         out.width = width
     return out
