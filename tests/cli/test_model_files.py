@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import greville
-from greville.persistence import api
+from greville.persistence import container
 from greville.tables import Stream, TableModel, Troubles
 
 from ..runner import refused, run
@@ -28,13 +28,13 @@ def test_every_file_is_read_once(here, monkeypatch):
     write_rows(here / "rows.csv", 50)
     run("train", "rows.csv", "--target", "y", "-o", "one")
     run("train", "rows.csv", "--like", "one", "-o", "two")
-    reads, real = Counter(), api.opened
+    reads, real = Counter(), container.read
 
     def counted(path):
         reads[path] += 1
         return real(path)
 
-    monkeypatch.setattr(api, "opened", counted)
+    monkeypatch.setattr(container, "read", counted)
     for command in (
         ("info", "one"),
         ("predict", "one", "rows.csv"),

@@ -77,7 +77,6 @@ def test_a_single_row_without_a_target():
     model = TableModel("y", task="regression")
     for i in range(50):
         model.learn_one({"x": i / 10, "kind": "ab"[i % 2], "y": i / 5})
-    model.freeze()
     model.predict_one({"x": 2.5, "kind": "a"})  # the last rows are learned here
     before = model.predict_one({"x": 2.5, "kind": "a"})
     model.learn_one({"x": 2.5, "kind": "a"})

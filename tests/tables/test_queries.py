@@ -85,8 +85,8 @@ def test_conditions_on_rows(here, name):
 def test_conditions_that_are_wrong(here):
     write(houses(20))
     for where, message in {
-        "windows > 3": "--where='windows > 3': Referenced column \"windows\" not found",
-        "rooms > 300": "--where='rooms > 300': no row of houses.csv is like that",
+        "windows > 3": "--where 'windows > 3': Referenced column \"windows\" not found",
+        "rooms > 300": "--where 'rooms > 300': no row of houses.csv is like that",
         "rooms >": "syntax error",
     }.items():
         assert message in refused("train", "houses.csv", "-t", "price", "--where", where)

@@ -30,8 +30,8 @@ def _interrupt() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def _is_read() -> bool:
-    """Whether somebody reads standard output to its end; what nobody reads any more is lost."""
+def _flush() -> None:
+    """Write what is left for standard output; what nobody reads any more is lost."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -39,8 +39,6 @@ def _is_read() -> bool:
         if not is_closed_pipe(error):
             raise
         discard_output()
-        return False
-    return True
 
 
 def main() -> None:
@@ -53,9 +51,10 @@ def main() -> None:
 
         app()
     except SystemExit as ended:
-        sys.stdout = stdout  # typer puts something in its place, and exits with 1
-        closed = not _is_read() and ended.code == 1  # a closed pipe, as after head, is no error
-        sys.exit(0 if closed else ended.code)
+        sys.stdout = stdout  # typer puts something in its place
+        _flush()
+        # A closed pipe, as after head, is no error; typer exits with 1.
+        sys.exit(0 if isinstance(ended.__context__, BrokenPipeError) else ended.code)
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -80,15 +79,15 @@ class NumericTargets(Targets):
     dtype: Annotated[Any, floating]
     scaling: Annotated[Scaling, known(Scaling)] = field(default_factory=Scaling)
     limit: float = field(init=False)  # of the square of a target
+    _unit: tuple[float, float] = field(init=False)  # and the centre, of targets of one number
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", largest_square(self.dtype))
-
-    @cached_property
-    def _unit(self) -> tuple[float, float]:
-        """The unit and the centre of a target that is one number."""
         unit, centre = self.scaling.unit, self.scaling.centre
-        return (1.0, 0.0) if unit is None or centre is None else (float(unit[0]), float(centre[0]))
+        one = (1.0, 0.0)
+        if unit is not None and centre is not None:
+            one = float(unit[0]), float(centre[0])
+        object.__setattr__(self, "_unit", one)
 
     def encode(self, y: Array) -> Callable[[slice], Array]:
         if is_on_device(y):  # where they are checked later
