@@ -55,6 +55,7 @@ repository_pages = {
 # The reference
 autosummary_generate = [str(path) for path in sorted(HERE.glob("api/*.rst"))]
 autosummary_ignore_module_all = False
+autodoc_mock_imports = ["aeon"]  # in no extra: it needs an older numba
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False

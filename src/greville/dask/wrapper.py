@@ -285,7 +285,7 @@ class ELMRegressor(OnCluster, elm.ELMRegressor):
     >>> X = da.random.default_rng(0).normal(size=(1000, 3), chunks=(250, 3))
     >>> model = ELMRegressor(random_state=0).fit(X, X[:, 0] * X[:, 1])
     >>> model.predict(X)
-    dask.array<_predicted, shape=(1000,), dtype=float64, chunksize=(250,), chunktype=numpy.ndarray>
+    dask.array<_answered, shape=(1000,), dtype=float64, chunksize=(250,), chunktype=numpy.ndarray>
     >>> bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
     True
     >>> model.to_local()

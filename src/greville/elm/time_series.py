@@ -138,7 +138,7 @@ class TimeSeriesClassifier(TimeSeries, ELMClassifier):
     epsilon_ : float
         The ε in use.
     n_channels_, n_features_in_, n_samples_seen_ : int
-        A series has n_features_in_ numbers in all.
+        A series has `n_features_in_` numbers in all.
 
     Notes
     -----
@@ -208,7 +208,7 @@ class TimeSeriesRegressor(TimeSeries, ELMRegressor):
     epsilon_ : float
         The ε in use.
     n_channels_, n_features_in_, n_samples_seen_ : int
-        A series has n_features_in_ numbers in all.
+        A series has `n_features_in_` numbers in all.
 
     See Also
     --------
