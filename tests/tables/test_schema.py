@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import greville
+from greville.fields import declaration_of
 from greville.tables import Batch, TableError, TableModel, Troubles
 from greville.tables._values import Values
 from greville.tables.schema import Schema
@@ -42,7 +43,10 @@ def test_the_inputs_of_every_kind_of_column():
     assert monday == pytest.approx(week, abs=1e-9)
     np.testing.assert_array_equal(named["e[1]"], [2, 2, 2, 2])
     assert schema.columns[-1].kind == "ignored"
-    again = Schema.from_list(json.loads(json.dumps([c.as_dict() for c in schema.columns])))
+    declaration = declaration_of(Schema)
+    fields = declaration.read(schema)
+    fields["columns"] = json.loads(json.dumps(fields["columns"]))
+    again = declaration.make(Schema, fields)
     np.testing.assert_array_equal(again.encode(batch)[0], X)
 
 
@@ -137,7 +141,9 @@ def test_lengths_of_time():
 def test_hostile_columns_of_a_model():
     good = {"kind": "number", "name": "x", "median": 0.0, "missing": False}
     good |= {"numerals": {}, "limits": []}
-    Schema.from_list([good])
+    declaration = declaration_of(Schema)
+    fields = {"findings": [], "learned": {}}
+    declaration.make(Schema, {**fields, "columns": [good]})
     for bad in (
         {**good, "kind": "os"},
         {**good, "median": "0"},
@@ -156,7 +162,7 @@ def test_hostile_columns_of_a_model():
         {"kind": "text", "name": "t", "values": [1], "others": False, "numbers": False},
     ):
         with pytest.raises((ValueError, KeyError)):
-            Schema.from_list([bad])
+            declaration.make(Schema, {**fields, "columns": [bad]})
 
 
 # Targets

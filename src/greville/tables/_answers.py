@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ._categories import MOST_ALTERNATIVES, Categories
 from .batch import Batch
+from .schema import MOST_ALTERNATIVES, Schema
 
 # Numbers in the inputs of rows that are predicted in several ways at once.
 _NUMBERS_AT_ONCE = 1 << 22
@@ -66,7 +66,7 @@ class Answers:
 def predict_into(
     answers: Answers,
     estimator: Any,
-    categories: Categories,
+    schema: Schema,
     batch: Batch | None,
     X: NDArray[Any],
 ) -> None:
@@ -76,7 +76,7 @@ def predict_into(
     where all values were learned.
     """
     answers.put(slice(None), *_outputs(estimator, X[None], answers))
-    unlearned = {} if batch is None else categories.unlearned(batch, X)
+    unlearned = {} if batch is None else schema.unlearned(batch, X)
     if batch is None or not unlearned:
         return
     rows = np.flatnonzero(np.any(list(unlearned.values()), axis=0)).tolist()
@@ -85,7 +85,7 @@ def predict_into(
     for start in range(0, len(rows), length):
         some = np.array(rows[start : start + length])
         where = {name: mask[some] for name, mask in unlearned.items()}
-        many = categories.alternatives(X[some], where)
+        many = schema.alternatives(X[some], where)
         answers.put(some, *_outputs(estimator, many, answers))
     answers.guessed.update(rows)
     answers.unlearned = {

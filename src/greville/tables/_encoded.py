@@ -62,7 +62,7 @@ def first_columns(settings: dict[str, Any], first: FirstRows) -> tuple[Schema, T
     target = Target.fit(name, values, settings["task"], decision, folds=name in hints.fold)
     unused = unused_options({**columns, name: values}, [*decisions.values(), decision], hints)
     findings = [*unused, *target.findings(column, decision), *schema.findings]
-    return Schema(schema.columns, findings), target, batch
+    return schema.saying(findings), target, batch
 
 
 @contextmanager

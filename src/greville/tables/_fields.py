@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from ..elm import ELMClassifier, ELMRegressor
 from ..fields import count, flag, json, known, nothing, require
-from ._categories import Categories
 from ._first import FirstRows
 from ._settings import FIRST_ROWS
 from ._values import LARGEST
 from .batch import Batch
+from .schema import Schema
 from .target import CLASSIFICATION, Target
 
 T = TypeVar("T", bound=Any)
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Any)
 FIELDS = {
     "settings": json,
     "fitted_target": nothing | known(Target),
-    "categories": nothing | known(Categories),
+    "columns": nothing | known(Schema),
     "estimator": nothing | known(ELMRegressor, ELMClassifier),
     "first": nothing | known(FirstRows),
     "stale": flag,
@@ -47,9 +47,9 @@ def from_fields(cls: type[T], fields: dict[str, Any]) -> T:
 
 def check_fields(model: Any) -> None:
     """Raise a ValueError if the fields of a model do not go together."""
-    first, target, categories = model.first, model.fitted_target, model.categories
+    first, target, columns = model.first, model.fitted_target, model.columns
     require(first is None or first.n < FIRST_ROWS, "the first rows are more than are kept")
-    fits = (categories is None) == (target is None) and (target is not None or not model.estimator)
+    fits = (columns is None) == (target is None) and (target is not None or not model.estimator)
     require(fits, "an estimator, a target and columns go together")
     require(first is not None or target is not None, "it does not know its columns")
     require(target is None or target.name == model.target, "it has another target")

@@ -11,21 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..fields import array, count, each, require, row, stored, text
+from ..fields import array, count, require, stored
 from ._values import FLAG, NUMBER, TAGS, TEXT, TIME, VECTOR, UnknownType, joined
 from .batch import Batch, Place, check_count, record_batch
 
 _ARROW_TYPES = {"number": NUMBER, "flag": FLAG, "text": TEXT, "time": TIME, "vector": VECTOR}
 _ARROW_TYPES["tags"] = TAGS
-_GAP = np.iinfo(np.int64).min  # in the place of a missing flag or time
 
 
 @stored(
-    parameters={"n": count, "columns": each(row(text, text, array(1, "fiu", any_number=True)))},
-    to_fields=lambda rows: {
-        "n": rows.n,
-        "columns": [_as_array(name, column) for name, column in rows.columns.items()],
-    },
+    parameters={"n": count, "columns": array(1, "u")},
+    to_fields=lambda rows: {"n": rows.n, "columns": _as_bytes(rows.columns)},
     from_fields=lambda cls, fields: cls._from_fields(**fields),
 )
 class FirstRows:
@@ -108,35 +104,30 @@ class FirstRows:
         return Batch(record_batch(self.columns), "the first rows", np.arange(1, self.n + 1), 0.0)
 
     @classmethod
-    def _from_fields(cls, n: int, columns: Sequence[tuple[str, str, NDArray[Any]]]) -> FirstRows:
+    def _from_fields(cls, n: int, columns: NDArray[np.uint8]) -> FirstRows:
         """The rows that were stored; a ValueError if there are not so many."""
-        made = {name: _from_array(kind, values) for name, kind, values in columns}
+        try:
+            stored_columns = json.loads(columns.tobytes())
+            made = {name: _from_json(*column) for name, column in stored_columns.items()}
+        except (AttributeError, TypeError, LookupError, OverflowError, RecursionError) as error:
+            raise ValueError("the first rows have values of another kind.") from error
         fits = all(len(column) == n for column in made.values())
         require(fits, "the first rows are not as many as they should be")
         return cls(made, n, [(Place("an earlier run"), np.arange(1, n + 1))] if n else [])
 
 
-def _as_array(name: str, column: Any) -> tuple[str, str, NDArray[Any]]:
-    """The name of a column, its type, and its numbers, or the bytes of a list in JSON."""
-    kind = next(name for name, type_ in _ARROW_TYPES.items() if type_ == column.type)
-    if kind == "number":
-        return name, kind, np.array(column.to_numpy(zero_copy_only=False), np.float64)
-    if kind in ("flag", "time"):
-        numbers = pc.fill_null(pc.cast(column, pa.int64()), _GAP)
-        return name, kind, np.array(numbers, np.int64)
-    return name, kind, np.frombuffer(json.dumps(column.to_pylist()).encode(), np.uint8).copy()
+def _as_bytes(columns: dict[str, Any]) -> NDArray[np.uint8]:
+    """Columns in JSON: the kind and the values of each, times as numbers."""
+    values = {}
+    for name, column in columns.items():
+        kind = next(kind for kind, type_ in _ARROW_TYPES.items() if type_ == column.type)
+        is_time = column.type == TIME
+        values[name] = kind, (pc.cast(column, pa.int64()) if is_time else column).to_pylist()
+    return np.frombuffer(json.dumps(values).encode(), np.uint8)
 
 
-def _from_array(kind: str, values: NDArray[Any]) -> Any:
-    expected = {"number": "f", "flag": "i", "time": "i", "text": "u"} | dict.fromkeys(
-        ("vector", "tags"), "u"
-    )
-    require(expected.get(kind) == values.dtype.kind, f"a column of {kind!r} has other values")
-    if kind == "number":
-        return pa.array(values)
-    if kind in ("flag", "time"):
-        return pc.cast(pa.array(values, mask=values == _GAP), _ARROW_TYPES[kind])
-    try:
-        return pa.array(json.loads(values.tobytes()), _ARROW_TYPES[kind])
-    except (TypeError, RecursionError) as error:
-        raise ValueError(f"a column of {kind!r}: its values are not of that kind.") from error
+def _from_json(kind: str, values: list[Any]) -> Any:
+    """A column of plain values."""
+    if kind == "time":
+        return pc.cast(pa.array(values, pa.int64()), TIME)
+    return pa.array(values, _ARROW_TYPES[kind])

@@ -40,9 +40,9 @@ class RowEncoder:
     """
 
     def __init__(self, schema: Schema, na: Sequence[str] = ()) -> None:
-        self.schema, self._na = schema, na
+        self.columns, self._na = schema.columns, na
         self._names = frozenset(schema.names)
-        self._columns = [(column, len(column.inputs), Schema([column])) for column in schema.used]
+        self._used = [(column, len(column.inputs), Schema([column])) for column in schema.used]
         self._remembered: dict[Any, list[float] | None] = {}
 
     def encode(self, row: Row) -> Floats | None:
@@ -51,7 +51,7 @@ class RowEncoder:
             return None
         inputs: list[float] = []
         late: list[float] = []  # behind those of all columns
-        for column, n, alone in self._columns:
+        for column, n, alone in self._used:
             value = row.get(column.name)
             found = None if self._na else column.inputs_of(value)
             found = self._through_a_table(column, alone, value) if found is None else found

@@ -248,13 +248,13 @@ class Text(Column):
         gaps = [] if self.gaps else [_GAP]
         return [label for n in names for label in ([f"= {n}"] if n is not None else gaps)]
 
-    def grown(self, labels: Sequence[str]) -> Text:
-        """With late values too; those that are too many share one label."""
+    def grown(self, labels: Sequence[str]) -> list[str]:
+        """The late values with more labels; those that are too many share one."""
         late, room = set(self.late), self.most - len(self.values)
         for label in labels:
             few = label == _GAP or len(late - {_GAP, _OTHER}) < room
             late.add(label if few else _OTHER)
-        return replace(self, late=sorted(late))
+        return sorted(late)
 
     def description(self) -> str:
         late = f", and {len(self.late)} that came late" if self.late else ""

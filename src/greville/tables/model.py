@@ -18,7 +18,6 @@ from ..fields import compact, stored
 from ..insight import Effect, Importance, Why
 from ..persistence import check_fits
 from ._answers import NOTHING_LEARNED, Answers, predict_into
-from ._categories import Categories
 from ._encoded import EncodedRows, first_columns, naming_rows
 from ._fields import FIELDS, check_fields, from_fields, to_fields, try_out
 from ._first import FirstRows
@@ -138,7 +137,7 @@ class TableModel:
         self.settings = checked(settings)
         self.first: FirstRows | None = FirstRows()  # as long as they may change the schema
         self.stale = False  # whether some of these are not learned yet
-        self.categories: Categories | None = None  # the schema, and the values that were learned
+        self.columns: Schema | None = None  # and the values of them that were learned
         self.fitted_target: Target | None = None
         self.estimator: Any = None  # an ELMRegressor or ELMClassifier, once there are rows
         self.n_expected = FIRST_ROWS  # how many rows will be learned: layers depend on it
@@ -176,21 +175,17 @@ class TableModel:
     @property
     def has_schema(self) -> bool:
         """Whether it is known what the columns are."""
-        return self.categories is not None
+        return self.columns is not None
 
     @property
     def schema(self) -> Schema:
         """What the columns are."""
-        return self._known_categories.schema
+        return _learned(self.columns)
 
     @property
     def schema_may_change(self) -> bool:
         """Whether more of the first rows are to come."""
         return self.first is not None
-
-    @property
-    def _known_categories(self) -> Categories:
-        return _learned(self.categories)
 
     @property
     def _known_target(self) -> Target:
@@ -209,8 +204,7 @@ class TableModel:
 
     def say(self, finding: Finding) -> None:
         """Have one more finding about the table."""
-        schema = Schema(self.schema.columns, [finding, *self.schema.findings])
-        self.categories = Categories(schema, self._known_categories.learned)
+        self.columns = self.schema.saying([finding, *self.schema.findings])
 
     @property
     def n_waiting(self) -> int:
@@ -255,7 +249,7 @@ class TableModel:
         self.first, self.stale = None, False
         self.estimator.publish(self.estimator.fitted_.emptied())
         self.n_rows = self.n_without_target = 0
-        self.categories = Categories(self.schema)
+        self.columns = Schema(self.schema.columns, self.schema.findings)
 
     def forgotten(self) -> Self:
         """The same columns, units and hidden layer, and nothing learned."""
@@ -365,7 +359,7 @@ class TableModel:
                 if use.any():
                     X, y = rows.learned_from()
                     new.estimator.partial_fit(X, y, sample_weight=weights[use])
-                    new.categories = new._known_categories.with_rows(X)
+                    new.columns = new.schema.with_rows(X)
             new.estimator.choose()
             new.n_rows, new.n_without_target = n_rows, n_without
 
@@ -412,7 +406,7 @@ class TableModel:
         """Find out what the columns of the first rows are, and forget what was learned of them."""
         assert self.first is not None
         schema, self.fitted_target, batch = first_columns(self.settings, self.first)
-        self.categories, self.estimator = Categories(schema), None
+        self.columns, self.estimator = schema, None
         self.n_expected, self.n_rows, self.n_without_target = self.first.n, 0, 0
         n_columns = len(schema.columns)
         if n_columns + sum(map(len, schema.inputs)) // 100 >= _MANY_NAMES:
@@ -445,7 +439,7 @@ class TableModel:
         """Measure the units of inputs and targets, if there are rows that can be learned."""
         use, n_late = rows.usable, self.schema.n_late
         if not use.any():
-            self.categories = Categories(self.schema.without_late())
+            self._extend({text.name: [] for text in self.schema.texts})
             return
         self._check_classes(rows.y[use])
         n_rows = max(1, round(self.n_expected * float(use.mean())))
@@ -480,7 +474,7 @@ class TableModel:
             with naming_rows(batches):
                 self._started().partial_fit(X, y)
             self.n_rows += len(X)
-            self.categories = self._known_categories.with_rows(X)
+            self.columns = self.schema.with_rows(X)
 
     def _with_late_inputs(
         self, batches: Sequence[Batch], rows: Sequence[EncodedRows]
@@ -494,22 +488,22 @@ class TableModel:
             return rows
         batches = [batch.with_gaps(self.settings["na"]) for batch in batches]
         for batch, each in zip(batches, rows, strict=True):
-            found = self._known_categories.new_labels(batch, each.X, each.usable)
+            found = self.schema.new_labels(batch, each.X, each.usable)
             for name, labels in found.items():
                 new[name] = list(dict.fromkeys([*new.get(name, ()), *labels]))
         if not new:
             return rows
-        self._extend(self._known_categories.grown(new))
+        self._extend(self.schema.grown(new))
         return [
             replace(each, X=self.schema.encode(batch)[0][: len(each.X)])
             for batch, each in zip(batches, rows, strict=True)
         ]
 
-    def _extend(self, schema: Schema) -> None:
-        """Take a schema with the same columns, and maybe more late values of them."""
-        self.categories, old = self._known_categories.in_schema(schema)
-        if self.estimator is not None and len(old) < schema.n_late:
-            set_direct_inputs(self.estimator, schema.n_late, old)
+    def _extend(self, late: Mapping[str, list[str]]) -> None:
+        """Have inputs for these late values of columns."""
+        self.columns, old = self.schema.with_late(late)
+        if self.estimator is not None and len(old) < self.schema.n_late:
+            set_direct_inputs(self.estimator, self.schema.n_late, old)
 
     def _started(self) -> Any:
         """The estimator, which is made where there is none."""
@@ -549,7 +543,7 @@ class TableModel:
         answers.std = np.empty(len(X)) if std else None
         answers.proba = np.empty((len(X), len(self.classes))) if proba else None
         if len(X):
-            predict_into(answers, estimator, self._known_categories, batch, X)
+            predict_into(answers, estimator, self.schema, batch, X)
         return answers
 
     def _no_predictions(self, n: int) -> NDArray[Any]:
@@ -654,7 +648,7 @@ class TableModel:
         self.n_without_target += int((~rows.known).sum())
         self._check_classes(y[use])
         # Rows with a new value are alone: they are predicted as rows without a target are.
-        new = np.flatnonzero(use)[self._known_categories.first_rows(X[use])]
+        new = np.flatnonzero(use)[self.schema.first_rows(X[use])]
         cuts = {0, len(use), *(np.flatnonzero(np.diff(use)) + 1), *new, *(new + 1)}
         with naming_rows([batch]):
             for start, stop in pairwise(sorted(cuts)):
@@ -672,7 +666,7 @@ class TableModel:
                     if not guessed:
                         parts.append((run, found))
                     self.n_rows += int(stop - start)
-                    self.categories = self._known_categories.with_rows(X[run])
+                    self.columns = self.schema.with_rows(X[run])
         answers.collect(parts, self.classes)
         return answers
 
@@ -862,11 +856,10 @@ class TableModel:
         if self.estimator is None:
             return None
         encoder, schema = self._row_encoder, self.schema
-        if encoder is None or encoder.schema is not schema:
+        if encoder is None or encoder.columns is not schema.columns:
             encoder = self._row_encoder = RowEncoder(schema, self.settings["na"])
         x = encoder.encode(row)
-        known = x is not None and self._known_categories.were_learned(x[None], [row])[0]
-        return x if known else None
+        return x if x is not None and schema.was_learned(x, row) else None
 
     def _target_of(self, row: Row) -> tuple[Any, str | None]:
         """The target of a row, None if it is missing or wrong; and what is wrong with it."""
@@ -906,12 +899,12 @@ class TableModel:
 
     def _merge(self, other: TableModel) -> None:
         """Learn all that another has learned, once both have the inputs of both."""
-        joined = self._known_categories.joined(other._known_categories)
-        if joined is None or self.fitted_target != other.fitted_target or other.estimator is None:
+        late = self.schema.joined(other.schema)
+        if late is None or self.fitted_target != other.fitted_target or other.estimator is None:
             raise _different_columns()
         theirs, grew = other.twin(), self.schema.columns != other.schema.columns
-        self._extend(joined)
-        theirs._extend(joined)
+        self._extend(late)
+        theirs._extend(late)
         try:
             self.estimator.merge(theirs.estimator)
         except ValueError as error:
@@ -920,7 +913,7 @@ class TableModel:
             raise _different_columns() from error
         self.n_rows += other.n_rows
         self.n_without_target += other.n_without_target
-        self.categories = self._known_categories | theirs._known_categories
+        self.columns = self.schema | theirs.schema
 
     def _additive(self, what: str) -> Self:
         """This model, if rows can be added to it and removed from it."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._values import Floats, UnknownType, Values
+from ..fields import each, json, known, require, stored
+from ._values import Floats, Mask, UnknownType, Values
 from .batch import Batch, TableError, listed
 from .column import Column
 from .decisions import Decision, Evidence, Hints, decide, decide_all
@@ -20,9 +23,27 @@ from .numerals import PLAIN
 # Columns that `repr` shows.
 _MOST_COLUMNS = 30
 
+# Known values that are tried in the place of one that was never learned.
+MOST_ALTERNATIVES = 16
 
+Codes = NDArray[np.int64]
+
+
+@stored(
+    parameters={"columns": json, "findings": each(known(Finding)), "learned": json},
+    to_fields=lambda schema: {
+        "columns": [column.as_dict() for column in schema.columns],
+        "findings": list(schema.findings),
+        "learned": {name: flags.tolist() for name, flags in schema.learned.items()},
+    },
+    from_fields=lambda cls, fields: cls._from_fields(**fields),
+)
 class Schema:
     """What each column of a table is, and which inputs it becomes; it never changes.
+
+    It also says which values of text columns were in a row that was learned. One that never was is
+    a direction in which a model has seen nothing, and where its weights, which may be large, have
+    no meaning. So it is predicted as the mean of what is predicted for the values that were.
 
     Parameters
     ----------
@@ -30,6 +51,14 @@ class Schema:
         In the order of their inputs.
     findings : sequence of Finding
         What the first rows have shown that the owner of the table should know.
+
+    Attributes
+    ----------
+    places : dict of str to list of int
+        The places of the inputs of each column, late ones last.
+    learned : dict of str to ndarray of bool
+        For each text column and each of its inputs, whether it was one in a row that was learned;
+        the last says the same of a missing value.
     """
 
     def __init__(self, columns: Sequence[Column], findings: Sequence[Finding] = ()) -> None:
@@ -38,19 +67,16 @@ class Schema:
         self.findings = tuple(findings)
         self.used = [column for column in self.columns if column.inputs]
         self.names = [column.name for column in self.used]
-        self.late = [c for c in self.used if isinstance(c, Text) and c.late]
-        self.n_late = sum(len(column.late) for column in self.late)
+        self.texts = [column for column in self.used if isinstance(column, Text)]
+        self.n_late = sum(len(text.late) for text in self.texts)
         self.inputs: list[str] = []
-        self.places: dict[str, list[int]] = {}  # of the inputs of each column, late ones last
-        for column in self.used:
-            self._place(column.name, column.inputs)
-        for text in self.late:
-            self._place(text.name, text.late_inputs)
-
-    def _place(self, name: str, inputs: list[str]) -> None:
-        start = len(self.inputs)
-        self.inputs += inputs
-        self.places.setdefault(name, []).extend(range(start, len(self.inputs)))
+        self.places: dict[str, list[int]] = {}
+        blocks = [(column.name, column.inputs) for column in self.used]
+        for name, inputs in [*blocks, *((text.name, text.late_inputs) for text in self.texts)]:
+            first = len(self.inputs)
+            self.inputs += inputs
+            self.places.setdefault(name, []).extend(range(first, len(self.inputs)))
+        self.learned = {t.name: np.zeros(len(self.places[t.name]) + 1, bool) for t in self.texts}
 
     @classmethod
     def fit(
@@ -70,8 +96,10 @@ class Schema:
         decisions = decide_all(columns, hints)
         schema = cls._fit(columns, decisions, hints, places)
         if schema.n_late > MOST_UNITS and hints.categories is None:
-            most = MOST_UNITS // len(schema.late) + 50
-            schema = cls._fit(columns, decisions, replace(hints, categories=most), places)
+            n = sum(bool(text.late) for text in schema.texts)
+            hints = replace(hints, categories=MOST_UNITS // n + 50)
+            schema = cls._fit(columns, decisions, hints, places)
+        schema.decisions = decisions
         return schema
 
     @classmethod
@@ -106,9 +134,7 @@ class Schema:
             kept = {name: c for name, c in kept.items() if c.inputs and not isinstance(c, Text)}
             fitted = [kept.get(column.name, column) for column in fitted]
             findings = [finding for finding in findings if finding.column not in kept]
-        schema = cls(fitted, findings)
-        schema.decisions = decisions
-        return schema
+        return cls(fitted, findings)
 
     def __repr__(self) -> str:
         """What the columns are; the first ones, where there are many."""
@@ -119,18 +145,24 @@ class Schema:
         return "\n".join([f"Schema of {n:,} column{'s' * (n != 1)}:", *shown])
 
     @classmethod
-    def from_list(cls, columns: Any, findings: Sequence[Finding] = ()) -> Schema:
-        """The columns of which `as_dict` gave these; an exception for anything else."""
-        found = []
-        for entry in columns:
-            settings = dict(entry)
-            found.append(KINDS[settings.pop("kind")].from_dict(settings))
-        return cls(found, findings)
+    def _from_fields(cls, columns: Any, findings: list[Finding], learned: Any) -> Schema:
+        """The columns again; an exception for fields that do not go together."""
+        entries = [dict(entry) for entry in columns]
+        schema = cls([KINDS[e.pop("kind")].from_dict(e) for e in entries], findings)
+        lengths = {name: len(flags) for name, flags in schema.learned.items()}
+        fits = isinstance(learned, dict) and lengths == {k: len(v) for k, v in learned.items()}
+        fits = fits and all(type(flag) is bool for flags in learned.values() for flag in flags)
+        require(fits, "learned: not a flag for each value of each text column")
+        schema.learned = {name: np.array(flags, bool) for name, flags in learned.items()}
+        return schema
 
-    def without_late(self) -> Schema:
-        """The schema without inputs for late values."""
-        columns = [replace(c, late=[]) if isinstance(c, Text) else c for c in self.columns]
-        return Schema(columns, self.findings)
+    def saying(self, findings: Iterable[Finding]) -> Schema:
+        """The same with other findings."""
+        other = copy(self)
+        other.findings = tuple(findings)
+        return other
+
+    # Rows as inputs
 
     def check_columns(self, batch: Batch) -> None:
         """Raise a TableError for columns that a table does not have.
@@ -169,6 +201,118 @@ class Schema:
             for row, reason in _reasons(batch, column.name, column.wanted, bad).items():
                 wrong.setdefault(row, reason)
         return out, wrong
+
+    # Values of text columns, and which of them were learned
+
+    def _codes(self, text: Text, X: Floats) -> Codes:
+        """Which of the inputs of a text column each row's value has; their number if none.
+
+        That of a late value counts, not what it is taken for.
+        """
+        block, n = X[:, self.places[text.name]], len(self.places[text.name])
+        return np.where(block.any(axis=1), n - 1 - block[:, ::-1].argmax(axis=1), n)
+
+    def with_rows(self, X: Floats) -> Schema:
+        """After these rows were learned."""
+        codes = {text.name: np.unique(self._codes(text, X)) for text in self.texts}
+        if all(self.learned[name][each].all() for name, each in codes.items()):
+            return self
+        other = copy(self)
+        other.learned = {name: flags.copy() for name, flags in self.learned.items()}
+        for name, places in codes.items():
+            other.learned[name][places] = True
+        return other
+
+    def first_rows(self, X: Floats) -> Codes:
+        """The rows whose value of some column neither was learned nor is in a row before."""
+        rows = [np.empty(0, np.int64)]
+        for text in self.texts:
+            codes = self._codes(text, X)
+            new = np.flatnonzero(~self.learned[text.name][codes])
+            rows.append(new[np.unique(codes[new], return_index=True)[1]])
+        return np.unique(np.concatenate(rows))
+
+    def was_learned(self, x: Floats, row: Mapping[str, Any]) -> bool:
+        """Whether a row, with these inputs, has in all text columns a value that was learned.
+
+        It may be said that it has not, though it has.
+        """
+        for text in self.texts:
+            code = self._codes(text, x[None])[0]
+            is_named = code < len(self.places[text.name]) or row.get(text.name) in (None, "")
+            if not (self.learned[text.name][code] and is_named):
+                return False
+        return True
+
+    def new_labels(self, batch: Batch, X: Floats, rows: Mask) -> dict[str, list[str]]:
+        """Labels for values of these rows that have no input, by column."""
+        labels = {}
+        for text in self.texts:
+            without = rows & (self._codes(text, X) == len(self.places[text.name]))
+            if without.any():
+                labels[text.name] = text.new_labels(batch.values(text.name), without)
+        return {name: some for name, some in labels.items() if some}
+
+    def with_late(self, late: Mapping[str, list[str]]) -> tuple[Schema, list[int]]:
+        """With other late values in some columns, and where among all the present ones are then."""
+        columns = [
+            replace(c, late=late[c.name]) if isinstance(c, Text) and c.name in late else c
+            for c in self.columns
+        ]
+        schema = Schema(columns, self.findings)
+        first, places = len(schema.inputs) - schema.n_late, []
+        for old, new in zip(self.texts, schema.texts, strict=True):
+            width = len(old.inputs)
+            kept = [width + new.late.index(label) for label in old.late if label in new.late]
+            if len(kept) == len(old.late):
+                schema.learned[old.name][[*range(width), *kept, -1]] = self.learned[old.name]
+            places += [schema.places[old.name][k] - first for k in kept]
+        return schema, places
+
+    def grown(self, labels: Mapping[str, Sequence[str]]) -> Mapping[str, list[str]]:
+        """The late values of columns when some labels have come."""
+        return {text.name: text.grown(labels.get(text.name, ())) for text in self.texts}
+
+    def joined(self, other: Schema) -> Mapping[str, list[str]] | None:
+        """The late values of two that had the same columns once; None if they had not."""
+        late = {text.name: text.late for text in self.texts}
+        none: dict[str, list[str]] = {text.name: [] for text in (*self.texts, *other.texts)}
+        if self.with_late(none)[0].columns != other.with_late(none)[0].columns:
+            return None
+        return {text.name: sorted({*text.late, *late[text.name]}) for text in other.texts}
+
+    def __or__(self, other: Schema) -> Schema:
+        """What either of two with the same columns has learned."""
+        both = copy(self)
+        both.learned = {name: flags | other.learned[name] for name, flags in self.learned.items()}
+        return both
+
+    def unlearned(self, batch: Batch, X: Floats) -> dict[str, Mask]:
+        """By column, the rows whose value was never learned, if there are any."""
+        unlearned = {}
+        for text in self.texts:
+            codes, flags = self._codes(text, X), self.learned[text.name]
+            there, without = flags[codes], codes == len(flags) - 1
+            if there[without].any():
+                there &= ~without | np.asarray(batch.values(text.name).text.is_null())
+            if flags[:-1].any() and not there.all():
+                unlearned[text.name] = ~there
+        return unlearned
+
+    def alternatives(self, X: Floats, unlearned: dict[str, Mask]) -> NDArray[Any]:
+        """These rows with values that were learned: of shape (alternatives, rows, inputs)."""
+        texts = [text for text in self.texts if text.name in unlearned]
+        codes = [_spread(np.flatnonzero(self.learned[text.name][:-1])) for text in texts]
+        many = np.repeat(X[None], max(map(len, codes)), axis=0)
+        for text, some in zip(texts, codes, strict=True):
+            rows, places = np.flatnonzero(unlearned[text.name]), self.places[text.name]
+            for k, copied in enumerate(many):
+                code = some[k % len(some)]
+                copied[rows[:, None], places] = 0
+                if code >= len(text.inputs):
+                    copied[rows, places[text.common]] = 1
+                copied[rows, places[code]] = 1
+        return many
 
 
 def numbers(
@@ -232,3 +376,9 @@ def _reasons(batch: Batch, name: str, wanted: str, wrong: Any) -> dict[int, str]
         int(row): f"column {name!r} should be {wanted}, got {batch.shown(name, int(row))}"
         for row in np.flatnonzero(wrong)
     }
+
+
+def _spread(places: Codes) -> Codes:
+    """Some of the places, evenly, if there are many."""
+    n = min(len(places), MOST_ALTERNATIVES)
+    return places[np.arange(n) * len(places) // n]
