@@ -17,7 +17,7 @@ import pytest
 
 import greville
 from greville import cli
-from greville.cli import _input, _output, _stream
+from greville.cli import _input, _process, _stream
 from greville.persistence import ModelFileError, atomic, locked, whole_file
 from greville.tables.readers.remote import is_remote
 
@@ -125,7 +125,7 @@ def test_output_that_has_no_greek_letters(monkeypatch, errors):
     stream = io.TextIOWrapper(written, encoding="cp1252", errors=errors)
     monkeypatch.setattr(sys, "stdout", stream)
     monkeypatch.setattr(sys, "stderr", None)  # as without a console
-    _output.make_safe_for_text()
+    _process.make_safe_for_text()
     print("ε → é", flush=True)
     assert written.getvalue() == f"\\u03b5 \\u2192 é{os.linesep}".encode("cp1252")
 
@@ -135,19 +135,19 @@ def test_output_into_pipes_of_windows_is_utf8(monkeypatch, on_windows):
     stream = io.TextIOWrapper(written, encoding="cp1252", newline="\r\n")
     monkeypatch.setattr(sys, "stdout", stream)
     on_windows()
-    _output.make_safe_for_text()
+    _process.make_safe_for_text()
     print("ε → é", flush=True)
     assert written.getvalue() == "ε → é\n".encode()
 
 
 def test_closed_pipes_of_windows(on_windows):
     invalid = OSError(errno.EINVAL, "Invalid argument")
-    assert not _output.is_closed_pipe(invalid)
+    assert not _process.is_closed_pipe(invalid)
     on_windows()
-    assert _output.is_closed_pipe(invalid)
-    assert _output.is_closed_pipe(BrokenPipeError())
-    assert not _output.is_closed_pipe(OSError(errno.EINVAL, "Invalid argument", "a<b.csv"))
-    assert not _output.is_closed_pipe(ValueError())
+    assert _process.is_closed_pipe(invalid)
+    assert _process.is_closed_pipe(BrokenPipeError())
+    assert not _process.is_closed_pipe(OSError(errno.EINVAL, "Invalid argument", "a<b.csv"))
+    assert not _process.is_closed_pipe(ValueError())
 
 
 def test_an_interrupt_is_no_kill_on_windows(monkeypatch, on_windows):

@@ -108,7 +108,7 @@ def test_stopped_when_all_was_learned(here, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_training.Training, "_finish", stop)
+        patch.setattr(_training.Training, "finish", stop)
         run(*options, code=130)
     run(*options)
     one, two = (Path(f"{name}.greville").read_bytes() for name in ("whole", "again"))

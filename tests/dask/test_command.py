@@ -1,4 +1,4 @@
-"""``--workers`` and ``--scheduler``: the models, predictions and scores of one process."""
+"""``train --workers`` and ``--scheduler``: the models of one process."""
 
 from __future__ import annotations
 
@@ -100,28 +100,8 @@ def test_few_rows_and_rows_that_are_held_out(there):
     assert one["score"]["rmse"] == pytest.approx(two["score"]["rmse"], rel=1e-9)
 
 
-def test_predictions_and_scores(there, monkeypatch):
-    monkeypatch.setattr("greville.dask.tables._LEAST_PART", 1 << 14)
-    write(many_houses(5000), "t.parquet")
-    run("train", "t.parquet", "--target", "price", "--hidden", "50", "-q")
-    run("predict", "model.greville", "t.parquet", "--std", "-o", "one.parquet", "-q")
-    run("predict", "model.greville", "t.parquet", "--std", "-o", "two", *there)
-    parts = sorted(path.name for path in Path("two").iterdir())
-    assert parts == [f"part-{i:05d}.parquet" for i in range(len(parts))]
-    assert len(parts) > 5
-    one, two = parquet.read_table("one.parquet"), parquet.read_table("two")
-    assert one.schema.names == two.schema.names
-    for name in ("prediction", "std"):
-        np.testing.assert_allclose(one[name], two[name], rtol=1e-9)
-    assert one["area"].equals(two["area"])
-    one = json.loads(run("score", "model.greville", "t.parquet", "--json", "-q")[0])
-    two = json.loads(run("score", "model.greville", "t.parquet", "--json", *there)[0])
-    for name, value in one.items():
-        assert two[name] == (pytest.approx(value) if isinstance(value, float) else value)
-
-
 def test_classes_and_addresses(there):
-    """Input and output by fsspec; a folder of this machine, which all workers see."""
+    """Input by fsspec; a folder of this machine, which all workers see."""
     folder = Path("data").resolve()
     folder.mkdir()
     write(houses(2000), str(folder / "a.parquet"))
@@ -129,18 +109,6 @@ def test_classes_and_addresses(there):
     run("train", f"file://{folder}/*.parquet", "--target", "city", "--hidden", "40", *there)
     run("train", "data", "--target", "city", "--hidden", "40", "-o", "one.greville", "-q")
     assert_same_models("one.greville", "model.greville", houses(500))
-    out = f"file://{folder}/out"
-    run("predict", "model.greville", f"file://{folder}/a.parquet", "--proba", "-o", out, *there)
-    assert parquet.read_table(f"{folder}/out").num_rows == 2000
-    said = refused("predict", "model.greville", "data/b.parquet", "-o", out, *there)
-    assert said.endswith("it exists already; name a folder that does not exist.")
-    clash = houses(500).append_column("prediction", pa.array([0.0] * 500))
-    write(clash, str(folder / "c.parquet"))
-    said = refused("predict", "model.greville", "data", "-o", "none", *there)
-    assert "it has a column 'prediction' already" in said
-    assert not Path("none").exists()  # the parts of the other files were written before
-    said = refused("predict", "model.greville", "data/b.parquet", "-o", "unheard://x", *there)
-    assert said.startswith("unheard://x: ")
 
 
 def test_what_is_refused(there, cluster):
@@ -154,15 +122,6 @@ def test_what_is_refused(there, cluster):
     assert said.startswith("--checkpoint: ")
     said = refused("train", "t.csv", "--target", "price", "--solver", "dynamic", *there)
     assert "only those with the solver opium or greville can" in said
-    said = refused("predict", "model.greville", "t.csv", *there)
-    assert said.startswith("--output is missing")
-    Path("out").mkdir()
-    said = refused("predict", "model.greville", "t.csv", "-o", "out", *there)
-    assert said == "out: it exists already; name a folder that does not exist."
-    said = refused("predict", "model.greville", "t.csv", "-o", "out.csv", *there)
-    assert said == "out.csv: workers write a folder of Parquet files; name a folder."
-    said = refused("score", "model.greville", "t.csv", "--prequential", *there)
-    assert said.startswith("--prequential: ")
     Path("bad.csv").write_text("a,price\n" + "1,2\n" * 500 + "x,3\n" + "1,2\n" * 500)
     said = refused("train", "bad.csv", "--target", "price", "-o", "bad.greville", *there)
     assert said.startswith("bad.csv, line 502: ")
@@ -177,9 +136,9 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, client):
     options = ("train", "t.csv", "--target", "price", "-q", "--scheduler")
     for address in ("tcp://127.0.0.1:9", "banana", "http://127.0.0.1:9"):
         said = refused(*options, address)
-        assert "it does not answer; is a Dask scheduler running there?" in said
+        assert "it does not answer; is a Dask scheduler running there, with workers?" in said
     worker = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
-    assert "is a Dask scheduler running there?" in refused(*options, worker)
+    assert "is a Dask scheduler running there, with workers?" in refused(*options, worker)
 
 
 def test_scores_that_only_one_process_can_tell(there):
@@ -197,17 +156,6 @@ def test_columns_that_only_later_files_have(there):
     kinds = [[each["kind"] for each in found["findings"]] for found in (one, two)]
     assert kinds[0] == kinds[1]
     assert "new columns" in kinds[0]
-
-
-def test_columns_that_change_their_type(there):
-    table = houses(300)
-    write(table.append_column("v", pa.array(range(300))), "a.parquet")
-    write(table.append_column("v", pa.array(["v"] * 300)), "b.parquet")
-    files = ("a.parquet", "b.parquet")
-    run("train", *files, "--target", "price", "--features", "area", "--hidden", "20", "-q")
-    said = refused("predict", "model.greville", *files, "-o", "out", *there)
-    assert said.startswith("column 'v' is int64 in one part of the files and string in another")
-    assert not Path("out").exists()
 
 
 def _workers_of(pid):

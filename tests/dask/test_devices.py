@@ -53,12 +53,12 @@ def test_threads_learn_on_a_device(monkeypatch):
     from greville.dask import wrapper
 
     def added(*args):
-        found = _added(*args)
+        found = _add(*args)
         seen.append(found.fitted_.solver.shape.backend.name)
         return found
 
-    _added = wrapper._added
-    monkeypatch.setattr(wrapper, "_added", added)
+    _add = wrapper._add
+    monkeypatch.setattr(wrapper, "_add", added)
     monkeypatch.setattr("greville.devices._tensors_stay_tensors", True)
     ELMRegressor(80, random_state=0, device="cpu").fit(blocks(X, 500), blocks(y, 500))
     assert set(seen) == {"torch:cpu"}

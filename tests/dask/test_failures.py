@@ -171,14 +171,14 @@ def test_solvers_that_are_no_sums(client, solver):
 def test_a_cluster_without_workers(monkeypatch):
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr("greville.dask.partitions._PATIENCE", 0.2)
+    monkeypatch.setattr("greville.dask.blocks._PATIENCE", 0.2)
     X, y, _, _ = numbers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
             LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", scheduler_port=0) as cluster,
             Client(cluster),
-            pytest.raises(ValueError, match="has no worker after 0.2 seconds"),
+            pytest.raises(TimeoutError, match="0/1 workers"),
         ):
             Opium().fit(chunked(X), chunked(y))
 
@@ -198,11 +198,11 @@ def test_scores_of_what_cannot_be_compared(client):
     model = _fitted(client)
     gap = np.where(np.arange(N) == 5, np.nan, y)
     for arguments, message in (
-        ((chunked(X), chunked(gap)), r"partition 1 of 5: y: contains NaN"),
+        ((chunked(X), chunked(gap)), r"partition 1 of 5: y: Input contains NaN"),
         ((chunked(X), chunked(y), chunked(gap)), "sample_weight"),
         ((chunked(X), chunked(y), chunked(-np.ones(N))), "sample_weight"),
         ((chunked(X), chunked(y), chunked(np.zeros(N))), "no row has a positive weight"),
-        ((chunked(X), chunked(np.column_stack([y, y]))), "y: it has 2 outputs"),
+        ((chunked(X), chunked(np.column_stack([y, y]))), r"y: .* number of output"),
     ):
         with pytest.raises(ValueError, match=message):
             model.score(*arguments)
@@ -210,7 +210,7 @@ def test_scores_of_what_cannot_be_compared(client):
     classifier.fit(chunked(X), chunked(labels))
     local = classifier.to_local()
     assert classifier.score(chunked(X), chunked(labels[:, None])) == local.score(X, labels)
-    with pytest.raises(ValueError, match="of another type"):
+    with pytest.raises(ValueError, match="y: .*[lL]abel"):
         classifier.score(chunked(X), chunked(np.ones(N, int)))
     with pytest.raises(ValueError, match="no row has a positive weight"):
         classifier.score(chunked(X), chunked(labels), chunked(np.zeros(N)))

@@ -100,4 +100,3 @@ def test_why_beside_predictions(here, rng):
     header, first = (here / "out.csv").read_text().splitlines()[:2]
     assert header.endswith(",prediction,why")
     assert re.search(r"x \$a\^b\$ [+-][0-9.e-]+;", first)
-    assert "not on a cluster" in refused("predict", "m.greville", "t.csv", "--why", "--workers", 2)

@@ -9,9 +9,7 @@ import sys
 import threading
 from typing import Any
 
-from ._output import discard_output, is_closed_pipe, make_safe_for_text
-
-EXIT_INTERRUPTED = 130
+from ._process import EXIT_INTERRUPTED, flush_output, is_closed_pipe, make_safe_for_text
 
 
 def _interrupt_again(unraisable: Any) -> None:
@@ -30,17 +28,6 @@ def _interrupt() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def _flush() -> None:
-    """Write what is left for standard output; what nobody reads any more is lost."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as error:
-        if not is_closed_pipe(error):
-            raise
-        discard_output()
-
-
 def main() -> None:
     """Run the command line; if a package is missing, say how to install it."""
     unraisable, sys.unraisablehook = sys.unraisablehook, _interrupt_again
@@ -52,9 +39,9 @@ def main() -> None:
         app()
     except SystemExit as ended:
         sys.stdout = stdout  # typer puts something in its place
-        _flush()
+        flush_output()
         # A closed pipe, as after head, is no error; typer exits with 1.
-        sys.exit(0 if isinstance(ended.__context__, BrokenPipeError) else ended.code)
+        sys.exit(0 if is_closed_pipe(ended.__context__) else ended.code)
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise

@@ -1,27 +1,33 @@
-"""Commands on a cluster: one that is started for the command, or one that runs already."""
+"""``greville train`` on a cluster: one that is started for it, or one that runs already."""
 
 from __future__ import annotations
 
 import logging
 import signal
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ._errors import UserError
-from ._progress import rows_progress
-from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
+from ._process import EXIT_STOPPED, TERMINATION, stopping_on
+from ._progress import progress_bars
 from ._terminal import say
 
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 10
+
+_NO_ANSWER = "it does not answer; is a Dask scheduler running there, with workers?"
+
+_LOST = {
+    "KilledWorker": "Workers died again and again with the same rows; give them more memory, or "
+    "use fewer units.",
+    "CancelledError": "The connection to the cluster was lost; check that the scheduler runs.",
+}
+_LOST["CommClosedError"] = _LOST["CancelledError"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,35 @@ class ClusterOptions:
         return self.workers is not None or self.scheduler is not None
 
 
+def learn_on_cluster(run: Any, on: ClusterOptions, quiet: bool) -> dict[str, Any] | None:
+    """Learn all rows on a cluster; the scores. The model is that of one machine."""
+    if run.checkpoint is not None:
+        raise UserError(
+            "--checkpoint: on a cluster, workers that die are replaced and their rows are learned "
+            "again; leave it out."
+        )
+    with _cluster(on) as client:
+        from ..dask.tables import ClusterTable
+
+        start, table = time.perf_counter(), run.table
+        rows = ClusterTable(client, table.sources, table.how, run.holdout, table.troubles.skip)
+        run.n_workers = len(client.nthreads())
+        sample, n = rows.sample(run.model)
+        if run.is_new:
+            run.model.prepare_from(sample, n)
+        before = run.model.n_rows
+        with progress_bars(quiet) as (progress, _), progress("training", n) as advance:
+            run.model, table.troubles = rows.learn(run.model, advance)
+        if run.model.leaves_out:
+            run.score.before_learning(run.model, sample)
+            run.score.calibrate(run.model)
+    run.finish(start, run.model.n_rows - before)
+    scores: dict[str, Any] | None = run.scores(quiet)
+    return scores
+
+
 @contextmanager
-def cluster(options: ClusterOptions) -> Iterator[Any]:
+def _cluster(options: ClusterOptions) -> Iterator[Any]:
     """A client of the cluster; one that was started here has ended when this has."""
     if options.workers is not None and options.scheduler is not None:
         raise UserError("--workers and --scheduler: pass one of them.")
@@ -55,11 +88,6 @@ def cluster(options: ClusterOptions) -> Iterator[Any]:
     except ImportError as error:
         option = "--workers" if options.scheduler is None else "--scheduler"
         raise UserError(f"{option}: this needs Dask; pip install 'greville[dask]'.") from error
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
     from ..tables import Stopped
 
     for name in ("asyncio", *logging.root.manager.loggerDict):
@@ -73,16 +101,10 @@ def cluster(options: ClusterOptions) -> Iterator[Any]:
     except Stopped:
         say("Stopped before the end.")
         raise typer.Exit(EXIT_STOPPED) from None
-    except KilledWorker as error:
-        raise UserError(
-            "Workers died again and again with the same rows; give them more memory, or use "
-            "fewer units."
-        ) from error
-    except (CancelledError, CommClosedError) as error:
-        raise UserError(
-            "The connection to the cluster was lost; check that the scheduler runs, and start the "
-            "command again."
-        ) from error
+    except Exception as error:
+        if type(error).__name__ not in _LOST:
+            raise
+        raise UserError(_LOST[type(error).__name__]) from error
 
 
 @contextmanager
@@ -113,22 +135,15 @@ def _running(address: str) -> Iterator[Any]:
 
     from .. import __version__
 
-    try:
-        client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except Exception as error:  # an address that is none, nobody there, or somebody else
-        raise UserError(
-            f"--scheduler {address}: it does not answer; is a Dask scheduler running there?"
-        ) from error
-    with client:
+    with ExitStack() as stack:
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client = Client(address, timeout=_PATIENCE, set_as_default=False)
+            stack.enter_context(client).wait_for_workers(1, timeout=_PATIENCE)
             versions = set(client.run(_version).values())
-        except Exception as error:
-            raise UserError(
-                f"--scheduler {address}: it has no workers that can run greville ({error})."
-            ) from error
+        except Exception as error:  # an address that is none, nobody there, or somebody else
+            raise UserError(f"--scheduler {address}: {_NO_ANSWER} ({error})") from error
         if versions != {__version__}:
-            there = ", ".join(sorted(map(str, versions)))
+            there = ", ".join(sorted(versions))
             raise UserError(
                 f"--scheduler {address}: its workers have greville {there}, and this is "
                 f"{__version__}; install the same."
@@ -140,57 +155,3 @@ def _version() -> str:
     import greville
 
     return greville.__version__
-
-
-@contextmanager
-def cluster_bar(quiet: bool, what: str, job: Any, *, reported: bool = True) -> Iterator[None]:
-    """A bar for what workers do: rows, rows a second, time left. Without reports, it only moves."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    sizes = [max(1, part.source.size) for part in job.parts]
-    with rows_progress(what) as bars:
-        task = bars.add_task(what, total=sum(sizes) if reported else None, rows=0, rate=0.0)
-        start, rows = time.monotonic(), [0]
-
-        def report(i: int, n: int) -> None:
-            rows[0] += n
-            rate = rows[0] / max(time.monotonic() - start, 1e-9)
-            bars.update(task, advance=sizes[i], rows=rows[0], rate=rate)
-
-        job.report = report if reported else None
-        yield
-        job.report = None
-
-
-def check_folder(output: Path | str | None) -> str:
-    """Where parts are to be written: a folder that is not there yet, or an address of one."""
-    if output is None:
-        raise UserError("--output is missing: name a folder for the parts that workers write.")
-    from ..tables import check_new_address, format_of
-
-    path = Path(output)
-    if "://" in str(output):
-        check_new_address(str(output))
-    elif path.exists():
-        raise UserError(f"{path}: it exists already; name a folder that does not exist.")
-    elif format_of(path) is not None:
-        raise UserError(f"{path}: workers write a folder of Parquet files; name a folder.")
-    elif not path.resolve().parent.is_dir():
-        folder = path.resolve().parent
-        raise UserError(f"{path}: the folder {folder} does not exist; create it first.")
-    return str(output).rstrip("/")
-
-
-@contextmanager
-def new_folder(name: str) -> Iterator[Callable[[int], str]]:
-    """Where to write each part: a folder that is there when all are; an address at once."""
-    if "://" in name:
-        yield lambda i: f"{name}/part-{i:05d}.parquet"
-        return
-    path = Path(name).resolve()
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as work:
-        folder = Path(work, path.name)
-        folder.mkdir()
-        yield lambda i: f"{folder}/part-{i:05d}.parquet"
-        folder.rename(path)

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from . import _options
 from ._errors import reported
-from ._imports import import_packages
+from ._process import import_packages
 
 # Options that are not called as their parameters, or that have a short form too.
 _FLAGS = {

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import typer
 
-from ._output import is_closed_pipe
+from ._process import is_closed_pipe
 from ._terminal import as_option, printable_lines, say
 
 EXIT_BUG, EXIT_USER_ERROR = 1, 2

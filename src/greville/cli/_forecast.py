@@ -13,7 +13,7 @@ from ._errors import UserError, with_options
 from ._files import check_picture, check_writable, save_picture
 from ._input_table import InputTable
 from ._options import Names, ReadingOptions, Seed, names, number_or_word
-from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
+from ._process import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import in_picture, say, say_skipped, show_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from ._errors import UserError
-from ._signals import Stop
+from ._process import Stop
 
 _BYTES_AT_ONCE = 1 << 18
 

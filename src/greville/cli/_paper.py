@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-from . import EXIT_INTERRUPTED
 from ._command import command
 from ._errors import fail
 from ._options import Seed
+from ._process import EXIT_INTERRUPTED
 from ._progress import progress_bars
 from ._terminal import console, show_table
 

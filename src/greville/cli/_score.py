@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ._cluster import ClusterOptions, cluster, cluster_bar
 from ._command import command
 from ._errors import UserError
 from ._files import check_picture, load_learned_model
@@ -46,7 +45,6 @@ def score(
     prequential: bool = False,
     plot: Path | None = None,
     reading: ReadingOptions,
-    on: ClusterOptions,
     as_json: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -63,8 +61,6 @@ def score(
 
         greville score model.greville stream.csv --prequential --json
 
-        greville score model.greville 'test/*.parquet' --workers 4
-
     Parameters
     ----------
     prequential
@@ -76,24 +72,8 @@ def score(
     check_picture(plot)
     table = InputTable.find(data, reading)
     troubles, unlearned = table.troubles, UnlearnedValues()
-    if on.wanted:
-        if prequential:
-            raise UserError(
-                "--prequential: rows must be learned in order, which a cluster does not do; "
-                "leave --workers and --scheduler out."
-            )
-        with cluster(on) as client:
-            from ..dask.tables import Job
-
-            job = Job(client, table.sources, table.how, troubles.skip)
-            with cluster_bar(quiet, "scoring", job):
-                scored = job.score(known)
-        found, rows, no_target = scored.found, scored.rows, scored.left_out
-        troubles, unlearned = scored.troubles, scored.unlearned
-    else:
-        found = empty_score(known)
-        no_target = _score(found, known, table, unlearned, prequential, quiet)
-        rows = table.rows
+    found = empty_score(known)
+    no_target = _score(found, known, table, unlearned, prequential, quiet)
     if not found.n:
         raise UserError(
             f"no row has a value of {known.target!r}; there is nothing to compare with."
@@ -117,7 +97,7 @@ def score(
         say_skipped(troubles)
         if no_target:
             what = "a target or a prediction" if prequential else "a target"
-            say(f"{part_of(no_target, rows, 'row')} without {what}; they do not count.")
+            say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
         say_findings([*troubles.findings, *unlearned.findings()])
         if plot is not None:
             say(f"The picture is in {plot}.")

@@ -16,7 +16,7 @@ from ._errors import UserError
 from ._files import check_writable, load_table_model
 from ._input import standard_input
 from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
-from ._signals import TERMINATION, Stop, stopping_on
+from ._process import TERMINATION, Stop, stopping_on
 from ._terminal import counted, printable_lines, say, say_examples, say_findings
 
 _LINES_AT_ONCE = 4096

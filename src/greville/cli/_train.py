@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ._cluster import ClusterOptions
+from ._cluster import ClusterOptions, learn_on_cluster
 from ._command import command
 from ._errors import UserError
 from ._explain import write_page
@@ -113,7 +113,7 @@ def train(
         finished = extra if output == base else None
         if not _restored(run, finished, options):
             return
-        scores = run.learn_on_cluster(on, quiet) if on.wanted else run.learn(every, quiet)
+        scores = learn_on_cluster(run, on, quiet) if on.wanted else run.learn(every, quiet)
         if resume is not None and not quiet and not on.wanted:
             _say_changes(columns, _columns_of(run.model))
         report(run, scores, as_json, quiet)

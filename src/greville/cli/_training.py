@@ -10,10 +10,9 @@ from typing import Any
 
 import typer
 
-from ._cluster import ClusterOptions, cluster, cluster_bar
 from ._errors import UserError
 from ._input_table import InputTable
-from ._signals import EXIT_STOPPED, TERMINATION, stopping_on
+from ._process import EXIT_STOPPED, TERMINATION, stopping_on
 from ._terminal import counted, say
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
@@ -77,8 +76,8 @@ class Training:
                 said = f"Stopped after {counted(self.rows, 'row')}."
                 say(said + then * (self.checkpoint is not None))
                 raise typer.Exit(EXIT_STOPPED) from None
-        self._finish(start, self.rows - before)
-        return self._scores(quiet)
+        self.finish(start, self.rows - before)
+        return self.scores(quiet)
 
     def _copies(self) -> tuple[Any, Any]:
         return self.model.twin(), self.table.troubles.copy()
@@ -96,40 +95,7 @@ class Training:
             with looked_at.batches("looking", quiet, self.model.needed, stopped) as batches:
                 self.model.prepare(self.holdout.learned(batches))
 
-    def learn_on_cluster(self, on: ClusterOptions, quiet: bool) -> dict[str, Any] | None:
-        """Learn all rows on a cluster; the scores. The model is that of one machine."""
-        from ..tables import check_held_out
-
-        if self.checkpoint is not None:
-            raise UserError(
-                "--checkpoint: on a cluster, workers that die are replaced and their rows are "
-                "learned again; leave it out."
-            )
-        with cluster(on) as client:
-            from ..dask.tables import Job
-
-            start, table = time.perf_counter(), self.table
-            job = Job(client, table.sources, table.how, table.troubles.skip)
-            self.n_workers = len(client.nthreads())
-            with cluster_bar(quiet, "looking", job, reported=False):
-                sample, n = job.sample(self.model, self.holdout)
-            if self.is_new:
-                self.model.prepare_from(sample, n)
-            before = self.model.n_rows
-            with cluster_bar(quiet, "training", job):
-                self.model, table.troubles = job.learn(self.model, self.holdout)
-            if self.model.leaves_out:
-                self.score.before_learning(self.model, sample)
-                self.score.calibrate(self.model)
-            self._finish(start, self.model.n_rows - before)
-            if self.holdout.share:
-                with cluster_bar(quiet, "testing", job):
-                    found = job.score(self.model, self.holdout).found
-                check_held_out(found, self.model)
-                return {"how": "held out", **found.summary()}
-            return self._scores(quiet) if self.model.leaves_out else None
-
-    def _scores(self, quiet: bool) -> dict[str, Any] | None:
+    def scores(self, quiet: bool) -> dict[str, Any] | None:
         """How good the model is: on the rows that were held out, or from the pass itself."""
         from ..tables import score_rows
 
@@ -154,7 +120,7 @@ class Training:
             save(self.model, self.checkpoint, extra=state)
             self.saved = self.rows
 
-    def _finish(self, start: float, rows: int) -> None:
+    def finish(self, start: float, rows: int) -> None:
         """Save the model, and remove the checkpoint."""
         from ..persistence import save
 

@@ -13,14 +13,17 @@ import dask.array as da
 import numpy as np
 from dask.dataframe.utils import meta_nonempty
 from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, mean_squared_error
 from sklearn.utils.validation import check_is_fitted
 
 from .. import elm, solvers
 from ..elm.calibration import rows_of_fit
 from ..elm.capabilities import solver_adds
-from ..validation import check_length, check_something_counts, check_weights
-from .partitions import Partitions, added_up, compute, is_collection, whole_rows
-from .survey import NO_ROWS, Look
+from ..elm.starting import looks_at_rows, places_for_layer, start_from, survey_of
+from ..validation import check_length, check_something_counts, check_weights, naming
+from .blocks import Blocks, added_up, is_collection, naming_block, whole_rows
+
+_NO_ROWS = "X: it has no rows in any partition; there is nothing to learn."
 
 
 class OnCluster:
@@ -70,7 +73,7 @@ class OnCluster:
     # Learning
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
-        rows, local = Partitions(X, y=y, sample_weight=sample_weight), clone(self._on_host())
+        rows, local = Blocks(X, y=y, sample_weight=sample_weight), clone(self._on_host())
         if isinstance(local, solvers.Solver):
             return self._take(self._with_rows(local, rows, options))
         try:
@@ -80,11 +83,15 @@ class OnCluster:
                 f"solver={local.solver!r}: {error} On Dask collections use 'opium' or 'greville', "
                 "or call partial_fit with one block after the other."
             ) from error
-        look = Look(local, rows)
-        look.start()
+        known, ends = _survey(local, rows)
+        if looks_at_rows(local):
+            places = places_for_layer(local, known.n, len(known.inputs.low))
+            start_from(local, known, *rows.at(places, ends))
+        else:
+            start_from(local, known, *rows.at(np.zeros(1, np.int64), ends)[:2])
         local = self._with_rows(local, rows, options)
         if local.fitted_.can_leave_out:
-            local.calibrate(*look.rows_at(rows_of_fit(look.known.n)))
+            local.calibrate(*rows.at(rows_of_fit(known.n), ends))
         return self._take(local)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
@@ -92,22 +99,22 @@ class OnCluster:
         local = self._on_host()
         if not local.__sklearn_is_fitted__():
             return self._fit(X, y, sample_weight, **options)
-        rows = Partitions(X, y=y, sample_weight=sample_weight)
+        rows = Blocks(X, y=y, sample_weight=sample_weight)
         return self._take(self._with_rows(local, rows, options))
 
     def _unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         check_is_fitted(self)
         local = self._on_host()
-        sums = self._sums(local, Partitions(X, y=y, sample_weight=sample_weight), {})
+        sums = self._sums(local, Blocks(X, y=y, sample_weight=sample_weight), {})
         if sums is not None:
             local.change(lambda fitted: (fitted.without(sums.fitted_), None))
         return self._take(local)
 
-    def _with_rows(self, local: Any, rows: Partitions, options: Any) -> Any:
+    def _with_rows(self, local: Any, rows: Blocks, options: Any) -> Any:
         """The ordinary model after all rows too."""
         sums, started = self._sums(local, rows, options), local.__sklearn_is_fitted__()
         if sums is None and not started:
-            raise ValueError(NO_ROWS)
+            raise ValueError(_NO_ROWS)
         if sums is not None:
             if not started:  # a solver
                 shape = sums.fitted_.shape
@@ -117,36 +124,32 @@ class OnCluster:
             local.change(lambda fitted: (fitted.merge(sums.fitted_), None))
         return local
 
-    def _sums(self, local: Any, rows: Partitions, options: Any) -> Any:
+    def _sums(self, local: Any, rows: Blocks, options: Any) -> Any:
         """The sums over all rows; None if there are none."""
         if isinstance(local, solvers.Solver):
-            start, units = solvers.Accumulator.for_solver(local), rows.n_columns
+            start: Any = solvers.Accumulator.for_solver(local)
         else:
-            start, units = copy(local), local.fitted_.solver.shape.n_hidden
+            start = copy(local)
             start.publish(local.fitted_.accumulator())
         shared = dask.delayed((start, self.device, options), pure=False, traverse=False)
-        sums = added_up(
-            lambda i, before: rows.apply(i, _added, shared, before), rows.n, units, merged
-        )
+        sums = added_up(lambda before, i: rows.apply(i, _add, shared, before), rows.n, merged)
         return _on_the_host(sums)
 
     # Predicting
 
     def _score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or the mean R² of the outputs: 1 - what is lost / what there is to lose."""
-        rows = Partitions(self.predict(X), y=y, sample_weight=sample_weight)
-        tasks = [rows.apply(i, _compared, is_classifier(self)) for i in range(rows.n)]
-        found = zip(*compute(dask.delayed(list)(tasks)), strict=True)
-        count, mean, scatter, lost = (np.array(each) for each in found)
-        if not count.sum() > 0:
+        rows = Blocks(self.predict(X), y=y, sample_weight=sample_weight)
+        found = [each for each in rows.each(_compare, is_classifier(self)) if each is not None]
+        if not found:
             raise ValueError("X: no row has a positive weight; there is nothing to compare.")
-        around = mean - count @ mean / count.sum()
-        scatter, lost = scatter.sum(axis=0) + count @ around**2, lost.sum(axis=0)
-        varies = scatter > 0
+        count, mean, variance, loss = (np.array(each) for each in zip(*found, strict=True))
+        scatter = count @ (variance + (mean - count @ mean / count.sum()) ** 2)
+        lost, varies = count @ loss, scatter > 0
         return float(np.where(varies, 1 - lost / np.where(varies, scatter, 1), lost == 0).mean())
 
     def _lazy(self, method: str, X: Any, part: int | None = None, **options: Any) -> Any:
-        """The answers of a method to every partition, or one of several, as a Dask collection."""
+        """The answers of a method to every block, or one of several, as a Dask collection."""
         model, X = self._on_host(), whole_rows("X", X)
         model = model if options else model.frozen()
         frames = not isinstance(X, da.Array)
@@ -187,11 +190,28 @@ def _answers(name: str) -> Callable[..., Any]:
     return method
 
 
+def _survey(model: Any, rows: Blocks) -> tuple[Any, Any]:
+    """Ranges, means and classes of all rows, as if measured once; and where the blocks end."""
+    found = rows.each(_look, dask.delayed(model, pure=False, traverse=False))
+    known = None
+    for i, some in enumerate(found):
+        with naming_block(i, rows.n):
+            known = some if known is None else known if some is None else known.joined(some)
+    if known is None:
+        raise ValueError(_NO_ROWS)
+    check_something_counts(np.array([known.count]))
+    return known, np.cumsum([0, *(0 if some is None else some.n for some in found)])
+
+
 # What workers do
 
 
-def _added(shared: Any, before: Any, X: Any, y: Any, weight: Any = None) -> Any:
-    """The sums over one partition, after those of others; None if there is no row yet."""
+def _look(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
+    return survey_of(model, X, y, weight) if X.shape[0] or len(y) else None
+
+
+def _add(shared: Any, before: Any, X: Any, y: Any, weight: Any = None) -> Any:
+    """The sums over one block, after those of others; None if there is no row yet."""
     start, device, options = shared
     check_length("y", y.shape[0], X.shape[0])
     if weight is not None:
@@ -216,7 +236,7 @@ def _on_the_host(sums: Any) -> Any:
 
 
 def _answered(X: Any, shared: Any, like: Any, method: str, part: int | None, options: Any) -> Any:
-    """The answer of a model to one partition, in its kind; without rows, `like`."""
+    """The answer of a model to one block, in its kind; without rows, `like`."""
     model, device = shared
     if not X.shape[0]:
         return like
@@ -232,26 +252,23 @@ def _answered(X: Any, shared: Any, like: Any, method: str, part: int | None, opt
     return pandas.DataFrame(answer, X.index, getattr(model, "classes_", None))
 
 
-def _compared(labels: bool, predicted: Any, y: Any, weight: Any = None) -> Any:
-    """How much rows count, the mean and scatter of their targets, and what predictions miss."""
+def _compare(labels: bool, predicted: Any, y: Any, weight: Any = None) -> Any:
+    """How much rows count, the mean and variance of their targets, and the loss; or None."""
     found, true = np.asarray(predicted), np.asarray(y)
-    found, true = (A[:, None] if A.ndim == 1 else A for A in (found, true))
     check_length("y", len(true), len(found))
     w: Any = np.ones(len(true))
     if weight is not None and len(true):
         w = check_weights(np.asarray(weight), len(true), np.float64)
-    if true.shape[1] != found.shape[1]:
-        raise ValueError(f"y: it has {true.shape[1]} outputs, and the model {found.shape[1]}.")
-    if not labels:
-        if not np.isfinite(true).all():
-            raise ValueError("y: contains NaN or infinity; leave such rows out.")
-        mean = w @ true / (w.sum() or 1)
-        return w.sum(), mean, w @ (true - mean) ** 2, w @ (true - found) ** 2
-    if len(true) and (found.dtype.kind in "OUST") != (true.dtype.kind in "OUST"):
-        raise ValueError(
-            "y: its labels are of another type than the learned ones; pass labels of one type."
-        )
-    return w.sum(), np.zeros(1), w.sum(keepdims=True), w @ (true != found)
+    if not w.any():
+        return None
+    with naming("y"):
+        if labels:
+            right = accuracy_score(true, found, sample_weight=w)
+            return w.sum(), np.zeros(1), np.ones(1), np.array([1 - right])
+        true = true.reshape(len(true), -1)
+        lost = mean_squared_error(true, found, sample_weight=w, multioutput="raw_values")
+    mean = np.average(true, 0, w)
+    return w.sum(), mean, np.average((true - mean) ** 2, 0, w), lost
 
 
 class ELMRegressor(OnCluster, elm.ELMRegressor):
