@@ -153,14 +153,3 @@ def test_the_default_of_the_estimators_learns_targets_far_from_zero(rng):
     solver = model.solver_
     assert (solver.epsilon, solver.intercept) == ("auto", True)
     assert np.mean((y - predicted)[200:] ** 2) < 0.1 * y.var()
-
-
-def test_memories_by_the_size_of_the_layer(rng):
-    from greville.solvers._forgetting import memories_for
-
-    assert memories_for(100) == (1.0, 1.003, 1.03)
-    assert memories_for(1000) == (1.0, 1.003)
-    H = rng.normal(size=(60, 700))
-    model = DynamicOpium("auto").fit(H, H[:, 0])
-    assert len(model.fitted_.members) == 2
-    assert 1 <= model.alpha_ <= 1.003

@@ -34,14 +34,7 @@ def regularises(solver: Solver) -> bool:
     return getattr(solver, "epsilon", None) == "auto" or isinstance(solver, OpiumLight)
 
 
-@cache  # every use of a method asks
-def _class_of(name: str) -> type[Solver]:
-    return type(registry.make(name))
-
-
-@cache
-def _lacks(cls: type[Any], capability: str) -> bool:
-    return issubclass(cls, Solver) and not getattr(cls.capabilities, capability)
+_named = cache(registry.make)  # every use of a method asks
 
 
 def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
@@ -49,12 +42,10 @@ def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
 
     def condition(estimator: Any) -> bool:
         solver = estimator.solver
-        try:
-            cls = _class_of(solver) if isinstance(solver, str) else type(solver)
-        except KeyError:  # no such name
-            return True
-        if _lacks(cls, capability):  # type: ignore[arg-type]
-            raise AttributeError(f"{cls.__name__} {otherwise}")
+        if isinstance(solver, str) and solver in registry.names():
+            solver = _named(solver)
+        if isinstance(solver, Solver) and not getattr(solver.capabilities, capability):
+            raise AttributeError(f"{type(solver).__name__} {otherwise}")
         return True
 
     return condition

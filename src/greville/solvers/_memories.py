@@ -11,15 +11,15 @@ from ..backend import Array, Backend
 from ..fields import Fields, array, each, finite, known, require, stored
 from ..mixture import Mixture, mix
 from ._derived import replace
-from ._forgetting import FadingState, cannot_change_alpha, memories_for
+from ._forgetting import MEMORIES, FadingState, cannot_change_alpha
 from ._rows import Rows
 from ._state import Shape, State
 
 # Rows that all memories record one after the other, before their predictions are mixed.
 _ROWS_AT_ONCE = 2048
 
-# Errors count less by this factor with every row: about twelve of them matter.
-_MEMORY_ERROR_DECAY = 0.92
+# Errors count less by this factor with every row: about twenty of them matter.
+_MEMORY_ERROR_DECAY = 0.95
 
 # How many times more likely a longer memory is taken to be than the next shorter one. So a shorter
 # one is preferred when its recent errors are smaller; after a surprise, when all have been wrong,
@@ -39,7 +39,7 @@ def _to_fields(state: MemoriesState) -> Fields:
 
 def _from_fields(cls: type[MemoriesState], stored: Fields) -> MemoriesState:
     squares, members = stored["squares"], stored["members"]
-    start = _new_mixture(squares.shape[1], len(members))
+    start = _new_mixture(squares.shape[1])
     mixture = replace(start, squares=squares, count=stored["count"])
     return cls(members=members, mixture=mixture, n_seen=stored["n_seen"])
 
@@ -49,16 +49,15 @@ def _check_memories(state: MemoriesState) -> None:
     sizes = {(m.n_hidden, m.n_outputs, m.dtype) for m in state.members}
     require(len(sizes) == 1, "the states of the mixture do not agree")
     alphas = tuple(member.alpha for member in state.members)
-    fits = alphas == memories_for(state.shape.n_hidden) and all(m.is_member for m in state.members)
-    require(fits, "the mixture has other memories")
+    require(alphas == MEMORIES, "the mixture has other memories")
     squares = state.mixture.squares
-    fits = squares.shape == (len(alphas), state.n_outputs) and squares.dtype == np.float64
+    fits = squares.shape == (len(MEMORIES), state.n_outputs) and squares.dtype == np.float64
     fits = fits and bool((squares >= 0).all()) and state.mixture.count >= 0
     require(fits, "the errors of the mixture do not fit it")
 
 
-def _new_mixture(n_outputs: int, n_memories: int) -> Mixture:
-    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(n_memories)
+def _new_mixture(n_outputs: int) -> Mixture:
+    log_prior = -np.log(_LONGER_IS_LIKELIER) * np.arange(len(MEMORIES))
     return Mixture.start(log_prior, n_outputs, _MEMORY_ERROR_DECAY)
 
 
@@ -83,11 +82,8 @@ class MemoriesState(State):
     @classmethod
     def start(cls, shape: Shape, *, alpha: Any, **settings: Any) -> Self:
         """The state before any row; alpha is "auto"."""
-        members = tuple(
-            FadingState.start(shape, alpha=each, is_member=True, **settings)
-            for each in memories_for(shape.n_hidden)
-        )
-        return cls(members=members, mixture=_new_mixture(shape.n_outputs, len(members)))
+        members = tuple(FadingState.start(shape, alpha=each, **settings) for each in MEMORIES)
+        return cls(members=members, mixture=_new_mixture(shape.n_outputs))
 
     shape = property(lambda self: self.members[0].shape)
     root = property(lambda self: self.members[self.best].root)
@@ -151,6 +147,36 @@ class MemoriesState(State):
     def with_units(self, n_hidden: int, old: Array) -> Self:
         """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
         return self._each(lambda member: member.with_units(n_hidden, old))
+
+    # Sums over rows: those of the memory of all rows, from which the others begin anew
+
+    def accumulator(self) -> Any:
+        """A value that adds up rows, for `merge` and `without`."""
+        return self.members[0].accumulator()
+
+    def unlearn(self, rows: Rows) -> Self:
+        """The state without some learned rows; a ValueError if they cannot be removed."""
+        return self.without(self.accumulator().learn_now(rows))
+
+    def without(self, sums: Any) -> Self:
+        """The state without the rows of an accumulation; a ValueError if they cannot be removed."""
+        return self._anew(self.flushed().members[0].without(sums))
+
+    def merge(self, other: Any) -> Self:
+        """The state with the rows of another one; a ValueError if they do not go together."""
+        theirs = other.flushed().members[0] if isinstance(other, MemoriesState) else other
+        return self._anew(self.flushed().members[0].merge(theirs))
+
+    def emptied(self) -> Self:
+        """The same before any row."""
+        return self._anew(self.members[0].emptied())
+
+    def _anew(self, longest: FadingState) -> Self:
+        """With another memory of all rows, and shorter ones as far as they follow from it."""
+        shorter = [longest.remembering(alpha) for alpha in MEMORIES[1:]]
+        mixture = _new_mixture(self.n_outputs)
+        new = replace(self, members=(longest, *shorter), mixture=mixture)
+        return new.counted(longest.n_seen)
 
     @property
     def solution(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from ..backend import Array
 from ..fields import choice, flag, nothing, number
@@ -42,9 +42,9 @@ class DynamicOpium(Solver):
     ----------
     alpha : float or "auto", default=1.003
         The paper's α, in [1, 2). With 1, nothing is forgotten and this is `Opium`. "auto" keeps
-        three memories at once, for α = 1, 1.003 and 1.03 (with more than 667 units the first two),
-        and weights them by their errors on about the last twelve rows; a row takes up to four
-        times as long.
+        two memories at once, for α = 1 and 1.003, and weights them by their errors on about the
+        last twenty rows; a row takes about twice as long. `unlearn` and `merge` are then exact for
+        the memory of all rows, from which the other begins anew.
     epsilon : float or "auto", default=1e-3
         The paper's ε, eq. (23). "auto" chooses the ridge with the largest evidence for the rows
         with their present weights, instead of a floor: at first when `Opium` does, and at least
@@ -101,8 +101,6 @@ class DynamicOpium(Solver):
     array([3., 2., 1.])
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(tells_spread=True, chooses_epsilon=True)
-
     def __init__(
         self,
         alpha: float | Literal["auto"] = 1.003,
@@ -117,6 +115,12 @@ class DynamicOpium(Solver):
         self.floor = floor
         self.intercept = intercept
         self.device = device
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """A memory of all rows can add and remove rows; one that fades cannot."""
+        adds = isinstance(self.alpha, str)
+        return Capabilities(adds=adds, removes=adds, tells_spread=True, chooses_epsilon=True)
 
     def settings(self) -> dict[str, Any]:
         settings = checked_epsilon(self.epsilon, self.intercept)
