@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from ..devices import check_device
 from ..elm import ELMClassifier, ELMRegressor, hidden_size, regularises, stream_size
+from ..fields import choice, each, nothing, text, within
 from ..solvers import Opium, registry
-from ..validation import check_number
 from .batch import TableError
 from .dates import check_format
 from .numerals import DECIMALS, THOUSANDS
@@ -18,11 +17,23 @@ from .target import CLASSIFICATION, REGRESSION
 # Rows from which is learned what columns are. They are kept until so many have come.
 FIRST_ROWS = 4096
 
-# Settings that name columns.
+# Settings that name columns, and those that are lists.
 NAMING_COLUMNS = ("features", "ignore", "categorical", "number", "text", "fold")
+LISTS = (*NAMING_COLUMNS[1:], "na")
 
-# Settings that are lists.
-LISTS = ("ignore", "categorical", "na", "number", "text", "fold")
+# What settings may be, but for those of the solver.
+KINDS = {
+    "target": text,
+    "task": choice("auto", "numbers", REGRESSION, CLASSIFICATION),
+    "hidden": choice("auto", "inputs", "stream") | within(1, 100_001, whole=True),
+    "solver": text,
+    "seed": within(0, 2**32, whole=True),
+    "features": each(text) | nothing,
+    **dict.fromkeys(LISTS, each(text)),
+    "decimal": choice(*DECIMALS) | nothing,
+    "thousands": choice(*THOUSANDS) | nothing,
+    "categories": within(1, 10_001, whole=True) | nothing,
+}
 
 # The most units of hidden="inputs", and of "auto" with a solver that does not choose epsilon.
 _MOST_UNITS = 1000
@@ -30,53 +41,26 @@ _MOST_UNITS = 1000
 
 def checked(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a model, if there is nothing wrong with them."""
-    settings = settings | {name: list(settings[name] or ()) for name in LISTS}
-    settings["features"] = settings["features"] and list(settings["features"])
-    if settings["task"] not in ("auto", "numbers", REGRESSION, CLASSIFICATION):
-        raise _wrong("task", settings["task"], "choose auto, regression or classification.")
-    for key, low, high, words in (
-        ("hidden", 1, 100_001, ("auto", "inputs", "stream")),
-        ("seed", 0, 2**32, ()),
-        ("categories", 1, 10_001, (None,)),
-    ):
-        if settings[key] not in words:
-            with _naming(key):
-                check_number(key, settings[key], low=low, high=high, whole=True)
-    for key in ("target", *NAMING_COLUMNS):
-        for name in [settings[key]] if key == "target" else settings[key] or ():
-            if not isinstance(name, str):
-                raise _wrong(key, name, "pass the name of a column.")
-    _check_writing(settings)
-    make_solver(settings)
-    with _naming("device"):
-        check_device(settings["device"])
-    return settings
-
-
-def _check_writing(settings: dict[str, Any]) -> None:
-    """Raise a TableError for marks or formats that cannot be."""
-    for key, choices in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
-        if settings[key] is not None and settings[key] not in choices:
-            raise _wrong(key, settings[key], f"choose one of {' '.join(map(repr, choices))}.")
+    for key in ("features", *LISTS):
+        given = settings[key]
+        is_list = not isinstance(given, str) and (given is not None or key in LISTS)
+        settings[key] = list(given or ()) if is_list else given
+    for key, kind in KINDS.items():
+        if not kind.holds(settings[key]):
+            raise _wrong(key, settings[key], f"pass {kind.name}.")
     if settings["decimal"] is not None and settings["decimal"] == settings["thousands"]:
         raise _wrong("thousands", settings["thousands"], "it is the decimal mark, too.")
-    for value in settings["na"]:
-        if not isinstance(value, str):
-            raise _wrong("na", value, "pass a list of texts, such as '-999'.")
     if settings["date_format"] is not None:
         try:
             check_format(settings["date_format"])
         except (ValueError, TypeError) as error:
             raise _wrong("date_format", settings["date_format"], str(error)) from error
-
-
-@contextmanager
-def _naming(argument: str) -> Iterator[None]:
-    """Make a TableError of an error whose message begins with an argument."""
+    make_solver(settings)
     try:
-        yield
+        check_device(settings["device"])
     except ValueError as error:
-        raise TableError(str(error), argument=argument) from error
+        raise TableError(str(error), argument="device") from error
+    return settings
 
 
 def solver_names() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,8 @@ class RegressionScore:
 
     def __init__(self) -> None:
         self.n = 0
-        self._sums = np.zeros(6)  # of e, |e|, e², y, y² around the first y; rows within 1.645 std
-        self._origin: float | None = None
-        self._with_std = 0
+        self._sums = np.zeros(5)  # of e, |e| and e²; rows with std, and of them within 1.645 std
+        self._mean = self._spread = 0.0  # of y: its mean, and the squares around that
         self.sample = _Sample()
 
     def add(
@@ -37,49 +37,42 @@ class RegressionScore:
     ) -> None:
         if not len(y):
             return
-        if self._origin is None:
-            self._origin = float(y[0])
-        error, level = predicted - y, y - self._origin
-        self.n += len(y)
-        within = 0
-        if std is not None:
-            within = int((np.abs(error) <= 1.6449 * std).sum())
-            self._with_std += len(y)
-        size = np.abs(error)
-        parts = (error.sum(), size.sum(), error @ error, level.sum(), level @ level, within)
-        self._sums += np.array(parts, dtype=np.float64)
+        error = predicted - y
+        within = (0, 0) if std is None else (len(y), (np.abs(error) <= 1.6449 * std).sum())
+        sums = np.array([error.sum(), np.abs(error).sum(), error @ error, *within], np.float64)
+        mean = y[0] + (y - y[0]).mean()  # exact where all are the same
+        self._count(len(y), sums, float(mean), float(((y - mean) ** 2).sum()))
         self.sample.add(np.column_stack([y, predicted]))
 
     def join(self, other: RegressionScore) -> None:
         """Count the rows that another has counted."""
-        if other._origin is None:
-            return
-        if self._origin is None:
-            self._origin = other._origin
-        sums, moved = other._sums.copy(), other._origin - self._origin
-        sums[4] += 2 * moved * sums[3] + other.n * moved**2
-        sums[3] += other.n * moved
-        self._sums += sums
-        self.n += other.n
-        self._with_std += other._with_std
-        self.sample.join(other.sample)
+        if other.n:
+            self._count(other.n, other._sums, other._mean, other._spread)
+            self.sample.join(other.sample)
+
+    def _count(self, n: int, sums: NDArray[np.float64], mean: float, spread: float) -> None:
+        """Count n more rows."""
+        step, total = mean - self._mean, self.n + n
+        self._spread += spread + step**2 * self.n * n / total
+        self._mean += step * n / total
+        self._sums = self._sums + sums
+        self.n = total
 
     def summary(self) -> dict[str, Any]:
-        bias, mae, mse = self._sums[:3] / self.n
-        mean, square = self._sums[3:5] / self.n
-        variance = square - mean**2
+        bias, mae, mse = (self._sums[:3] / self.n).tolist()
+        variance = self._spread / self.n
         found = {
             "rows": self.n,
-            "rmse": float(np.sqrt(mse)),
-            "mae": float(mae),
-            "bias": float(bias),
-            "r2": float(1 - mse / variance) if variance > 0 else None,
-            "target_std": float(np.sqrt(max(variance, 0.0))),
+            "rmse": mse**0.5,
+            "mae": mae,
+            "bias": bias,
+            "r2": 1 - mse / variance if variance > 0 else None,
+            "target_std": variance**0.5,
         }
         if mse >= (1 - 1e-9) * variance > 0:
             found["no_better_than_guessing"] = True
-        if self._with_std:
-            found["within_90_percent_interval"] = float(self._sums[5] / self._with_std)
+        if self._sums[3]:
+            found["within_90_percent_interval"] = float(self._sums[4] / self._sums[3])
         return found
 
 
@@ -101,7 +94,7 @@ class ClassificationScore:
     def __init__(self, classes: list[Any]) -> None:
         self.classes = list(classes)
         self.n = 0
-        self._counts: dict[tuple[Any, Any], int] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
         self._logs = self._squares = 0.0
         self._with_proba = 0
         self._places = np.zeros((2, _BINS), np.int64)  # right and wrong, by the probability claimed
@@ -113,13 +106,7 @@ class ClassificationScore:
         if not len(y):
             return
         self.n += len(y)
-        pairs, counts = np.unique(
-            np.array([str(v) for v in y] + [str(v) for v in predicted]).reshape(2, -1),
-            axis=1,
-            return_counts=True,
-        )
-        for (a, b), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-            self._counts[a, b] = self._counts.get((a, b), 0) + count
+        self._counts.update(zip(map(str, y.tolist()), map(str, predicted.tolist()), strict=True))
         if proba is None:
             return
         place = {label: i for i, label in enumerate(self.classes)}
@@ -132,17 +119,14 @@ class ClassificationScore:
         self._squares += float((proba**2).sum() - 2 * own.sum() + len(y))
         claimed = proba.max(axis=1)
         right = proba.argmax(axis=1) == index
-        for row, chosen in enumerate((right, ~right)):
-            self._places[row] += _histogram(claimed[chosen])
+        self._places += [_histogram(claimed[chosen]) for chosen in (right, ~right)]
         if len(self.classes) == 2:
-            for row, chosen in enumerate((index == 1, index == 0)):
-                self._second[row] += _histogram(proba[chosen, 1])
+            self._second += [_histogram(proba[index == place, 1]) for place in (1, 0)]
 
     def join(self, other: ClassificationScore) -> None:
         """Count the rows that another has counted."""
         self.n += other.n
-        for pair, count in other._counts.items():
-            self._counts[pair] = self._counts.get(pair, 0) + count
+        self._counts.update(other._counts)
         self._logs += other._logs
         self._squares += other._squares
         self._with_proba += other._with_proba
@@ -214,21 +198,19 @@ class _Sample:
         self._every, self._seen = 1, 0
 
     def add(self, rows: NDArray[Any]) -> None:
-        first = -self._seen % self._every
-        self.rows.extend(rows[first :: self._every])
+        self.rows.extend(rows[-self._seen % self._every :: self._every])
         self._seen += len(rows)
-        while len(self.rows) > _KEPT:
-            self.rows = self.rows[::2]
-            self._every *= 2
+        self._thin()
 
     def join(self, other: _Sample) -> None:
         """With the rows of another, at the larger of both distances."""
-        while self._every < other._every:
-            self.rows, self._every = self.rows[::2], 2 * self._every
-        step = self._every // other._every
-        self.rows.extend(other.rows[::step])
+        self._thin(other._every)
+        self.rows.extend(other.rows[:: self._every // other._every])
         self._seen += other._seen
-        while len(self.rows) > _KEPT:
+        self._thin()
+
+    def _thin(self, every: int = 1) -> None:
+        while len(self.rows) > _KEPT or self._every < every:
             self.rows, self._every = self.rows[::2], 2 * self._every
 
 

@@ -130,7 +130,7 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
             said.append(found)
     schema, fitted = _described(model.settings, target, rows)
     again = rows.n < n - 1 and not isinstance(batches, Iterator)
-    whole = rows.batch()
+    whole = rows.batch().with_gaps(model.settings["na"])
     seen = _Seen(schema, fitted, model.settings["na"], list(rows.columns))
     for batch in _listened(batches, said) if again else [whole]:
         seen.add(batch, batch.where if again else rows.where)
