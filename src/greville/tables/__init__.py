@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from .batch import Troubles as Troubles
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
+    from .doubts import totals_row as totals_row
     from .estimators import TableClassifier as TableClassifier
     from .estimators import TableRegressor as TableRegressor
+    from .evaluation import ClassificationScore as ClassificationScore
     from .evaluation import Holdout as Holdout
+    from .evaluation import RegressionScore as RegressionScore
     from .evaluation import TrainingScore as TrainingScore
     from .evaluation import add_scores as add_scores
     from .evaluation import check_held_out as check_held_out
@@ -29,8 +32,6 @@ if TYPE_CHECKING:
     from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
     from .findings import grouped as grouped
-    from .metrics import ClassificationScore as ClassificationScore
-    from .metrics import RegressionScore as RegressionScore
     from .model import TableModel as TableModel
     from .overview import Overview as Overview
     from .overview import look_at as look_at
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from .schema import decision_of as decision_of
     from .schema import numbers as numbers
     from .stream import Stream as Stream
-    from .totals import totals_row as totals_row
     from .unlearned import UnlearnedValues as UnlearnedValues
     from .writers import written as written
 
@@ -65,13 +65,13 @@ _EXPORTS = {
     "about": ("model_bytes", "model_summary"),
     "answering": ("Answering",),
     "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
+    "doubts": ("totals_row",),
     "evaluation": (
-        *("Holdout", "TrainingScore", "add_scores", "check_held_out", "empty_score"),
-        *("score_rows",),
+        *("ClassificationScore", "Holdout", "RegressionScore", "TrainingScore"),
+        *("add_scores", "check_held_out", "empty_score", "score_rows"),
     ),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding", "grouped"),
-    "metrics": ("ClassificationScore", "RegressionScore"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
     "readers.reading": ("find_sources", "new_columns", "read"),
@@ -83,7 +83,6 @@ _EXPORTS = {
     "overview": ("Overview", "look_at"),
     "schema": ("decision_of", "numbers"),
     "stream": ("Stream",),
-    "totals": ("totals_row",),
     "unlearned": ("UnlearnedValues",),
     "writers": ("written",),
 }

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .texts import Parse, Texts
+if TYPE_CHECKING:
+    from ._values import Parse, Texts
 
 # How the format of a column is called if it is ISO 8601, or counts from 1970; and what stands
 # between the formats of a column that has several.

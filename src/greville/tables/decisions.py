@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from . import dates
 from ._outliers import find_far, find_gaps
-from ._values import FLAGS, GAPS, IN_TEXT, LARGEST, NUMBER, SEPARATORS, TEXT, Values
+from ._values import FLAGS, GAPS, IN_TEXT, LARGEST, NUMBER, SEPARATORS, TEXT, Texts, Values
 from .findings import Finding, listed_values, shown_value
 from .numerals import (
     FORMS,
@@ -29,7 +29,6 @@ from .numerals import (
     several_units,
     usual_decimal,
 )
-from .texts import Texts
 
 # A column of text with at most this share of slips among so many values is what the others are; of
 # a few values, one may be. Up to the larger share, text is named as what it nearly is.

@@ -48,12 +48,11 @@ from .about import table_summary
 from .answering import infinite_value
 from .batch import TableError, batches_of, listed
 from .decisions import Evidence
-from .doubts import spellings
+from .doubts import spellings, totals_row
 from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array, unnamed
 from .model import TableModel
 from .target import REGRESSION
-from .totals import totals_row
 from .unlearned import UnlearnedValues
 
 T = TypeVar("T")

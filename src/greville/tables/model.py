@@ -18,18 +18,17 @@ from ..fields import compact, stored
 from ..insight import Effect, Importance, Why
 from ..persistence import check_fits
 from ._answers import NOTHING_LEARNED, Answers, predict_into
-from ._encoded import EncodedRows, first_columns, naming_rows
 from ._fields import FIELDS, check_fields, from_fields, to_fields, try_out
-from ._first import FirstRows
+from ._first import EncodedRows, FirstRows, first_columns, naming_rows
 from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
 from ._sample import sampled
 from ._settings import FIRST_ROWS, NAMING_COLUMNS, checked, is_used, make_estimator, make_solver
 from .batch import Batch, TableError, Troubles, batches_of, listed
+from .doubts import totals_row
 from .findings import Finding
 from .insights import table_effect, table_importance, table_why
 from .schema import Schema
 from .target import CLASSIFICATION, REGRESSION, Target, check_target
-from .totals import totals_row
 
 # Classes of a target. Time and memory grow with their number.
 MOST_CLASSES = 10_000

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ..fields import choice, declaration_of, finite, require, stored
 from ..fields import each as list_of
 from ..fields import text as any_text
-from .texts import Texts
+
+if TYPE_CHECKING:
+    from ._values import Texts
 
 DECIMALS = (".", ",")
 THOUSANDS = (",", ".", " ", "'")

@@ -10,20 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ._encoded import first_columns
-from ._first import FirstRows
+from ._first import FirstRows, first_columns
 from ._sample import sampled
 from ._settings import FIRST_ROWS, is_used
 from ._values import UnknownType, Values
 from .batch import Batch, TableError, batches_of
 from .column import Column
 from .decisions import Hints
+from .doubts import totals_row
 from .findings import Finding, as_argument, distinct
 from .kinds import Time
 from .model import TableModel
 from .schema import Schema
 from .target import Target
-from .totals import totals_row
 
 # Values of a column that are shown, and how much of each.
 _EXAMPLES, _LONGEST_EXAMPLE = 3, 24
