@@ -189,10 +189,10 @@ $(VENV)/dist: $(VENV)/test
 	@.venv-series/$(PIP) hatchling editables
 	@.venv-series/$(PIP) --no-build-isolation --editable '.[fast]' aeon==1.6.0
 
-# CapyMOA needs an older pandas, and Java (Debian: default-jre-headless).
-.venv-capymoa/ready:
+# CapyMOA needs an older pandas, PyTorch, and Java (Debian: default-jre-headless).
+.venv-capymoa/ready: constraints.txt
 	@$(PYTHON) -m venv .venv-capymoa
-	@.venv-capymoa/$(SCRIPTS)/python -m pip install --quiet capymoa==0.15.1 || \
+	@.venv-capymoa/$(PIP) torch && .venv-capymoa/$(SCRIPTS)/python -m pip install --quiet capymoa==0.15.1 || \
 		echo "CapyMOA does not install here; it is left out"
 	@touch $@
 
