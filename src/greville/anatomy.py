@@ -119,7 +119,7 @@ def anatomy_of(model: Any) -> Anatomy:
         target_centre=target_centre,
         target_unit=target_unit,
         classes=classes,
-        sharpness=1.0 if classes is None else float(fitted.sharpness),
+        sharpness=1.0 if classes is None else float(fitted.sharpness()),
         flat=bool(getattr(targets, "flat", True)),
         dtype=np.dtype(hidden.dtype),
     )

@@ -369,6 +369,8 @@ def class_names() -> tuple[str, ...]:
 
 def _is_value(cls: type[Any]) -> bool:
     """Whether its objects are made from their fields, and never change."""
+    if issubclass(cls, tuple):
+        return True
     return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 

@@ -103,7 +103,7 @@ def test_frames_and_the_command(rng, device, tmp_path, monkeypatch):
     run("train", "data.csv", "-o", "m.greville", "--target", "y", "--device", device)
     run("train", "data.csv", "-o", "n.greville", "--resume", "m.greville", "--device", device)
     options = ("--target", "y", "-o", "o.greville", "--device", "abacus")
-    assert "device='abacus'" in run("train", "data.csv", *options, code=2)[1]
+    assert "--device abacus" in run("train", "data.csv", *options, code=2)[1]
 
 
 def test_frames_of_tensors(rng, tensor):

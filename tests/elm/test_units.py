@@ -11,8 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from greville import DynamicOpium, ELMClassifier, ELMRegressor, FourierLayer, Opium, RandomLayer
-from greville.elm.columns import Columns
-from greville.elm.units import Scaling
+from greville.elm.units import Columns, Scaling
 
 from ..oracles import relative_error
 

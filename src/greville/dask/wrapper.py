@@ -107,7 +107,10 @@ class OnCluster:
         local = self._on_host()
         sums = self._sums(local, Blocks(X, y=y, sample_weight=sample_weight), {})
         if sums is not None:
-            local.change(lambda fitted: (fitted.without(sums.fitted_), None))
+            if isinstance(local, solvers.Solver):
+                local.change(lambda fitted: (fitted.without(sums.fitted_), None))
+            else:
+                local.subtract(sums)
         return self._take(local)
 
     def _with_rows(self, local: Any, rows: Blocks, options: Any) -> Any:
@@ -121,7 +124,10 @@ class OnCluster:
                 check_something_counts(np.array([sums.fitted_.flushed().count]))
                 size = shape.n_hidden, shape.n_outputs, shape.dtype
                 local.start(*size, flat=sums.is_flat, b=shape.backend)
-            local.change(lambda fitted: (fitted.merge(sums.fitted_), None))
+            if isinstance(local, solvers.Solver):
+                local.change(lambda fitted: (fitted.merge(sums.fitted_), None))
+            else:
+                local.merge(sums)
         return local
 
     def _sums(self, local: Any, rows: Blocks, options: Any) -> Any:
@@ -129,8 +135,7 @@ class OnCluster:
         if isinstance(local, solvers.Solver):
             start: Any = solvers.Accumulator.for_solver(local)
         else:
-            start = copy(local)
-            start.publish(local.fitted_.accumulator())
+            start = local.accumulator()
         shared = dask.delayed((start, self.device, options), pure=False, traverse=False)
         sums = added_up(lambda before, i: rows.apply(i, _add, shared, before), rows.n, merged)
         return _on_the_host(sums)
@@ -199,7 +204,7 @@ def _survey(model: Any, rows: Blocks) -> tuple[Any, Any]:
             known = some if known is None else known if some is None else known.joined(some)
     if known is None:
         raise ValueError(_NO_ROWS)
-    check_something_counts(np.array([known.count]))
+    check_something_counts(np.array([known.inputs.weight]))
     return known, np.cumsum([0, *(0 if some is None else some.n for some in found)])
 
 

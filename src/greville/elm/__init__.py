@@ -2,24 +2,20 @@
 
 from .capabilities import regularises
 from .classifier import ELMClassifier
-from .fitted import FittedELM
+from .estimator import set_direct_inputs
 from .linear import LinearClassifier, LinearRegressor
-from .pipeline import set_direct_inputs
 from .regressor import ELMRegressor
 from .sizing import hidden_size, stream_size
 from .starting import looks_at_rows
 from .time_series import TimeSeriesClassifier, TimeSeriesRegressor
-from .warmup import Warmup
 
 __all__ = [
     "ELMClassifier",
     "ELMRegressor",
-    "FittedELM",
     "LinearClassifier",
     "LinearRegressor",
     "TimeSeriesClassifier",
     "TimeSeriesRegressor",
-    "Warmup",
     "hidden_size",
     "looks_at_rows",
     "regularises",

@@ -22,9 +22,9 @@ from ..fields import (
     words,
 )
 from ..solvers import CACHES, Solver
-from .fitted import FittedELM
+from .estimator import ELM
+from .fitted import Fitted
 from .hidden import LAYER
-from .pipeline import ELM
 from .starting import standardizes
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def stored_estimator(
     layer = {} if linear else {**hidden, "random_state": random_state}
 
     def check(estimator: ELM) -> None:
-        if estimator._started:
+        if estimator._fitted is not None:
             fitted = estimator.fitted_
             standardizes(estimator)
             require(isinstance(fitted.targets, targets), "the targets are those of another model")
@@ -76,7 +76,7 @@ def stored_estimator(
         },
         fitted={
             "n_features_in_": count,
-            "fitted_": known(FittedELM).kept_in("_fitted"),
+            "fitted_": known(Fitted).kept_in("_fitted"),
             **({"n_channels_": count} if series else {}),
         },
         optional={"feature_names_in_": words},

@@ -10,10 +10,9 @@ from sklearn.base import clone
 from ..backend import Array
 from ..layers import ColumnSummary, RandomLayer, TableLayer
 from ..solvers import Opium
-from .chunk import Chunk
-from .columns import Columns
+from .examples import Examples
 from .hidden import HiddenMap
-from .units import Scaling
+from .units import Columns, Scaling
 
 # With more inputs a layer is not chosen: they are pixels, words or samples of a signal.
 _MOST_INPUTS = 100
@@ -57,7 +56,7 @@ def chosen_layer(
     scaling: Scaling,
     targets: Any,
     columns: Columns,
-    rows: Chunk,
+    rows: Examples,
     n_rows: float,
 ) -> RandomLayer | TableLayer:
     """The layer that explains some rows best, fitted: a `TableLayer`, or one like `dense`.
@@ -82,7 +81,7 @@ def chosen_layer(
     n = rows.n if rows.weight is None else float(rows.weight.sum())  # as they count
     if n < _LEAST_ROWS:
         return _fitted(dense, n_inputs, dtype)
-    rows, summary = rows.on_host_if_finite(), _in_units(columns, scaling)
+    rows, summary = rows.on_host(), _in_units(columns, scaling)
     units = min(int(dense.n_hidden), max(_UNITS, _UNITS_PER_INPUT * n_inputs))
 
     def evidence(layer: Any) -> float:
@@ -106,7 +105,7 @@ def chosen_layer(
 
 
 def stream_layer(
-    size: int, seed: Any, scaling: Scaling, targets: Any, columns: Columns, rows: Chunk
+    size: int, seed: Any, scaling: Scaling, targets: Any, columns: Columns, rows: Examples
 ) -> RandomLayer | TableLayer:
     """The layer of a stream after its first rows, fitted: units with which these are explained.
 
@@ -124,7 +123,7 @@ def stream_layer(
     summary = _in_units(columns, scaling)
     if rows.n < _ROWS_TO_CHOOSE_UNITS:
         return TableLayer(size, random_state=seed).fit_to_columns(summary, dtype)
-    rows = rows.on_host_if_finite()
+    rows = rows.on_host()
     layer = TableLayer(_CANDIDATES_PER_UNIT * size, random_state=seed)
     layer.fit_to_columns(summary, dtype)
     H = HiddenMap(scaling, layer, n_inputs, dtype).activations(rows.X, rows.weight)
@@ -151,7 +150,6 @@ def _in_units(columns: Columns, scaling: Scaling) -> ColumnSummary:
     n = len(columns.mean)
     centre = np.zeros(n) if scaling.centre is None else scaling.centre
     unit = np.ones(n) if scaling.unit is None else scaling.unit
-    std = columns.half * np.sqrt(columns.spread)
     ends = columns.mean, columns.low, columns.high
     mean, low, high = ((end - centre) / unit for end in ends)
-    return ColumnSummary(mean, std / unit, low, high)
+    return ColumnSummary(mean, columns.std / unit, low, high)

@@ -14,7 +14,8 @@ from ..solvers import Solver
 from ..validation import Seed, check_length, check_weights
 from ._stored import CLASS_WEIGHT, stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
-from .chunk import Chunk
+from .estimator import ELM
+from .examples import Examples
 from .labels import (
     ClassTargets,
     IndicatorTargets,
@@ -25,7 +26,6 @@ from .labels import (
     merged_classes,
     weights_of_classes,
 )
-from .pipeline import ELM
 
 
 @stored_estimator(LabelTargets, class_weight=CLASS_WEIGHT)
@@ -220,7 +220,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         """
         _check_method(method)
         fitted, scores = self._left_out(X, y, sample_weight)
-        return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness, method))
+        return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness(), method))
 
     def predict(self, X: Any) -> Array:
         """The most likely labels.
@@ -269,7 +269,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
 
     def _answered(self, X: Any, method: str) -> Any:
         fitted, (scores,) = self._predicted(X, on_device=method == "predict")
-        return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness, method))
+        return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness(), method))
 
     @property
     def classes_(self) -> Array:
@@ -282,7 +282,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
 
     def _with_labels(self, classes: Any) -> Array | None:
         """The labels known so far and those that are passed; None if there are none."""
-        known = self.classes_ if self._started else None
+        known = self.classes_ if self._fitted is not None else None
         if classes is None:
             return known
         labels = checked_labels(received_on_host(classes, "classes"), "classes")
@@ -297,11 +297,11 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         reset: bool,
         whole: bool = False,
         classes: Any = None,
-    ) -> tuple[Chunk, LabelTargets]:
+    ) -> tuple[Examples, LabelTargets]:
         X = self._checked_rows(X, reset=reset)
         dtype, before = self._dtype_for(X, reset=reset), None
         weight = check_weights(received_on_host(sample_weight, "sample_weight"), X.shape[0], dtype)
-        if self._started and not reset:
+        if self._fitted is not None and not reset:
             before = self.start_value.targets
         y = received_on_host(y, "y")
         several = has_several_labels(y) if before is None else before.several
@@ -311,14 +311,14 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         if several:
             targets = IndicatorTargets(y.shape[1], dtype) if before is None else before
             self._check_alone(classes)
-            return Chunk(X, y, weight), targets.with_classes(np.arange(y.shape[1]))
-        known = None if self._started and reset else self._with_labels(classes)
+            return Examples(X, y, weight), targets.with_classes(np.arange(y.shape[1]))
+        known = None if self._fitted is not None and reset else self._with_labels(classes)
         merged = merged_classes(known, y, "y")
         if before is None:
             weights = self._weights(merged, y, weight, whole=whole)
             before = ClassTargets(merged, dtype, *weights)
         targets = before.with_classes(merged)
-        return Chunk(X, y, targets.weighted(y, weight)), targets
+        return Examples(X, y, targets.weighted(y, weight)), targets
 
     def _check_alone(self, classes: Any) -> None:
         """Raise a ValueError for what cannot be said of rows with several labels each."""

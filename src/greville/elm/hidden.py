@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from pickle import PicklingError
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from ..backend import Array, Backend
 from ..backend.scipy import DOT
+from ..devices import place_of
 from ..fields import (
     Kind,
     count,
@@ -26,7 +27,7 @@ from ..fields import (
 )
 from ..layers import Layer, runs_on_device, takes_checked_rows
 from ..validation import FLOATS, check_magnitude, check_one, largest_square
-from .chunk import Chunk
+from .examples import Examples
 from .units import Scaling
 
 # Numbers of sparse rows that are made dense at a time, where they must be.
@@ -52,7 +53,7 @@ def _try_out(hidden: HiddenMap) -> None:
     require_finite(hidden.activations(zeros), "the output of the layer")
 
 
-@stored(derived=("limit",), check=_check_fields, try_out=_try_out)
+@stored(check=_check_fields, try_out=_try_out)
 @dataclass(frozen=True, eq=False)
 class HiddenMap:
     """Inputs in learned units, and the layer that makes activations of them; an immutable value.
@@ -76,10 +77,6 @@ class HiddenMap:
     n_inputs: Annotated[int, count]
     dtype: Annotated[Any, floating]
     n_direct: Annotated[int, count] = 0
-    limit: float = field(init=False)  # of the sum of squares of one row of activations
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", largest_square(self.dtype))
 
     def in_words(self, n_units: int) -> str:
         """The layer and how many units it has, for people."""
@@ -91,6 +88,7 @@ class HiddenMap:
         return f"{type(layer).__name__}, units: {units}{more}"
 
     def n_units(self) -> int:
+        """How many units there are."""
         if self.layer is None:
             return self.n_inputs
         if runs_on_device(self.layer):
@@ -98,32 +96,34 @@ class HiddenMap:
         zeros = np.zeros((1, self.n_inputs - self.n_direct), self.dtype)
         return int(self._transformed(zeros).shape[1]) + self.n_direct
 
-    def of_layer(self, chunk: Chunk) -> Chunk:
+    def of_layer(self, rows: Examples) -> Examples:
         """Rows with those inputs alone that go through the layer."""
-        return chunk._replace(X=chunk.X[:, : self.n_inputs - self.n_direct])
+        return rows._replace(X=rows.X[:, : self.n_inputs - self.n_direct])
 
     def with_direct(self, n: int) -> HiddenMap:
         """With so many inputs, after those of the layer, that are units themselves."""
         return replace(self, n_inputs=self.n_inputs - self.n_direct + n, n_direct=n)
 
-    def in_units(self, scaling: Scaling, layer: Any) -> HiddenMap:
-        """The same inputs in other units, and maybe through another layer."""
-        return replace(self, scaling=scaling, layer=layer)
+    def activations(self, X: Any, weight: Array | None = None, b: Backend | None = None) -> Array:
+        """H for checked rows; a ValueError if it has numbers that cannot be learned.
 
-    def activations(self, X: Any, weight: Array | None = None) -> Array:
-        """H for checked rows; a ValueError if it has numbers that cannot be learned."""
+        On the device of a backend, rows with numbers that are not finite become nan instead.
+        """
+        on_device = b is not None and place_of(b) is not None
         inner = X[:, : self.n_inputs - self.n_direct] if self.n_direct else X
-        if sparse.issparse(X) and self.scaling.centre is not None:
-            H = self._transformed_around_centre(inner)
-        else:
-            H = self._transformed(self.scaling.apply(inner, self.dtype))
+        H = self._activated_on(b, inner) if on_device else self._activated(inner)  # type: ignore[arg-type]
         if self.n_direct:
             direct = X[:, inner.shape[1] :]
-            H = np.hstack([H, direct.toarray() if sparse.issparse(direct) else direct])
+            direct = direct.toarray() if sparse.issparse(direct) else direct
+            if on_device:
+                return b.xp.concat([H, b.asarray(direct, self.dtype)], axis=1)  # type: ignore[union-attr]
+            H = np.hstack([H, direct])
+        if on_device:
+            return H
         H = np.asarray(H, dtype=self.dtype)
         H = H if H.flags.forc else np.ascontiguousarray(H)
         flat = H.reshape(-1, order="A")
-        if weight is None and DOT[self.dtype](flat, flat) < self.limit:
+        if weight is None and DOT[self.dtype](flat, flat) < largest_square(self.dtype):
             return H  # in one pass instead of two
         try:
             check_magnitude("X" if self.layer is None else "hidden.transform(X)", H, weight)
@@ -133,51 +133,56 @@ class HiddenMap:
             ) from None
         return H
 
-    def activations_on(self, b: Backend, X: Any) -> Array:
-        """H on the device of a backend; rows with numbers that are not finite become nan."""
-        inner = X[:, : self.n_inputs - self.n_direct] if self.n_direct else X
-        if sparse.issparse(inner):
-            H = self._sparse_on(b, inner)
-        else:
-            inner = b.asarray(inner)
-            for extreme in (b.xp.max, b.xp.min):  # nan in rows with infinity
-                inner = inner + 0 * extreme(inner, axis=1)[:, None]
-            scaled = self.scaling.apply_on(b, inner, self.dtype)
-            if self.layer is None:
-                H = scaled
-            elif runs_on_device(self.layer):
-                H = self.layer.activations_on(b, scaled)
-            else:
-                H = b.asarray(self._transformed(b.to_numpy(scaled)), self.dtype)
-        if self.n_direct:
-            direct = X[:, inner.shape[1] :]
-            direct = direct.toarray() if sparse.issparse(direct) else direct
-            H = b.xp.concat([H, b.asarray(direct, self.dtype)], axis=1)
-        return b.asarray(H, self.dtype)
+    def _activated(self, X: Any) -> Any:
+        scaling, length = self.scaling, X.shape[0]
+        if sparse.issparse(X) and scaling.centre is not None:
+            if takes_checked_rows(self.layer):
+                # In float64: what is far from the zeros loses digits there.
+                return self.layer.activations(scaling.divided(X, np.float64), scaling.shift)
+            length = max(1, _DENSE_NUMBERS // X.shape[1])
+        if length >= X.shape[0]:
+            return self._transformed(X if scaling.unit is None else scaling.apply(X, self.dtype))
+        pieces = (X[start : start + length] for start in range(0, X.shape[0], length))
+        return np.concatenate([self._activated(piece) for piece in pieces])
 
-    def _sparse_on(self, b: Backend, X: Any) -> Array:
-        """H of sparse rows, without filling their zeros where the layer can do without."""
-        if not runs_on_device(self.layer):
-            return b.asarray(self.activations(X), self.dtype)
-        scaling = self.scaling
-        dtype = np.float64 if scaling.centre is not None else self.dtype
-        X = scaling.divided(X, dtype) if scaling.unit is not None else X.astype(dtype)
-        return self.layer.activations_on(b, b.asarray(X, dtype), scaling.shift)
+    def _activated_on(self, b: Backend, X: Any) -> Array:
+        """The same on a device; of sparse rows without filling zeros, if the layer can do so."""
+        scaling, layer = self.scaling, self.layer
+        if sparse.issparse(X):
+            if not runs_on_device(layer):
+                return b.asarray(self._activated(X), self.dtype)
+            dtype = np.float64 if scaling.centre is not None else self.dtype
+            X = scaling.divided(X, dtype) if scaling.unit is not None else X
+            H = layer.activations_on(b, b.asarray(X.astype(dtype), dtype), scaling.shift)
+            return b.asarray(H, self.dtype)
+        X = b.asarray(X)
+        for extreme in (b.xp.max, b.xp.min):  # nan in rows with infinity
+            X = X + 0 * extreme(X, axis=1)[:, None]
+        X = scaling.apply_on(b, X, self.dtype)
+        if layer is None:
+            return X
+        if runs_on_device(layer):
+            return b.asarray(layer.activations_on(b, X), self.dtype)
+        return b.asarray(self._transformed(b.to_numpy(X)), self.dtype)
+
+    def _transformed(self, X: Any) -> Any:
+        if self.layer is None:
+            return X.toarray() if sparse.issparse(X) else X
+        if takes_checked_rows(self.layer):
+            return self.layer.activations(X if X.dtype in FLOATS else X.astype(np.float64))
+        H = self.layer.transform(X)
+        return H.toarray() if sparse.issparse(H) else np.asarray(H)
 
     def activations_one(self, x: Any) -> Array:
         """The activations of one row, in an array of their own; a ValueError if it is no row."""
-        x, dtype, layer = self.checked_one(x), self.dtype, self.layer
-        if self.n_direct:
-            return np.ascontiguousarray(self.activations(x[None])[0])
-        row = x if self.scaling.unit is None else self.scaling.apply(x[None], dtype)[0]
-        if layer is None:
-            h = np.array(row, dtype=dtype)
-        elif takes_checked_rows(layer):
-            h = np.ascontiguousarray(layer.activations_one(row), dtype=dtype)
-        else:  # which may return a part of x, or the same array every time
-            h = np.array(self._transformed(row[None])[0], dtype=dtype, order="C")
-        if not DOT[dtype](h, h) < self.limit:
-            check_magnitude("x" if layer is None else "hidden.transform(x)", h)
+        x, layer = self.checked_one(x), self.layer
+        if layer is None or self.n_direct or not takes_checked_rows(layer):
+            # which may return a part of x, or the same array every time
+            return np.array(self.activations(x[None])[0], dtype=self.dtype, order="C")
+        row = x if self.scaling.unit is None else self.scaling.apply(x[None], self.dtype)[0]
+        h = np.ascontiguousarray(layer.activations_one(row), dtype=self.dtype)
+        if not DOT[self.dtype](h, h) < largest_square(self.dtype):
+            check_magnitude("hidden.transform(x)", h)
         return h
 
     def checked_one(self, x: Any) -> Array:
@@ -191,33 +196,11 @@ class HiddenMap:
             return x
         return check_one(x, "x", self.n_inputs, FLOATS)
 
-    def _transformed(self, X: Any) -> Any:
-        if self.layer is None:
-            return X.toarray() if sparse.issparse(X) else X
-        if takes_checked_rows(self.layer):
-            return self.layer.activations(X if X.dtype in FLOATS else X.astype(np.float64))
-        H = self.layer.transform(X)
-        return H.toarray() if sparse.issparse(H) else np.asarray(H)
-
-    def _transformed_around_centre(self, X: Any) -> Any:
-        """Of sparse rows: without filling the zeros, or else a few rows at a time."""
-        scaling = self.scaling
-        if takes_checked_rows(self.layer):
-            # In float64: what is far from the zeros loses digits there.
-            return self.layer.activations(scaling.divided(X, np.float64), scaling.shift)
-        length = max(1, _DENSE_NUMBERS // X.shape[1])
-        pieces = (X[start : start + length] for start in range(0, X.shape[0], length))
-        return np.concatenate(
-            [self._transformed(scaling.apply(piece, self.dtype)) for piece in pieces]
-        )
-
 
 def is_same_transformer(a: Any, b: Any) -> bool:
     """Whether two fitted transformers do the same; how they were seeded does not matter."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
+    if a is b or type(a) is not type(b):
+        return a is b
     fitted = ({k: v for k, v in vars(t).items() if k != "random_state"} for t in (a, b))
     try:
         first, second = map(joblib.hash, fitted)

@@ -17,9 +17,9 @@ from ..devices import on_host
 from ..fields import array, count, floating, nothing, require, stored
 from ..validation import check_number, naming
 from .calibration import log_losses, probabilities
-from .chunk import LABELS
+from .examples import LABELS
 from .targets import Targets
-from .units import Scaling
+from .units import Scaling, is_same
 
 
 def _check_fields(targets: ClassTargets) -> None:
@@ -102,13 +102,10 @@ class ClassTargets(LabelTargets):
 
     def has_weights_of(self, other: ClassTargets) -> bool:
         """Whether rows with each label count as often as those of another."""
-        mine, theirs = ((t.weighted_labels, t.factors) for t in (self, other))
-        return all(
-            a is b if a is None or b is None else np.array_equal(a, b)
-            for a, b in zip(mine, theirs, strict=True)
-        )
+        same = is_same(self.weighted_labels, other.weighted_labels)
+        return same and is_same(self.factors, other.factors)
 
-    def check_chunk(self, y: Array) -> None:
+    def check_rows(self, y: Array) -> None:
         fits = y.ndim == 1 and (not len(y) or _is_text(y) == _is_text(self.classes))
         require(fits, "the first labels are of another kind than the classes")
         fits = set(y.tolist()) <= set(self.classes.tolist())
@@ -130,7 +127,7 @@ class ClassTargets(LabelTargets):
         except TypeError:  # y is not hashable
             return None
 
-    def one_of_chunk(self, y: Any) -> Array:
+    def as_rows(self, y: Any) -> Array:
         return np.asarray([y])
 
     def decode_one(self, output: Any) -> Any:
@@ -192,7 +189,7 @@ class IndicatorTargets(LabelTargets):
     def classes(self) -> Array:
         return np.arange(self.n_outputs)
 
-    def check_chunk(self, y: Array) -> None:
+    def check_rows(self, y: Array) -> None:
         fits = y.ndim == 2 and y.shape[1] == self.n_outputs and y.dtype.kind == "f"
         require(fits, "the first labels are not those of several a row")
 
@@ -200,9 +197,9 @@ class IndicatorTargets(LabelTargets):
         return lambda rows: y[rows].astype(self.dtype, copy=False)
 
     def encode_one(self, y: Any) -> Any:
-        return self.one_of_chunk(y)[0].astype(self.dtype)
+        return self.as_rows(y)[0].astype(self.dtype)
 
-    def one_of_chunk(self, y: Any) -> Array:
+    def as_rows(self, y: Any) -> Array:
         return checked_indicators(np.asarray(y)[None], "y", self.n_outputs)
 
     def decode_one(self, output: Any) -> Any:

@@ -10,8 +10,8 @@ from ..backend import Array
 from ..solvers import Solver
 from ._stored import CLASS_WEIGHT, stored_estimator
 from .classifier import ELMClassifier
+from .estimator import ELM
 from .labels import IndicatorTargets, LabelTargets
-from .pipeline import ELM
 from .regressor import ELMRegressor
 from .targets import NumericTargets
 

@@ -9,6 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
+from ..backend.scipy import DOT
 from ..devices import (
     Scoring,
     check_together,
@@ -26,8 +27,8 @@ from ..validation import (
 )
 from ._stored import stored_estimator
 from .capabilities import solver_is_online, solver_leaves_out
-from .chunk import Chunk
-from .pipeline import ELM
+from .estimator import ELM
+from .examples import Examples
 from .starting import standardizes
 from .targets import NumericTargets
 
@@ -210,8 +211,15 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool = False
-    ) -> tuple[Chunk, NumericTargets]:
+    ) -> tuple[Examples, NumericTargets]:
         """The rows, and what is known about their targets."""
+        if not reset and sample_weight is None and self._are_usual(X):
+            targets = self.start_value.targets  # usual targets pass at once, too
+            usual = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim in (1, 2)
+            if usual and len(y) == len(X) and y.size == len(X) * targets.n_outputs:
+                Y = np.ascontiguousarray(y).reshape(len(y), -1)
+                if DOT[Y.dtype](Y.reshape(-1), Y.reshape(-1)) < targets.limit:
+                    return Examples(X, Y), targets
         check_together(y, "y", origin_of(X), "X")
         X = self._checked_rows(X, reset=reset)
         dtype = self._dtype_for(X, reset=reset)
@@ -225,7 +233,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
             check_magnitude("y", y if standardizes(self) else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)
         if reset:
-            return Chunk(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)
+            return Examples(X, Y, weight), NumericTargets(Y.shape[1], y.ndim == 1, dtype)
         targets = self.start_value.targets
         assert isinstance(targets, NumericTargets)
         if Y.shape[1] != targets.n_outputs:
@@ -233,4 +241,4 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
                 f"y: got {Y.shape[1]} outputs, but this model was started with "
                 f"{targets.n_outputs}; pass as many, or call fit to start again."
             )
-        return Chunk(X, Y, weight), targets
+        return Examples(X, Y, weight), targets

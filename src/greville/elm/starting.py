@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -16,14 +17,12 @@ from ..solvers import Opium, OpiumLight
 from ..validation import check_number, naming
 from .capabilities import make_solver, regularises
 from .choosing import chosen_layer, is_for_choosing, places_for_choosing, stream_layer
-from .chunk import Chunk
-from .columns import Columns, Survey
-from .fitted import WARMUP_ROWS, FittedELM
+from .examples import Examples
+from .fitted import Fitted
 from .hidden import HiddenMap
 from .sizing import check_size, hidden_size, most_units, stream_size
 from .targets import Targets
-from .units import Scaling
-from .warmup import Warmup
+from .units import Columns, Scaling, Survey
 
 # Rows, and numbers in them, that a layer of ours is fitted to.
 _MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS = 1 << 16, 1 << 26, 1024
@@ -31,63 +30,73 @@ _MOST_ROWS, _MOST_NUMBERS, _LEAST_ROWS = 1 << 16, 1 << 26, 1024
 
 def start(
     model: Any,
-    chunk: Chunk,
+    rows: Examples,
     targets: Targets,
     *,
     whole: bool,
     survey: Survey | None = None,
     n_rows: int | None = None,
-) -> tuple[FittedELM, Chunk]:
+) -> tuple[Fitted, Examples]:
     """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
 
     A transformer that was passed is fitted once, to the first rows; so are the units then. With the
-    rows, which may be on a device now. Or, with a `survey` of all rows, the chunk has those that a
+    rows, which may be on a device now. Or, with a `survey` of all rows, these are the rows that a
     layer is fitted to. `n_rows` is how many there will be, if that is not the whole.
     """
-    n_inputs, dtype, solver = chunk.X.shape[1], targets.dtype, make_solver(model.solver)
-    n_known = survey.n if survey is not None else chunk.n if whole else None
-    _check_fits(model, solver, n_inputs, n_known or chunk.n, dtype)
+    n_inputs, dtype, solver = rows.X.shape[1], targets.dtype, make_solver(model.solver)
+    n_known = survey.n if survey is not None else rows.n if whole else None
+    _check_fits(model, solver, n_inputs, n_known or rows.n, dtype)
     layer = _make_layer(model, solver, n_inputs, n_rows or n_known, dtype)
-    b = _backend_for(model, solver, layer, chunk)
-    none, scaling = chunk.part(slice(0)).on_host(), Scaling()
-    if whole and fits_on_device(b, chunk.X):
-        chunk = chunk._replace(X=b.asarray(chunk.X))
+    b, scaling, warmup = _backend_for(model, solver, layer, rows), Scaling(), None
+    if not whole and not has_own_layer(model) and standardizes(model):
+        warmup = rows.at(slice(0)).on_host()
+    if whole and fits_on_device(b, rows.X):
+        rows = rows._replace(X=b.asarray(rows.X))
     if whole or has_own_layer(model):
-        scaling, targets = _units(model, targets, chunk, survey)
+        scaling, targets = _units(model, targets, rows, survey)
     if whole and _chooses_layer(model, solver, n_inputs):
-        columns, rows = survey.inputs if survey else Columns.of(chunk.X, chunk.weight), chunk
-        if survey is None:
-            rows = chunk.at(places_for_choosing(chunk.n, n_inputs))
-        known = scaling, targets, columns, rows
+        columns = survey.inputs if survey else Columns.of(rows.X, rows.weight)
+        some = rows if survey else rows.at(places_for_choosing(rows.n, n_inputs))
         if model.hidden == "stream":
-            layer = stream_layer(layer.n_hidden, layer.random_state, *known)
+            layer = stream_layer(
+                layer.n_hidden, layer.random_state, scaling, targets, columns, some
+            )
         else:
-            expected = columns.count if n_rows is None else n_rows
-            layer = chosen_layer(layer, solver, *known, expected)
+            expected = columns.weight if n_rows is None else n_rows
+            layer = chosen_layer(layer, solver, scaling, targets, columns, some, expected)
     elif layer is not None:
         looks = looks_at_rows(model) and not _is_auto(model)
-        _fit_layer(layer, b, scaling, chunk, dtype, looks=looks)
-    hidden = HiddenMap(scaling, layer, n_inputs, dtype)
-    warms_up = not whole and not has_own_layer(model) and standardizes(model)
-    warmup = Warmup(none, 0, WARMUP_ROWS) if warms_up else None
-    return FittedELM.start(hidden, targets, solver, warmup, b), chunk
+        _fit_layer(layer, b, scaling, rows, dtype, looks=looks)
+    model._agreed = model.solver
+    return Fitted.start(
+        HiddenMap(scaling, layer, n_inputs, dtype), targets, solver, b, warmup
+    ), rows
 
 
-def measure_stream(model: Any, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling, Any, Any]:
-    """The units of inputs and targets from the first rows, and the layer for so many."""
-    scaling, targets = _units(model, fitted.targets, chunk)
-    layer, hidden = fitted.hidden.layer, fitted.hidden
+def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
+    """A model that has learned nothing, in units, and with a layer, from the first rows.
+
+    None where both are as they were.
+    """
+    hidden = fitted.hidden
+    rows, layer = hidden.of_layer(rows), hidden.layer
+    scaling, targets = _units(model, fitted.targets, rows)
     if _is_auto(model):
         n_inputs = hidden.n_inputs - hidden.n_direct
-        size = _size_in_stream(model, fitted.template, n_inputs, chunk.n, hidden.dtype)
+        size = _size_in_stream(model, fitted.template, n_inputs, rows.n, hidden.dtype)
         if _chooses_units(fitted.template, n_inputs):
-            columns = Columns.of(chunk.X, chunk.weight)
-            rows = chunk.at(places_for_choosing(chunk.n, n_inputs))
-            layer = stream_layer(size, layer.random_state, scaling, targets, columns, rows)
+            columns = Columns.of(rows.X, rows.weight)
+            some = rows.at(places_for_choosing(rows.n, n_inputs))
+            layer = stream_layer(size, layer.random_state, scaling, targets, columns, some)
         elif size > layer.n_hidden_:
             layer = RandomLayer(size, bias=True, random_state=layer.random_state)
             layer.fit(np.zeros((1, n_inputs), hidden.dtype))
-    return scaling, targets, layer
+    same = scaling == hidden.scaling and targets.scaling == fitted.targets.scaling
+    if same and layer is hidden.layer:
+        return None
+    hidden, b = replace(hidden, scaling=scaling, layer=layer), fitted.solver.shape.backend
+    again = Fitted.start(hidden, targets, fitted.template, b, fitted.warmup)
+    return again._replace(calibration=fitted.calibration)
 
 
 # For clusters, which look at all rows before they learn the first
@@ -96,8 +105,8 @@ def measure_stream(model: Any, chunk: Chunk, fitted: FittedELM) -> tuple[Scaling
 def survey_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Survey:
     """What an estimator must know of rows before it learns the first; it learns nothing."""
     other = clone(model)
-    chunk, targets = other._checked(X, y, sample_weight, reset=True, whole=True)
-    return Survey.of(chunk, targets, getattr(other, "feature_names_in_", None))
+    rows, targets = other._checked(X, y, sample_weight, reset=True, whole=True)
+    return Survey.of(rows, targets, getattr(other, "feature_names_in_", None))
 
 
 def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -107,8 +116,8 @@ def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = 
     `places_for_layer`, or any one row where `looks_at_rows` is false.
     """
     with model.replacement() as new:
-        chunk: Chunk = new._checked(X, y, sample_weight, reset=True, whole=True)[0]
-        new._fitted = start(new, chunk, survey.targets, whole=True, survey=survey)[0]
+        rows: Examples = new._checked(X, y, sample_weight, reset=True, whole=True)[0]
+        new._fitted = start(new, rows, survey.targets, whole=True, survey=survey)[0]
 
 
 def looks_at_rows(model: Any) -> bool:
@@ -241,21 +250,20 @@ def _size_in_stream(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: 
 
 
 def _fit_layer(
-    layer: Any, b: Backend, scaling: Scaling, chunk: Chunk, dtype: Any, *, looks: bool
+    layer: Any, b: Backend, scaling: Scaling, rows: Examples, dtype: Any, *, looks: bool
 ) -> None:
-    """Fit a layer to some rows of a chunk, or to one if it does not look at them."""
+    """Fit a layer to some of the rows, or to one if it does not look at them."""
     if not looks:
-        chunk = chunk.part(slice(1))
+        rows = rows.at(slice(1))
     elif isinstance(layer, Layer):
-        places = _places(chunk.n, chunk.X.shape[1])
-        chunk = chunk if len(places) == chunk.n else chunk.at(places)
-    seen, y = chunk.X, chunk.y
-    if is_on_device(seen):
-        seen = scaling.apply_on(b, seen, dtype)
-        seen = seen if isinstance(layer, Layer) else on_host(seen)
+        places = _places(rows.n, rows.X.shape[1])
+        rows = rows if len(places) == rows.n else rows.at(places)
+    if is_on_device(rows.X):
+        X = scaling.apply_on(b, rows.X, dtype)
+        X = X if isinstance(layer, Layer) else on_host(X)
     else:
-        seen = scaling.apply(seen, dtype)
-    layer.fit(seen, on_host(y) if is_on_device(y) else y)
+        X = scaling.apply(rows.X, dtype)
+    layer.fit(X, on_host(rows.y))
 
 
 def _check_fits(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: Any) -> None:
@@ -270,24 +278,24 @@ def _check_fits(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: Any)
     check_size(what, n_inputs, size, dtype, square=not isinstance(solver, OpiumLight))
 
 
-def _backend_for(model: Any, solver: Any, layer: Any, chunk: Chunk) -> Backend:
+def _backend_for(model: Any, solver: Any, layer: Any, rows: Examples) -> Backend:
     """Where a new model learns."""
     device = model.device if model.device is not None else getattr(solver, "device", None)
     if model.device is not None and "device" in solver.get_params():
         solver.set_params(device=model.device)
     units = getattr(layer, "n_hidden", "auto")
     each = 1 if layer is None else UNITS_PER_INPUT
-    n_units = each * chunk.X.shape[1] if isinstance(units, str) else int(units)
-    return backend_for(device, origin_of(chunk.X), n_units, getattr(solver, "precision", None))
+    n_units = each * rows.X.shape[1] if isinstance(units, str) else int(units)
+    return backend_for(device, origin_of(rows.X), n_units, getattr(solver, "precision", None))
 
 
 def _units(
-    model: Any, targets: Any, chunk: Chunk, survey: Survey | None = None
+    model: Any, targets: Any, rows: Examples, survey: Survey | None = None
 ) -> tuple[Scaling, Any]:
     """The units of inputs and targets, from these rows or from what was measured of all."""
     if not standardizes(model):
         return Scaling(), targets.measured(None)
-    survey = Survey.of(chunk, targets) if survey is None else survey
+    survey = Survey.of(rows, targets) if survey is None else survey
     always, centre_sparse = not isinstance(model.standardize, str), not has_own_layer(model)
     scaling = Scaling.of_inputs(survey.inputs, always=always, centre_sparse=centre_sparse)
     return scaling, targets.measured(survey.outputs)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from ..backend import Array
+from ..backend.scipy import DOT
 from ..devices import backend_for, is_on_device, origin_of
 from ..fields import count, flag, floating, known, require, stored
 from ..validation import (
@@ -17,8 +18,7 @@ from ..validation import (
     check_representable,
     largest_square,
 )
-from .columns import Columns
-from .units import Scaling
+from .units import Columns, Scaling
 
 
 class Targets:
@@ -26,9 +26,9 @@ class Targets:
 
     A class of targets also has `encode(y)`, a function that makes rows of outputs of any slice of
     y; `encode_one(y)`, one target as the solver wants it, or None for a label that is new;
-    `one_of_chunk(y)`, one target as the y of a chunk of one row; `decode_one(output)`, what to
+    `as_rows(y)`, one target as the y of one row of examples; `decode_one(output)`, what to
     return for the outputs of one row; `merged(other)`, what is known to either of two models; and
-    `check_chunk(y)`, a FieldError unless y, from a file, are such targets.
+    `check_rows(y)`, a FieldError unless y, from a file, are such targets.
 
     Attributes
     ----------
@@ -90,17 +90,23 @@ class NumericTargets(Targets):
         object.__setattr__(self, "_unit", one)
 
     def encode(self, y: Array) -> Callable[[slice], Array]:
-        if is_on_device(y):  # where they are checked later
+        if type(y) is not np.ndarray and is_on_device(y):  # where they are checked later
             b = backend_for(None, origin_of(y), 0)
             limit, wide = 0.1 * float(np.finfo(self.dtype).max), b.asarray(y, np.float64)
             infinity = b.xp.ones_like(wide) * float("inf")
             wide = b.xp.where(b.xp.abs(wide) > limit, infinity, wide)
             moved = self.scaling.apply_on(b, wide, self.dtype)
             return lambda rows: moved[rows, :]
+        scaled = y if y.dtype == self.dtype and self.scaling.unit is None else self._scaled(y)
+        flat = scaled.reshape(-1)
+        if not DOT[self.dtype](flat, flat) < self.limit:
+            check_magnitude("y", scaled, passed=y)
+        return scaled.__getitem__
+
+    def _scaled(self, y: Array) -> Array:
         with np.errstate(over="ignore"):
-            scaled = self.scaling.apply(y, self.dtype).astype(self.dtype, copy=False)
-        check_magnitude("y", scaled, passed=y)
-        return lambda rows: scaled[rows]
+            scaled: Array = self.scaling.apply(y, self.dtype).astype(self.dtype, copy=False)
+        return scaled
 
     def encode_one(self, y: Any) -> Any:
         if self.flat and isinstance(y, float) and y * y < self.limit:
@@ -108,12 +114,11 @@ class NumericTargets(Targets):
             return (y - centre) / unit
         y = check_one_target(y, "y", self.n_outputs, self.flat, np.float64)
         check_representable("y", np.atleast_1d(y), self.dtype)
-        with np.errstate(over="ignore"):
-            scaled = self.scaling.apply(np.reshape(y, (1, -1)), self.dtype).astype(self.dtype)[0]
+        scaled = self._scaled(np.reshape(y, (1, -1)))[0]
         check_magnitude("y", scaled, passed=np.atleast_1d(y))
         return scaled[0] if self.n_outputs == 1 else scaled
 
-    def one_of_chunk(self, y: Any) -> Array:
+    def as_rows(self, y: Any) -> Array:
         return np.reshape(y, (1, -1)).astype(np.float64)
 
     def decode_one(self, output: Any) -> Any:
@@ -125,7 +130,7 @@ class NumericTargets(Targets):
     def merged(self, other: Self) -> Self:
         return self
 
-    def check_chunk(self, y: Array) -> None:
+    def check_rows(self, y: Array) -> None:
         require(y.ndim == 2 and y.shape[1] == self.n_outputs, "the first targets do not fit")
 
     def shaped(self, Y: Array) -> Array:

@@ -14,8 +14,8 @@ from ..validation import Seed
 from ._stored import CLASS_WEIGHT, stored_estimator
 from .capabilities import solver_is_online
 from .classifier import ELMClassifier
+from .estimator import ELM, Transformer
 from .labels import LabelTargets
-from .pipeline import ELM, Transformer
 from .regressor import ELMRegressor
 from .targets import NumericTargets
 

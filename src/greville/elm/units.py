@@ -1,20 +1,204 @@
-"""Units in which inputs and targets suit the hidden layer, measured from rows."""
+"""Units that suit the hidden layer, for inputs and targets, and the columns they come from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
+from .. import backend
 from ..backend import Array, Backend
+from ..devices import backend_for, is_on_device, on_host, origin_of
 from ..fields import array, nothing, require, stored
-from .columns import Columns
+
+# Rows that are measured at a time, of an array and of a tensor.
+_IN_CACHE, _ROWS = 256, 1 << 16
+
+# With fewer rows than this, neither means nor the ranges of columns are judged.
+_LEAST_ROWS_TO_JUDGE = 16
 
 # The mean square length of a row after scaling. Weights uniform in ±0.5 then make sums with a
 # standard deviation of 0.7: units neither linear nor saturated.
 _SQUARE_LENGTH = 6.0
+
+
+class Columns(NamedTuple):
+    """Ranges, means and variances of the columns of some rows.
+
+    Those of other rows can be joined to them, as if all had been measured together.
+
+    Attributes
+    ----------
+    n : int
+        How many rows were looked at.
+    weight : float
+        How much they count.
+    low, high, mean : ndarray of shape (n_columns,)
+    spread, size : ndarray of shape (n_columns,)
+        The variances and the mean squares, in units of half the ranges.
+    sparse : bool
+    """
+
+    n: int
+    weight: float
+    low: Array
+    high: Array
+    mean: Array
+    spread: Array
+    size: Array
+    sparse: bool
+
+    @classmethod
+    def of(cls, X: Any, weight: Array | None) -> Columns:
+        """Of rows, dense, sparse or on a device; all of them count if none has a weight."""
+        n = X.shape[0]
+        count, share = float(n), np.full(n, 1 / n)
+        if weight is not None:
+            count = float(weight.sum(dtype=np.float64))
+        if weight is not None and count:
+            share, counts = weight.astype(np.float64) / count, np.flatnonzero(weight)
+            X, share = (X, share) if len(counts) == n else (X[counts], share[counts])
+        return cls(n, count, *_measured(X, share), sparse.issparse(X))
+
+    @property
+    def half(self) -> Array:
+        """Half of the ranges."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def std(self) -> Array:
+        """The standard deviations."""
+        return self.half * np.sqrt(self.spread)
+
+    def joined(self, other: Columns) -> Columns:
+        """Of the rows of both."""
+        if self.weight == 0 or other.weight == 0:  # rows without weight are measured, but alone
+            return (self if other.weight == 0 else other)._replace(n=self.n + other.n)
+        count = self.weight + other.weight
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        unit = _unit_of(high / 2 - low / 2)
+        mean = self.mean + other.weight / count * (other.mean - self.mean)
+        spread, size = np.zeros_like(mean), np.zeros_like(mean)
+        for each in (self, other):
+            share, own = each.weight / count, _unit_of(each.half) / unit
+            spread += share * (each.spread * own**2 + ((each.mean - mean) / unit) ** 2)
+            size += share * each.size * own**2
+        is_sparse = self.sparse or other.sparse
+        size = size if is_sparse else spread
+        return Columns(self.n + other.n, count, low, high, mean, spread, size, is_sparse)
+
+    def are_of_order_one(self) -> bool:
+        """Whether a hidden layer can take them as they are: pixels in [0, 1], around zero, ...
+
+        The largest number lies between 0.3 and 10, no column is far from zero next to its range,
+        and none is in much smaller units than the others. A column that is nearly always the same,
+        as the edge of an image, may have a smaller range.
+        """
+        half, mean = self.half, self.mean
+        largest = float((np.abs(mean) + half).max())
+        if not 0.3 <= largest <= 10:
+            return False
+        if self.n < _LEAST_ROWS_TO_JUDGE:
+            return True
+        varies = np.sqrt(self.spread) >= 0.15
+        far = (np.abs(mean) > 3 * half) & varies & (half > 0)
+        small = (half < 0.05 * half.max()) & varies & (half > 0)
+        return not (far.any() or small.any())
+
+
+def _unit_of(half: Array) -> Array:
+    return np.where(half > 0, half, 1.0)
+
+
+def _measured(X: Any, share: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """The smallest and largest numbers, the means, the variances and the mean squares.
+
+    The last two in units of half the range, so that no square overflows.
+    """
+    if sparse.issparse(X):
+        low, high = (np.asarray(f(axis=0).toarray(), float).ravel() for f in (X.min, X.max))
+        unit = _unit_of(high / 2 - low / 2)
+        mean = share @ X.astype(np.float64)
+        size = share @ (X @ sparse.diags_array(1 / unit)).power(2)
+        return low, high, mean, np.maximum(size - (mean / unit) ** 2, 0.0), size
+    on_device = is_on_device(X)
+    b = backend_for(None, origin_of(X), 0) if on_device else backend.get("scipy")
+    low, high = (b.to_numpy(f(X, axis=0)).astype(np.float64) for f in (b.xp.min, b.xp.max))
+    w, unit = b.asarray(share[None, :]), b.asarray(_unit_of(high / 2 - low / 2))
+    blocks = list(gen_batches(X.shape[0], _ROWS if on_device else _IN_CACHE))
+    sums = spread = b.zeros((1, X.shape[1]), np.float64)
+    for rows in blocks:
+        sums = sums + b.matmul(w[:, rows], b.asarray(X[rows, :], np.float64))
+    for rows in blocks:
+        around = (b.asarray(X[rows, :], np.float64) - sums) / unit
+        spread = spread + b.matmul(w[:, rows], around * around)
+    mean, spread = (b.to_numpy(A)[0] for A in (sums, spread))
+    return low, high, mean, spread, spread
+
+
+class Survey(NamedTuple):
+    """How many rows there are, in which ranges, and with which targets.
+
+    Attributes
+    ----------
+    inputs : Columns
+    targets : Targets
+        The classes, or the number of outputs.
+    outputs : Columns or None
+        The ranges of targets that are numbers.
+    names : tuple of str, or None
+        Those of the columns, where they have any.
+    """
+
+    inputs: Columns
+    targets: Any
+    outputs: Columns | None
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, rows: Any, targets: Any, names: Any = None) -> Survey:
+        """Of checked rows."""
+        outputs = None if targets.calibrates else Columns.of(on_host(rows.y), rows.weight)
+        names = None if names is None else tuple(map(str, names))
+        return cls(Columns.of(rows.X, rows.weight), targets, outputs, names)
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.inputs.n
+
+    def joined(self, other: Survey) -> Survey:
+        """Of the rows of both; a ValueError if they cannot be rows of one model."""
+        for what, mine, theirs in (
+            ("columns", len(self.inputs.low), len(other.inputs.low)),
+            ("columns", self.names, other.names),
+            ("numbers", self.targets.dtype, other.targets.dtype),
+        ):
+            if mine != theirs:
+                raise ValueError(
+                    f"X: its {what} are {_listed(theirs)}, and those of the first {_listed(mine)}; "
+                    f"pass the same {what} everywhere."
+                )
+        outputs = None
+        if self.outputs is not None and other.outputs is not None:
+            if self.targets.n_outputs != other.targets.n_outputs:
+                raise ValueError(
+                    f"y: it has {other.targets.n_outputs} outputs, and that of the first "
+                    f"{self.targets.n_outputs}."
+                )
+            outputs = self.outputs.joined(other.outputs)
+        inputs, targets = self.inputs.joined(other.inputs), self.targets.merged(other.targets)
+        return Survey(inputs, targets, outputs, self.names)
+
+
+def _listed(names: Any) -> str:
+    if not isinstance(names, tuple):
+        return "without names" if names is None else str(names)
+    shown = ", ".join(map(repr, names[:8]))
+    return f"{shown}, ..." if len(names) > 8 else shown
 
 
 def _check_fields(scaling: Scaling) -> None:
@@ -42,7 +226,7 @@ class Scaling:
         """
         half, mean = columns.half, columns.mean
         if not half.any() or (not always and columns.are_of_order_one()):
-            return cls(None, None)
+            return cls()
         unit = np.where(half > 0, half, np.where(mean != 0, np.abs(mean), 1.0))
         centre = None if columns.sparse and not centre_sparse else mean
         spread = columns.spread if centre is not None else columns.size
@@ -55,18 +239,18 @@ class Scaling:
 
         Only rounding depends on it. So round numbers do, which other rows would give too.
         """
-        mean, std = columns.mean, columns.half * np.sqrt(columns.spread)
+        mean, std = columns.mean, columns.std
         size = np.where(std > 0, std, np.where(mean != 0, np.abs(mean), 1.0))
         usual = (size > 1e-3) & (size < 1e3)
         if usual.all() and (np.abs(mean) <= 10 * size).all():
-            return cls(None, None)
+            return cls()
         order = 10 ** np.round(np.log10(size))
         return cls(100 * order * np.round(mean / (100 * order)), np.where(usual, 1.0, order))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scaling):
             return NotImplemented
-        return _equal(self.centre, other.centre) and _equal(self.unit, other.unit)
+        return is_same(self.centre, other.centre) and is_same(self.unit, other.unit)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -120,5 +304,6 @@ class Scaling:
         return spread if self.unit is None else (spread * self.unit).astype(spread.dtype)
 
 
-def _equal(a: Array | None, b: Array | None) -> bool:
+def is_same(a: Array | None, b: Array | None) -> bool:
+    """Whether two arrays are equal, or both None."""
     return a is b if a is None or b is None else np.array_equal(a, b)

@@ -245,6 +245,8 @@ class Layer(Features):
         shift : ndarray of shape (n_features,), optional
             What to subtract from every row, without filling the zeros of a sparse X.
         """
+        if X.shape[0] == 1 and shift is None and not sparse.issparse(X):
+            return self.activations_one(X[0])[None]
         return self.activations_on(backend.get("scipy"), X, shift)
 
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
@@ -255,7 +257,8 @@ class Layer(Features):
     def activations_one(self, x: Array) -> Array:
         """The activations for one row of finite floats, of shape (n_features,)."""
         if type(self).activations_on is not Layer.activations_on:
-            return self.activations(x[None])[0]
+            H: Array = self.activations_on(backend.get("scipy"), x[None])
+            return H[0]
         weights, gemv = self.weights_.astype(x.dtype, copy=False), GEMV[x.dtype]
         if weights.size < SHARED or weights.size > _WORTH_TWO_THREADS:
             h = gemv(1.0, weights.T, x)

@@ -246,7 +246,7 @@ class TableModel:
     def _empty(self) -> None:
         """Forget all rows, but neither columns, nor units, nor the hidden layer."""
         self.first, self.stale = None, False
-        self.estimator.publish(self.estimator.fitted_.emptied())
+        self.estimator = self.estimator.emptied()
         self.n_rows = self.n_without_target = 0
         self.columns = Schema(self.schema.columns, self.schema.findings)
 
@@ -273,9 +273,9 @@ class TableModel:
         all of its rows, as if they had come in one call.
         """
         other = self._additive("be trained on a cluster").twin()
-        fitted = other.estimator.fitted_
+        estimator = other.estimator.accumulator()
         other._empty()
-        other.estimator.publish(fitted.accumulator())
+        other.estimator = estimator
         return other
 
     def to(self, device: Any) -> Self:

@@ -1,4 +1,4 @@
-"""Rows of a stream as they came, before units, layer and encoded targets."""
+"""Rows with their targets, as they came: before units, layer and encoded targets."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..fields import array, matrix, nothing, require, stored, words
 LABELS = array(1, "biuf") | words
 
 
-def _check_fields(chunk: Chunk) -> None:
-    require(len(chunk.y) == chunk.n, "there are not as many targets as rows")
-    weight = chunk.weight
-    fits = weight is None or (len(weight) == chunk.n and bool((weight >= 0).all()))
+def _check_fields(rows: Examples) -> None:
+    weight = rows.weight
+    require(len(rows.y) == rows.n, "there are not as many targets as rows")
+    fits = weight is None or (len(weight) == rows.n and bool((weight >= 0).all()))
     require(fits, "the weights of rows do not fit them")
 
 
@@ -28,10 +28,8 @@ def _check_fields(chunk: Chunk) -> None:
         "weight": nothing | array(1),
     },
     check=_check_fields,
-    to_fields=lambda chunk: chunk._asdict(),
-    from_fields=lambda cls, fields: cls(**fields),
 )
-class Chunk(NamedTuple):
+class Examples(NamedTuple):
     """Checked rows: inputs, dense or sparse, targets or labels, and weights where there are any.
 
     Inputs and numeric targets may be tensors on a device.
@@ -45,34 +43,28 @@ class Chunk(NamedTuple):
     def n(self) -> int:
         return int(self.X.shape[0])
 
-    def part(self, rows: slice) -> Chunk:
-        return Chunk(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+    def at(self, places: Any) -> Examples:
+        """The rows at these places, or of a slice."""
+        return Examples(*(A if A is None else A[places] for A in self))
 
-    def at(self, places: Array) -> Chunk:
-        """The rows at these places."""
-        weight = None if self.weight is None else self.weight[places]
-        return Chunk(self.X[places], self.y[places], weight)
-
-    def on_host(self) -> Chunk:
-        """The same in NumPy's memory."""
-        X, y = (on_host(A) if is_on_device(A) else A for A in (self.X, self.y))
-        return self if X is self.X and y is self.y else self._replace(X=X, y=y)
-
-    def on_host_if_finite(self) -> Chunk:
+    def on_host(self) -> Examples:
         """The same in NumPy's memory; a ValueError for rows on a device that are not finite."""
-        here = self.on_host()
-        for name, A, was in (("X", here.X, self.X), ("y", here.y, self.y)):
-            if A is not was and A.dtype.kind == "f" and not np.isfinite(A).all():
+        if not (is_on_device(self.X) or is_on_device(self.y)):
+            return self
+        here = self._replace(X=self.X if sparse.issparse(self.X) else on_host(self.X))
+        here = here._replace(y=on_host(self.y))
+        for name, A in (("X", here.X), ("y", here.y)):
+            if A.dtype.kind == "f" and not np.isfinite(A.data if sparse.issparse(A) else A).all():
                 raise ValueError(f"{name}: contains NaN or infinity; leave such rows out.")
         return here
 
-    def with_columns(self, n: int, old: Array) -> Chunk:
+    def with_columns(self, n: int, old: Array) -> Examples:
         """With n columns, the present ones at the indices `old`, and zeros in the others."""
         shape = len(old), n
         places = np.ones(len(old), self.X.dtype), (np.arange(len(old)), old)
         return self._replace(X=self.X @ sparse.csr_array(places, shape))
 
-    def joined(self, more: Chunk) -> Chunk:
+    def joined(self, more: Examples) -> Examples:
         """These rows and then more, in NumPy's memory; sparse if any of them are."""
         blocks = [block for block in (self.X, more.X) if block.shape[0]]
         if any(map(sparse.issparse, blocks)):
@@ -81,6 +73,6 @@ class Chunk(NamedTuple):
             X = np.concatenate(blocks)
         y = np.concatenate([part for part in (self.y, more.y) if len(part)])
         if self.weight is None and more.weight is None:
-            return Chunk(X, y)
-        weights = [np.ones(c.n) if c.weight is None else c.weight for c in (self, more)]
-        return Chunk(X, y, np.concatenate(weights))
+            return Examples(X, y)
+        weights = [np.ones(rows.n) if rows.weight is None else rows.weight for rows in (self, more)]
+        return Examples(X, y, np.concatenate(weights))

@@ -1,7 +1,8 @@
-"""A hidden layer and a solver behind scikit-learn's API: what both estimators share."""
+"""A hidden layer and a solver behind scikit-learn's API: what all estimators share."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from copy import copy
@@ -14,11 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array, Backend
+from ..backend.scipy import DOT
+from ..compiled import announce_compiling, usable, worth_loading
 from ..devices import (
     Movable,
     check_place,
     float_of,
     is_on_device,
+    is_tensor,
     on_host,
     origin_of,
     received,
@@ -33,22 +37,47 @@ from ..insight import (
     influence_of,
     why_of,
 )
-from ..progress import told
+from ..progress import Tell, later, told
 from ..representation import Described, named_list
-from ..solvers import Publishing, Solver, StartedMeanwhile, place_summary, solver_summary
-from ..validation import Seed, check_rows, check_something_counts, check_tensor_rows
-from .capabilities import make_solver, solver_adds, solver_chooses, solver_removes
-from .chunk import Chunk
-from .fitted import FittedELM
+from ..solvers import (
+    Publishing,
+    Rows,
+    Solver,
+    StartedMeanwhile,
+    place_summary,
+    solver_summary,
+)
+from ..validation import (
+    FLOATS,
+    Seed,
+    check_one,
+    check_rows,
+    check_something_counts,
+    check_tensor_rows,
+)
+from .calibration import Calibration, rows_of_fit
+from .capabilities import (
+    make_solver,
+    solver_adds,
+    solver_chooses,
+    solver_is_online,
+    solver_removes,
+)
+from .examples import Examples
+from .fitted import WARMUP_ROWS, Fitted, n_measured
 from .hidden import is_same_transformer
-from .rows_in_place import RowsInPlace
-from .starting import measure_stream, start
+from .rows_in_place import LEARNED_AND_DUE, LiveRows
+from .starting import measured_again, start
 from .targets import Targets
 
-T = TypeVar("T", bound="ELM")
+_NEVER_LEARNED = (
+    "y: it has labels that were never learned; leave such rows out, or learn them first."
+)
 
 # Parameters of a solver that say where it learns.
 _PLACES = ("device", "precision")
+
+T = TypeVar("T", bound="ELM")
 
 
 class Transformer(Protocol):
@@ -57,14 +86,21 @@ class Transformer(Protocol):
     def transform(self, X: Any) -> Any: ...
 
 
-class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
-    """Parameters, checks and learning of both estimators; `Publishing` says how they change."""
+class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
+    """Parameters, checks and learning of all estimators; `Publishing` says how they change."""
 
     # Parameters that files do not have
     device: Any = None
     verbose: Any = False
 
-    _fitted: FittedELM | None
+    # Of `Publishing`, which it is
+    _live: Any
+    _lock: Any
+    _not_live: Any
+    _go_live: Any
+    _unless_learning: Any
+
+    _fitted: Fitted | None
     _agreed: Any = None  # the solver with which the model has started, for sure
 
     def __init__(
@@ -123,14 +159,28 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
     # Rows as they are passed
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
+        """X as rows that can be learned: integers become floats later, block by block."""
+        if not reset and self._are_usual(X):
+            return X
         origin, X = origin_of(X), received(X, "X")
         if not reset:
-            device = self.device or getattr(self.start_value.template, "device", None)
-            check_place(self.start_value.solver.shape.backend, device, origin, "X")
+            started = self.start_value
+            device = self.device or getattr(started.template, "device", None)
+            check_place(started.solver.shape.backend, device, origin, "X")
         if is_on_device(X):
             return check_tensor_rows(self, X, "X", reset=reset)
-        # Integers stay integers: they become floats block by block, in the hidden layer.
         return check_rows(self, X, "X", reset=reset, dtype="numeric", accept_sparse="csr")
+
+    def _are_usual(self, X: Any) -> bool:
+        """Whether these are finite rows in an array, for a model without names in this memory."""
+        if type(X) is not np.ndarray or X.ndim != 2 or "feature_names_in_" in vars(self):
+            return False
+        hidden, b = self.start_value.hidden, self.start_value.solver.shape.backend
+        fits = X.dtype == hidden.dtype and X.shape[1] == hidden.n_inputs and X.flags.c_contiguous
+        if not fits or not len(X) or not b.has_kernels:
+            return False
+        flat = X.reshape(-1)
+        return bool(DOT[X.dtype](flat, flat) < np.inf)
 
     def _dtype_for(self, X: Any, *, reset: bool) -> Any:
         """float32 for float32, else float64; a model keeps that of its first rows."""
@@ -140,28 +190,22 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
             return float_of(X)
         return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
-    @property
-    def _started(self) -> bool:
-        return self._fitted is not None
-
     @abstractmethod
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool = False
-    ) -> tuple[Chunk, Targets]:
+    ) -> tuple[Examples, Targets]:
         """The rows, if they are valid, and their targets.
 
         `reset` for the first rows, and `whole` if no others will come before all is measured.
         """
 
-    def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> Chunk:
+    def _checked_known(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Rows whose labels, if they have labels, must all be known."""
-        chunk, targets = self._checked(X, y, sample_weight, reset=False)
+        check_is_fitted(self)
+        examples, targets = self._checked(X, y, sample_weight, reset=False)
         if targets is not self.start_value.targets:
-            raise ValueError(
-                "y: it has labels that were never learned; leave such rows out, or learn them "
-                "first."
-            )
-        return chunk
+            raise ValueError(_NEVER_LEARNED)
+        return examples
 
     # Learning
 
@@ -179,11 +223,20 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         self
         """
         with self.replacement() as new:
-            chunk, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
-            check_something_counts(chunk.weight)
-            with told(self.verbose, "learned", chunk.n) as tell:
-                fitted, chunk = start(new, chunk, targets, whole=True)
-                new._fitted, new._agreed = fitted.learn_all(chunk, tell), self.solver
+            examples, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
+            check_something_counts(examples.weight)
+            with told(self.verbose, "learned", examples.n) as tell:
+                fitted, examples = start(new, examples, targets, whole=True)
+                rows, kept = fitted.rows(examples, tell), list[Array]()
+                places = rows_of_fit(examples.n)
+                if fitted.can_leave_out:
+                    rows, kept = rows.keeping(places)
+                fitted = fitted._replace(solver=fitted.solver.learn_all(rows))
+                if fitted.can_leave_out:
+                    whole = sum(map(len, kept)) == len(places)
+                    H = fitted.solver.shape.backend.xp.concat(kept) if whole else None
+                    fitted = _calibrated(fitted, examples.at(places), H)
+                new._fitted = fitted
         return self
 
     def prepare(self, X: Any, y: Any, *, n_rows: int | None = None) -> Self:
@@ -205,9 +258,8 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         self
         """
         with self.replacement() as new:
-            chunk, targets = new._checked(X, y, None, reset=True, whole=True)
-            new._fitted, _ = start(new, chunk, targets, whole=True, n_rows=n_rows)
-            new._agreed = self.solver
+            examples, targets = new._checked(X, y, None, reset=True, whole=True)
+            new._fitted, _ = start(new, examples, targets, whole=True, n_rows=n_rows)
         return self
 
     @available_if(solver_removes)
@@ -233,18 +285,20 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         ValueError
             If they cannot be removed; the model is then unchanged.
         """
-        check_is_fitted(self)
         with self._lock:
+            examples = self._checked_known(X, y, sample_weight)
             self._check_solver()
-            chunk = self._checked_known(X, y, sample_weight)
-            self.change(lambda fitted: (fitted.unlearn(chunk), None))
+
+            def without(fitted: Fitted) -> tuple[Fitted, None]:
+                return fitted.with_sums(fitted.solver.unlearn(fitted.rows(examples))), None
+
+            self.change(without)
         return self
 
     def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
         """What was learned, and leave-one-out outputs for rows of it."""
-        check_is_fitted(self)
-        fitted, chunk = self.fitted_, self._checked_known(X, y, sample_weight)
-        return fitted, fitted.solver.leave_out(fitted.rows(chunk))
+        examples, fitted = self._checked_known(X, y, sample_weight), self.fitted_
+        return fitted, fitted.solver.leave_out(fitted.rows(examples))
 
     def _learn(
         self,
@@ -262,52 +316,177 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         classes were not known yet.
         """
 
-        def step(fitted: FittedELM, model: Self, chunk: Chunk) -> tuple[FittedELM, Any]:
+        def step(fitted: Fitted, model: Self, examples: Examples) -> tuple[Fitted, Any]:
+            n = examples.X.shape[0]
+            if not predict and fitted.warmup is None and not fitted.windows(n):
+                with told(self.verbose, "learned", n) as tell:
+                    solver = fitted.solver.learn(fitted.rows(examples, tell))
+                return fitted._replace(solver=solver), None
+            unknown = model._unknown(examples.y, fitted.targets, **options)
             self._check_spread(fitted, spread)
-            unknown = model._unknown(chunk.y, fitted.targets, **options)
             task = "predicted and learned" if predict else "learned"
-            with told(self.verbose, task, chunk.n) as tell:
-                new, outputs = fitted.learn(
-                    chunk,
-                    model._measure,
-                    predict=predict,
-                    spread=spread,
-                    unknown=unknown,
-                    tell=tell,
-                )
+            with told(self.verbose, task, n) as tell:
+                new, outputs = model._learned(fitted, examples, predict, spread, unknown, tell)
             return new, (fitted.targets, outputs, unknown)
 
         with self._lock:
-            if not self._started:
+            if self._fitted is None:
                 with suppress(StartedMeanwhile):
                     with self.replacement(first=True) as new:
-                        chunk, targets = new._checked(X, y, sample_weight, reset=True, **options)
-                        started, _ = start(new, chunk, targets, whole=False)
-                        new._fitted, answer = step(started, new, chunk)
-                        new._agreed = self.solver
+                        examples, targets = new._checked(X, y, sample_weight, reset=True, **options)
+                        started, _ = start(new, examples, targets, whole=False)
+                        new._fitted, answer = step(started, new, examples)
                     return answer
-            self._check_solver()
-            chunk, targets = self._checked(X, y, sample_weight, reset=False, **options)
-            return self.change(lambda old: step(old.with_targets(targets), self, chunk))
+            if self.solver is not self._agreed:
+                self._check_solver()
+            examples, targets = self._checked(X, y, sample_weight, reset=False, **options)
 
-    def _measure(self, chunk: Chunk, fitted: FittedELM) -> Any:
-        """Units, targets and a layer from the first rows of a stream."""
-        return measure_stream(self, chunk, fitted)
+            def more(old: Fitted) -> tuple[Fitted, Any]:
+                old.solver.check_learns()
+                old = old if targets is old.targets else old.with_targets(targets)
+                return step(old, self, examples)
+
+            return self.convert(more)
+
+    def _learned(
+        self,
+        fitted: Fitted,
+        examples: Examples,
+        predict: bool = False,
+        spread: bool = False,
+        unknown: Array | None = None,
+        tell: Tell | None = None,
+    ) -> tuple[Fitted, list[Array]]:
+        """After more rows of a stream; with `predict` also what was predicted before each.
+
+        Parameters
+        ----------
+        unknown : ndarray of bool, shape (n, n_outputs), optional
+            The classes that are not known yet at each row, where there are any.
+
+        Returns
+        -------
+        fitted : Fitted
+        outputs : list of ndarray
+            The predictions, their spread if wanted, and for classes how sharp their probabilities
+            are; empty without `predict`.
+        """
+        outputs = list[list[Array]]()
+        for piece, scored in fitted.pieces(examples.n, predict):
+            part = examples.at(piece)
+            solver, not_yet = None, None if unknown is None else unknown[piece]
+            if scored:
+                rows, before = fitted.rows(part, later(tell, piece.start)), fitted.solver
+                if spread:
+                    solver, (predicted, *spreads) = before.record_with_spread(rows)
+                else:
+                    (solver, predicted), spreads = before.record(rows), []
+                units = fitted.targets.scaling
+                predicted = units.undo(before.shape.backend.to_numpy(predicted))
+                outputs.append([predicted, *map(units.undo_spread, spreads)])
+                if fitted.calibration is not None:
+                    outputs[-1].append(fitted.sharpness_at(part.n, not_yet))
+                    if fitted.windows(1):
+                        scores = predicted
+                        if not_yet is not None:
+                            scores = np.where(not_yet, -np.inf, predicted)
+                        losses = fitted.targets.log_losses(scores, part.y, part.weight)
+                        after = fitted.calibration.after(fitted.n_seen, losses, part.n)
+                        fitted = fitted._replace(calibration=after)
+            fitted, again = self._warmed_up(fitted, part)
+            if solver is None or again is not part:
+                rows = fitted.rows(again, later(tell, piece.stop - again.n))
+                solver = fitted.solver.learn(rows)
+            fitted = fitted._replace(solver=solver)
+        parts = zip(*outputs, strict=True) if predict else ()
+        return fitted, [np.concatenate(part) for part in parts]
+
+    def _warmed_up(self, fitted: Fitted, part: Examples) -> tuple[Fitted, Examples]:
+        """With more first rows kept, and the rows to learn now: these or, in new units, all again.
+
+        Units are measured from the first 1, 2, 4, ... rows, up to 1024. After those they stay.
+        """
+        if fitted.warmup is None:
+            return fitted, part
+        rows, measured = fitted.warmup.joined(part.on_host()), n_measured(fitted.warmup.n)
+        fitted = fitted._replace(warmup=rows if rows.n < WARMUP_ROWS else None)
+        if n_measured(rows.n) == measured:
+            return fitted, part
+        again = measured_again(self, fitted, rows.at(slice(n_measured(rows.n))))
+        return fitted if again is None else again, part if again is None else rows
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
         """Which classes are not known yet at each row; None for numbers, and where all are."""
         return None
 
-    def _compact(self) -> None:
-        with self._lock:
-            if self._started:
-                self.convert(lambda fitted: (fitted.compact(), None))
-                self._live_from = 0  # as of one that is loaded: both go on with equal bits
+    @available_if(solver_is_online)
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
 
-    def _move(self, b: Backend) -> None:
-        with self._lock:
-            if self._started:
-                self.convert(lambda fitted: (fitted.on(b), None))
+        Mixed with any other method at any point, the answers are those of either alone.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,)
+        y : number or label, or array of shape (n_outputs,)
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from greville import ELMRegressor
+        >>> model = ELMRegressor(20, random_state=0)
+        >>> for x in np.random.default_rng(0).normal(size=(200, 2)):
+        ...     _ = model.learn_one(x, x[0] * x[1])
+        >>> round(float(model.predict_one(np.array([1.0, -0.5]))), 1)
+        -0.5
+        """
+        live = self._live
+        if live is None and self._fitted is not None:
+            with self._lock:
+                self._check_solver()
+                live = self._live or (self._goes_live(self._fitted) and self._live)
+        status = live.learned(x, y) if live else -1
+        if status == LEARNED_AND_DUE:
+            self.renew(live)
+        return self if status >= 0 else self._learn_without_kernels(x, y)
+
+    def _learn_without_kernels(self, x: Any, y: Any) -> Self:
+        """Learn one row as a chunk; by `partial_fit` if it is the first, or its label is new."""
+        if self._fitted is not None and not is_tensor(x) and not is_tensor(y):
+            with self._lock:
+                hidden, targets = self.start_value.hidden, self.start_value.targets
+                if targets.encode_one(y) is not None:
+                    labels = targets.as_rows(y)
+                    one = Examples(
+                        hidden.checked_one(x)[None], labels, targets.weighted(labels, None)
+                    )
+
+                    def step(old: Fitted) -> tuple[Fitted, None]:
+                        new = self._learned(old, one)[0]
+                        return new._replace(solver=new.solver.flushed()), None
+
+                    self.change(step)
+                    return self
+        n = None if self._fitted is None else self.start_value.hidden.n_inputs
+        row = x if is_on_device(x) else check_one(received(x, "x"), "x", n, FLOATS)
+        y = on_host(received(y, "y")).item() if is_tensor(y) and y.ndim == 0 else y
+        with warnings.catch_warnings():  # one row has no column names
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            learned: Self = self.partial_fit(row[None], y[None] if is_tensor(y) else [y])
+            return learned
+
+    def _goes_live(self, fitted: Fitted) -> bool:
+        """Start to learn single rows in place, if kernels can go on from `fitted`."""
+        solver = fitted.solver.settled if fitted.solver.pending else fitted.solver
+        if solver.pending or fitted.n_seen < self._live_from or not usable():
+            return False
+        if self.verbose:
+            announce_compiling()
+        return bool(self._go_live(fitted, LiveRows.start(fitted._replace(solver=solver))))
 
     # Models as sums over rows
 
@@ -328,9 +507,9 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         for other in others:
             self._check_mergeable(other)
 
-        def merged(fitted: FittedELM) -> tuple[FittedELM, None]:
+        def merged(fitted: Fitted) -> tuple[Fitted, None]:
             for other in others:
-                fitted = fitted.merge(other.fitted_)
+                fitted = _merged(fitted, other.fitted_)
             return fitted, None
 
         self.change(merged)
@@ -378,6 +557,51 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
                 "from the rows: let one model prepare from some, and give copies of it to all."
             )
 
+    def emptied(self) -> Self:
+        """A model with the same units, hidden layer and classes that has learned nothing."""
+        old = self.fitted_
+        b = old.solver.shape.backend
+        return self._with(Fitted.start(old.hidden, old.targets, old.template, b))
+
+    def accumulator(self) -> Self:
+        """A model with the same units, hidden layer and classes that only adds rows up.
+
+        `merge` learns all of them as if they had come in one `fit`, and `subtract` unlearns them.
+        """
+        fitted = self.fitted_
+        solver = fitted.solver.accumulator()
+        return self._with(fitted._replace(solver=solver, warmup=None, calibration=None))
+
+    def subtract(self, sums: Self) -> Self:
+        """Unlearn the rows of an accumulator; a ValueError if they cannot be removed."""
+
+        def without(fitted: Fitted) -> tuple[Fitted, None]:
+            if fitted.targets.merged(sums.fitted_.targets) is not fitted.targets:
+                raise ValueError(_NEVER_LEARNED)
+            added_up = sums.fitted_.with_targets(fitted.targets).solver
+            return fitted.with_sums(fitted.solver.without(added_up)), None
+
+        self.change(without)
+        return self
+
+    def frozen(self) -> Self:
+        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
+        check_is_fitted(self)
+        fitted = self.fitted_
+        return self._with(fitted._replace(solver=fitted.solver.frozen(), warmup=None))
+
+    def _with(self, fitted: Fitted) -> Self:
+        """A copy that has learned something else."""
+        other: Self = copy(self)
+        other.publish(fitted)
+        return other
+
+    def choose(self) -> Self:
+        """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
+        check_is_fitted(self)
+        self.change(lambda fitted: (fitted._replace(solver=fitted.solver.chosen()), None))
+        return self
+
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn how sharp probabilities are, from leave-one-out scores of rows that were learned.
 
@@ -393,25 +617,59 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         -------
         self
         """
-        check_is_fitted(self)
-        chunk = self._checked_known(X, y, sample_weight)
-        self.change(lambda fitted: (fitted.calibrated_by(chunk), None))
+        examples = self._checked_known(X, y, sample_weight)
+        self.change(lambda fitted: (_calibrated(fitted, examples), None))
         return self
 
-    def frozen(self) -> Self:
-        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
-        check_is_fitted(self)
-        other: Any = copy(self)
-        other.publish(self.fitted_.frozen())
-        return other
+    def _compact(self) -> None:
+        """Learn the rows that are pending, and drop what a loaded model would not have."""
+        with self._lock:
+            if self._fitted is not None:
+                self.convert(lambda old: (old._replace(solver=old.solver.compact()), None))
+                self._live_from = 0  # as of one that is loaded: both go on with equal bits
 
-    def choose(self) -> Self:
-        """Choose epsilon again from all rows, as at the end of `fit`, where it is chosen."""
-        check_is_fitted(self)
-        self.change(lambda fitted: (fitted.chosen(), None))
-        return self
+    def _move(self, b: Backend) -> None:
+        with self._lock:
+            if self._fitted is not None:
+                self.convert(lambda old: (old._replace(solver=old.solver.on(b)), None))
 
     # Predicting
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction for one row.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,)
+
+        Returns
+        -------
+        y : number or label, or ndarray of shape (n_outputs,)
+            What ``predict([x])[0]`` gives, to rounding.
+        """
+        live = self._live
+        if type(x) is not np.ndarray and is_tensor(x):
+            if x.ndim != 1:
+                raise ValueError(
+                    f"x: expected one row as a 1-d tensor, got shape {tuple(x.shape)}; for several "
+                    "rows there are partial_fit and predict."
+                )
+            return self.predict(x[None])[0]
+        if live is not None:
+            predicted = live.predicted(x)
+            if predicted is not None:
+                return predicted
+        check_is_fitted(self)
+        fitted = self.fitted_ if live is None else live.close()
+        hidden = fitted.hidden
+        if not fitted.solver.shape.backend.has_kernels:
+            return self.predict(check_one(x, "x", hidden.n_inputs, FLOATS)[None])[0]
+        if live is None and fitted is not self._not_live and worth_loading():
+            with self._unless_learning() as free:
+                goes_live = free and self._goes_live(fitted)
+            if goes_live:
+                return self.predict_one(x)
+        return fitted.targets.decode_one(fitted.solver.predict_one(hidden.activations_one(x)))
 
     def _predicted(
         self, X: Any, *, spread: bool = False, on_device: bool = False
@@ -430,7 +688,7 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         return fitted, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]
 
     @staticmethod
-    def _check_spread(fitted: FittedELM, spread: bool) -> None:
+    def _check_spread(fitted: Fitted, spread: bool) -> None:
         if spread and not fitted.template.capabilities.tells_spread:
             raise ValueError(
                 f"return_std=True: {type(fitted.template).__name__} has no standard deviations; "
@@ -520,9 +778,9 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
             The prediction minus what it would be without the row; for classes of each output.
         """
         check_is_fitted(self)
-        chunk = self._checked_known(X, y, None)
+        examples = self._checked_known(X, y, None)
         targets = self.fitted_.targets
-        encoded = on_host(targets.encode(chunk.y)(slice(0, chunk.n)))
+        encoded = on_host(targets.encode(examples.y)(slice(0, examples.n)))
         Y = targets.scaling.undo(np.asarray(encoded, np.float64))
         return influence_of(self, self._dense_rows([x])[0], self._dense_rows(X), Y)
 
@@ -624,12 +882,48 @@ class ELM(Movable, RowsInPlace, Described, BaseEstimator, ABC):
         return self.pickled_state(super().__getstate__())
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._started
+        return self._fitted is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _calibrated(fitted: Fitted, examples: Examples, H: Array | None = None) -> Fitted:
+    """With probabilities as sharp as rows that were learned say, each without itself.
+
+    Of a row that counts for several, one is left out: the others are still there. `H` are their
+    activations, where these are at hand.
+    """
+    weight = examples.weight
+    if weight is not None:
+        counts = np.flatnonzero(weight > 0)
+        H, weight = None if H is None else H[counts], weight[counts]
+        examples = examples.at(counts)._replace(weight=np.minimum(weight, 1))
+    rows = fitted.rows(examples)
+    if H is not None:
+        Y = fitted.targets.encode(examples.y)(slice(0, examples.n))
+        rows = Rows.of(H, Y, examples.weight, rows.check)
+    try:
+        scores = fitted.solver.leave_out(rows)
+    except ValueError:  # too few rows to do without one
+        return fitted
+    losses = fitted.targets.log_losses(scores, examples.y, weight)
+    return fitted._replace(calibration=Calibration(losses))
+
+
+def _merged(fitted: Fitted, other: Fitted) -> Fitted:
+    """With the rows of another, which has the same layer and units."""
+    other.check_learns()
+    targets = fitted.targets.merged(other.targets)
+    mine, theirs = (each.with_targets(targets) for each in (fitted, other))
+    solver = mine.solver_object().merge(theirs.solver_object())
+    merged = mine.with_sums(solver.fitted_)
+    if mine.calibration is None or theirs.calibration is None:
+        return merged
+    losses = mine.calibration.losses + theirs.calibration.losses
+    return merged._replace(calibration=Calibration(losses))
 
 
 def set_direct_inputs(model: T, n: int, old: Any) -> T:
@@ -664,9 +958,16 @@ def set_direct_inputs(model: T, n: int, old: Any) -> T:
     2
     """
     check_is_fitted(model)
+    old = np.asarray(old, np.int64)
     with model.replacement() as new:
         fitted = model.leave_live()
         fitted.check_learns()
-        new._fitted = fitted.with_direct(n, np.asarray(old, np.int64))
-        new.n_features_in_ = new._fitted.hidden.n_inputs
+        hidden, warmup = fitted.hidden.with_direct(n), fitted.warmup
+        n_layer = hidden.n_inputs - n
+        n_units = fitted.solver.shape.n_hidden - fitted.hidden.n_direct
+        if warmup is not None:
+            warmup = warmup.with_columns(hidden.n_inputs, np.r_[:n_layer, n_layer + old])
+        solver = fitted.solver.with_units(n_units + n, np.r_[:n_units, n_units + old])
+        new._fitted = fitted._replace(hidden=hidden, solver=solver, warmup=warmup)
+        new.n_features_in_ = hidden.n_inputs
     return model
