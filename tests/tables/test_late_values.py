@@ -7,19 +7,13 @@ import pytest
 import greville
 from greville.tables import (
     Batch,
-    Reading,
     Stream,
     TableError,
     TableModel,
     Troubles,
     UnlearnedValues,
-    find_sources,
-    read,
 )
 from greville.tables._sample import sampled
-from greville.tables.readers import sample
-
-from ..houses import csv_bytes, jsonl
 
 EFFECTS = {"a": 0.0, "b": 4.0, "c": -5.0, "d": 8.0, "e": -9.0}
 
@@ -208,30 +202,3 @@ def test_a_model_that_has_seen_a_sample(few_first):
         prepared.prepare(table)
     small = model().prepare(table.slice(0, 60))
     assert not small.has_schema
-
-
-@pytest.mark.parametrize("text", ["plain", "quoted", "jsonl"])
-def test_parts_of_long_files(text, tmp_path, monkeypatch):
-    """Whole rows from all over them; all rows where a line may not be one."""
-    monkeypatch.setattr(sample, "_BYTES", 4000)
-    monkeypatch.setattr(sample, "_PIECE", 500)
-    table = table_of(["a"] * 300 + ["b"] * 300 + ["c"] * 30)
-    if text == "quoted":
-        table = table.append_column("note", pa.array(["two\nlines, quoted"] * 630))
-    path = tmp_path / ("rows.jsonl" if text == "jsonl" else "rows.csv")
-    rows = csv_bytes(table) if text == "quoted" else csv_bytes(table).replace(b'"', b"")
-    path.write_bytes(jsonl(table) if text == "jsonl" else rows)
-    sources = find_sources([str(path)])
-    rows = [
-        list(read(s, Reading(), Troubles())) for s in (sources, sample.parts_of(sources, Reading()))
-    ]
-    whole, some = (
-        pa.concat_tables(pa.Table.from_batches([b.table]) for b in each) for each in rows
-    )
-    assert len(whole) == 630
-    if text != "quoted":
-        assert 10 < len(some) < 100
-        assert set(some["colour"].to_pylist()) == {"a", "b", "c"}
-        assert set(map(str, some.to_pylist())) <= set(map(str, whole.to_pylist()))
-    else:
-        assert len(some) == 630

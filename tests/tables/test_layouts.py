@@ -9,7 +9,7 @@ import pytest
 
 import greville
 from greville.tables import Reading, TableError, Troubles
-from greville.tables.readers import _plain, recognition
+from greville.tables.readers import reading, source
 
 from ..houses import number_rows, rows_of, shown_numbers
 from ..runner import refused, run
@@ -87,8 +87,8 @@ def test_lines_of_any_table(here, monkeypatch):
         sizes = [chance.choice([0, 2, 3, 3, 3, 3, 4]) for _ in range(25)]
         lines = [",".join(chance.choice(pieces) for _ in range(n)) for n in sizes]
         text = end.join(["h1,h2,h3", "1,2,3", *lines]) + end * chance.randrange(2)
-        monkeypatch.setattr(_plain, "BLOCK", chance.choice([7, 31, 200]))
-        monkeypatch.setattr(recognition, "_HEAD", chance.choice([16, 64, 1 << 16]))
+        monkeypatch.setattr(source, "BLOCK", chance.choice([7, 31, 200]))
+        monkeypatch.setattr(reading, "_HEAD", chance.choice([16, 64, 1 << 16]))
         _, rows, _, skipped = read_text(text, header=True)
         # Lines that end in several ways are made to end alike; a delimiter may end a row.
         unix = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -141,7 +141,7 @@ def test_a_quote_that_is_not_closed_takes_no_other_row_with_it(here, text, lines
 def test_an_open_quote_in_a_long_file(here, monkeypatch):
     lines = number_rows(30_000).splitlines()
     lines[1000] = '"' + lines[1000]
-    monkeypatch.setattr(_plain, "BLOCK", 5000)
+    monkeypatch.setattr(source, "BLOCK", 5000)
     _, rows, _, skipped = read_text("\n".join(lines[:3000]))
     assert (len(rows), skipped) == (2998, [1001])
     Path("t.csv").write_text("\n".join(lines))

@@ -24,7 +24,7 @@ from greville.tables import (
     in_chunks,
     read,
 )
-from greville.tables.readers import _plain, engine
+from greville.tables.readers import relation, source
 
 from .. import children
 from ..houses import csv_bytes, houses, jsonl, number_rows, rows_of, shown_numbers
@@ -174,7 +174,7 @@ def test_what_is_wrong_with_a_file(tmp_path, name, content, message):
         (
             "x.csv",
             gzip.compress(b"PAR1....", mtime=0),
-            "it holds parquet, which cannot be read from",
+            "it cannot be read",
         ),
         ("x.parquet", b"a,b\n1,2\n", "does not begin as files of the format parquet.*format='csv'"),
     ],
@@ -234,7 +234,7 @@ def test_rows_of_csv_end_where_they_should(end, here, monkeypatch):
     want = [[value(field) for field in row] for row in rows]
     numbers = np.cumsum([3, *("".join(row).count("\n") + 1 for row in rows[:-1])]).tolist()
     for block in (97, 1000, 1 << 22):
-        monkeypatch.setattr(_plain, "BLOCK", block)
+        monkeypatch.setattr(source, "BLOCK", block)
         found = list(read(find_sources(["t.csv"]), Reading(), Troubles()))
         assert found[0].table.schema.names == ["x", "y", "z\n1"]
         got = [list(row.values()) for batch in found for row in batch.table.to_pylist()]
@@ -249,7 +249,7 @@ def test_no_header(tmp_path):
 
 
 def test_json_lines_one_of_which_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(relation, "ROWS_AT_ONCE", 10)
     path = tmp_path / "x.jsonl"
     lines = [json.dumps({"x": i, "y": f"t{i}"}) for i in range(50)]
     lines[30] = '{"x": 1,'
@@ -310,7 +310,7 @@ def test_nan_of_python_in_json(tmp_path):
 
 
 def test_optional_fields_of_json(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(relation, "ROWS_AT_ONCE", 1000)
     rows = [{"x": float(i), "y": 2.0 * i} | ({"z": 1.0} if i < 5 else {}) for i in range(5000)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
     batches = rows_of(tmp_path / "x.jsonl")

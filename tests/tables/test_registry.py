@@ -11,7 +11,7 @@ import pytest
 
 import greville
 from greville.tables import Reading, TableError, TableModel, Troubles, find_sources, read, register
-from greville.tables.readers import registry
+from greville.tables.readers import formats
 
 from .. import children
 from ..houses import rows_of
@@ -23,7 +23,7 @@ from .pairs import PAIRS
 def _pairs(here):
     register(PAIRS)
     yield
-    registry.unregister("pairs")
+    formats.unregister("pairs")
 
 
 def write_pairs(name, n=80, seed=0):
@@ -91,28 +91,26 @@ def test_folders_messages_and_wrong_rows():
     assert ".arrow or .pairs" in said
 
 
-def test_a_format_that_cannot_be_written_or_piped():
-    register(registry.TableFormat("pairs", (".pairs",), PAIRS.read, text=True, from_pipe=False))
+def test_a_format_that_cannot_be_written():
+    register(formats.TableFormat("pairs", (".pairs",), PAIRS.read, text=True))
     write_pairs("rows.pairs")
     run("train", "rows.pairs", "--target", "y", "-q")
     said = refused("predict", "model.greville", "rows.pairs", "-o", "out.pairs", "-q")
     assert "its name does not say in which format to write" in said
-    said = refused("train", "-", "--target", "y", "--format", "pairs", "-q")
-    assert said == "standard input: pairs cannot be read from a pipe; write it to a file first."
 
 
 def test_formats_that_are_not_there():
     write_pairs("rows.pairs")
     with pytest.raises(TableError, match=r"^format='fish': choose one of csv, .*, pairs\.$"):
         list(read(find_sources(["rows.pairs"]), Reading(format="fish"), Troubles()))
-    registry.unregister("pairs")
+    formats.unregister("pairs")
     try:
         assert run("train", "rows.pairs", "-t", "y", "--format", "pairs", code=2)[0] == ""
     finally:
         register(PAIRS)
 
 
-def test_the_registry_is_there_without_arrow():
-    code = "import sys; from greville.tables.readers import registry; assert registry.formats(); "
-    code += "assert not {'pyarrow', 'numpy', 'sklearn'} & set(sys.modules)"
+def test_the_formats_are_there_without_arrow():
+    code = "import sys; from greville.tables.readers.formats import formats; assert formats(); "
+    code += "assert not {'pyarrow', 'duckdb', 'numpy', 'sklearn'} & set(sys.modules)"
     children.run([sys.executable, "-c", code], stderr=subprocess.PIPE)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import queue
 import select
 import sys
+import threading
 from typing import Any
 
 from ._errors import UserError
 from ._process import Stop
 
-_BYTES_AT_ONCE = 1 << 18
+# Bytes of one read, and reads that may come before they are wanted.
+_BYTES_AT_ONCE, _AHEAD = 1 << 18, 4
+
+# Seconds between two looks at whether to go on.
+_TICK = 0.1
 
 
 def standard_input() -> Any:
@@ -41,17 +47,59 @@ class Direct:
 
 
 class Background:
-    """Read in another thread: on Windows, `select` is for sockets and signals end no read."""
+    """What comes through a pipe. A thread waits for it, so that nobody else has to.
 
-    def __init__(self) -> None:
-        from ..tables.readers.piped import BackgroundPipe
+    Windows can neither ask whether a pipe has content nor end a read when a signal comes: `select`
+    is for sockets there. The descriptor belongs to this object: the thread closes it when its last
+    read has ended.
+    """
 
-        self._pipe = BackgroundPipe(os.dup(0))
+    def __init__(self, descriptor: int | None = None) -> None:
+        self._descriptor = os.dup(0) if descriptor is None else descriptor
+        self._pieces: queue.Queue[bytes | OSError] = queue.Queue(_AHEAD)
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            piece: bytes | OSError = b"first"
+            while piece and isinstance(piece, bytes):
+                try:
+                    piece = os.read(self._descriptor, _BYTES_AT_ONCE)
+                except OSError as error:
+                    # A writer that has ended, without the end of a file
+                    piece = b"" if isinstance(error, BrokenPipeError) else error
+                if not self._put(piece):
+                    return
+        finally:
+            os.close(self._descriptor)
+
+    def _put(self, piece: bytes | OSError) -> bool:
+        """Whether somebody may still want it."""
+        while not self._closed.is_set():
+            try:
+                self._pieces.put(piece, timeout=_TICK)
+            except queue.Full:
+                continue
+            return True
+        return False
 
     def read(self, stop: Stop) -> bytes:
         """What has come, when something has; nothing at the end, or when asked to stop."""
-        return self._pipe.read(lambda: stop.asked)
+        while not stop.asked:
+            try:
+                piece = self._pieces.get(timeout=_TICK)
+            except queue.Empty:
+                continue
+            if isinstance(piece, OSError):
+                raise piece
+            return piece
+        return b""
 
     def has_more(self) -> bool:
         """Whether more is there already."""
-        return self._pipe.has_more()
+        return not self._pieces.empty()
+
+    def close(self) -> None:
+        """Let the thread end at its next read."""
+        self._closed.set()

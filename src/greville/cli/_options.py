@@ -35,7 +35,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..tables.readers import registry
+from ..tables.readers.formats import formats
 from ._errors import UserError, with_options
 
 Count = Annotated[int, {"min": 1}]
@@ -62,7 +62,7 @@ class Task(StrEnum):
 
 
 def _formats() -> list[str]:
-    return [format.name for format in registry.formats()]
+    return [format.name for format in formats()]
 
 
 @dataclass(frozen=True)

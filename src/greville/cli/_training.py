@@ -84,14 +84,11 @@ class Training:
 
     def _prepare(self, quiet: bool, stopped: Callable[[], bool]) -> None:
         """Look at all rows before the first is learned, where they can be read twice."""
-        from ..tables import Troubles, parts_of
+        from ..tables import Troubles
 
         table = self.table
         if self.is_new and table.can_be_read_again:
-            # What is held out is found by the numbers of rows, which those of parts do not have.
-            parts = table.sources if self.holdout.share else parts_of(table.sources, table.how)
-            skip = table.troubles.skip or parts != table.sources
-            looked_at = replace(table, sources=parts, troubles=Troubles(skip=skip))
+            looked_at = replace(table, troubles=Troubles(skip=table.troubles.skip))
             with looked_at.batches("looking", quiet, self.model.needed, stopped) as batches:
                 self.model.prepare(self.holdout.learned(batches))
 

@@ -55,17 +55,14 @@ class ClusterTable:
                 raise tables.TableError(
                     f"{source.name}: a cluster reads files, not pipes; write it to a file first."
                 )
-        self.sources = [source.located() for source in self.sources]
 
     def sample(self, model: tables.TableModel) -> tuple[list[tables.Batch], int]:
         """A sample of all rows that are to be learned, that which one process takes; how many.
 
         `TableModel.prepare_from` takes columns and units from it. This process takes it.
         """
-        whole = self.holdout.share  # rows are held out by their numbers
-        read = self.sources if whole else tables.parts_of(self.sources, self.reading)
-        troubles = tables.Troubles(skip=self.skip or read != self.sources)
-        with closing(tables.read(read, self.reading, troubles, model.needed)) as batches:
+        troubles = tables.Troubles(skip=self.skip)
+        with closing(tables.read(self.sources, self.reading, troubles, model.needed)) as batches:
             learned = self.holdout.learned(self._counted(batches))
             return tables.sampled(learned, tables.FIRST_ROWS)
 
@@ -84,14 +81,14 @@ class ClusterTable:
         threads = max(1, sum(self.client.nthreads().values()))
         size = int(np.clip(total / (_PARTS_PER_THREAD * threads), _LEAST_PART, _LARGEST_PART))
         parts = tables.split(self.sources, self.reading, size)
-        counts = [self._rows[p.source.name] if p.n_rows is None else p.n_rows for p in parts]
-        first = [0, *accumulate(counts[:-1])]  # only right where all rows were read for a sample
+        counts = [self._rows[p.name] if p.n_rows is None else p.n_rows for p in parts]
+        first = [0, *accumulate(counts[:-1])]
         topic, skip = f"greville-{uuid.uuid4().hex}", tables.Troubles(skip=self.skip)
         shared = dask.delayed((model.accumulator(), skip), pure=False, traverse=False)
         task = dask.delayed(_learn_part, pure=False)
 
         def step(before: Any, i: int) -> Any:
-            return task(shared, before, parts[i], first[i], self.holdout, topic)
+            return task(shared, before, parts[i], self.reading, first[i], self.holdout, topic)
 
         self.client.subscribe_topic(topic, lambda event: report(event[1]))
         try:
@@ -104,12 +101,17 @@ class ClusterTable:
 
 
 def _learn_part(
-    start: Learned, before: Learned | None, part: Any, first: int, holdout: Any, topic: str
+    start: Learned,
+    before: Learned | None,
+    part: Any,
+    reading: tables.Reading,
+    first: int,
+    holdout: Any,
+    topic: str,
 ) -> Learned:
     """One part added to those before it; the client is told how many rows that were."""
-    part.source.check_seen()
     model, troubles = _copy(start if before is None else before)
-    with closing(tables.read([part.source], part.reading, troubles, model.needed)) as batches:
+    with closing(tables.read([part], reading, troubles, model.needed)) as batches:
         for chunk in tables.in_chunks(holdout.learned(batches, first), _ROWS_AT_ONCE):
             model.learn(chunk, troubles)
             distributed.get_worker().log_event(topic, sum(map(len, chunk)))

@@ -36,20 +36,16 @@ if TYPE_CHECKING:
     from .overview import Overview as Overview
     from .overview import look_at as look_at
     from .predictions import with_predictions as with_predictions
-    from .readers.reading import find_sources as find_sources
-    from .readers.reading import new_columns as new_columns
+    from .readers.folders import find_sources as find_sources
+    from .readers.formats import TableFormat as TableFormat
+    from .readers.formats import format_of as format_of
+    from .readers.formats import register as register
     from .readers.reading import read as read
-    from .readers.registry import TableFormat as TableFormat
-    from .readers.registry import format_of as format_of
-    from .readers.registry import register as register
+    from .readers.reading import split as split
     from .readers.remote import check_new_address as check_new_address
-    from .readers.sample import parts_of as parts_of
     from .readers.source import Reading as Reading
     from .readers.source import ReadRequest as ReadRequest
     from .readers.source import Stopped as Stopped
-    from .readers.splitting import Part as Part
-    from .readers.splitting import split as split
-    from .readers.splitting import total_rows as total_rows
     from .schema import decision_of as decision_of
     from .schema import numbers as numbers
     from .stream import Stream as Stream
@@ -74,12 +70,11 @@ _EXPORTS = {
     "findings": ("Finding", "grouped"),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
-    "readers.reading": ("find_sources", "new_columns", "read"),
-    "readers.registry": ("TableFormat", "format_of", "register"),
+    "readers.folders": ("find_sources",),
+    "readers.reading": ("read", "split"),
+    "readers.formats": ("TableFormat", "format_of", "register"),
     "readers.remote": ("check_new_address",),
-    "readers.sample": ("parts_of",),
     "readers.source": ("ReadRequest", "Reading", "Stopped"),
-    "readers.splitting": ("Part", "split", "total_rows"),
     "overview": ("Overview", "look_at"),
     "schema": ("decision_of", "numbers"),
     "stream": ("Stream",),

@@ -14,7 +14,7 @@ from ._values import NUMBER, TEXT, Floats, UnknownType, Values, folded
 from .batch import Batch
 from .decisions import Decision, Evidence, Hints, decide, spaced
 from .findings import Finding, listed_values
-from .readers._header import total_in
+from .readers.header import total_in
 
 # Rows from which a column is left out, and the share of different values from which all differ;
 # rows of an index; different values of text from which a pattern of digits is said.

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .batch import TableError, check_column_names
-from .readers._layout import recognised_delimiter
 from .readers.json import LONGEST_LINE, TOO_LONG, parsed_line
+from .readers.layout import recognised_delimiter
 
 
 class LineSplitter:

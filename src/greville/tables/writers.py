@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..persistence import whole_file
 from .batch import TableError
-from .readers.registry import by_name, by_path, formats
+from .readers.formats import by_name, codec_of, format_of, formats
 
 
 class OrderedWriter(ABC):
@@ -118,7 +118,7 @@ def written(path: Path | None, shown: Callable[[str], str] | None = None) -> Ite
             stream: Any = out if shown is None or not out.isatty() else _Shown(out, shown)
             yield by_name("csv").writer(stream)
         return
-    format, codec = by_path(path)
+    format, codec = format_of(path), codec_of(path)
     # Arrow reads bz2 and does not write it.
     if (
         format is None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,24 @@ import pyarrow.compute as pc
 from ..batch import Batch, Place, TableError, check_column_names, unusable_row
 from ..findings import Finding, distinct
 from ..writers import OrderedWriter
-from ._layout import Layout, layout_of
-from ._plain import Blocks, PlainText, whole_lines
-from .engine import connected, database_errors, quoted, record_batches
-from .source import ReadRequest, Unreadable, numbered
+from .layout import Layout, layout_of
+from .relation import connected, database_errors, quoted, record_batches
+from .source import BLOCK, ReadRequest, Unreadable
+from .text import Text
 
 # Bytes that a row may have, and rows with quotes that are never closed that a table may have.
 _LONGEST_ROW, _MOST_OPEN_QUOTES = 1 << 22, 20
 
 # A number behind those of all rows.
 _BEHIND = 1 << 62
+
+_OPEN_QUOTE = "a quote opens a field and is not closed"
+_TOO_LONG = "the row is longer than 4 MB; is this the right format or delimiter?"
+_REJECTS = """
+    SELECT line_byte_position - 1 AS place, error_type, error_message, csv_line
+    FROM reject_errors
+    ORDER BY place, error_type LIKE '%QUOTE%', byte_position, error_message DESC
+"""
 
 
 def read_tsv(request: ReadRequest) -> Iterator[Batch]:
@@ -37,17 +44,15 @@ def read_tsv(request: ReadRequest) -> Iterator[Batch]:
 
 def read(request: ReadRequest) -> Iterator[Batch]:
     """The batches of lines of text; all fields are text, the model decides what columns are."""
-    source, text = request.source, request.text
+    name, text = request.source.name, request.text
     assert text is not None
-    if text.longest >= _LONGEST_ROW:
-        raise TableError(f"{source.name}, line {text.longest_line:,}: {_TOO_LONG}")
-    layout = layout_of(source.name, text, request.reading)
-    check_column_names(source.name, layout.names)
-    mark = layout.delimiter
-    if len(mark.encode()) != 1:
-        raise TableError(f"delimiter={mark!r}: pass one character of ASCII.", argument="delimiter")
+    layout = layout_of(name, text, request.reading)
+    check_column_names(name, layout.names)
+    if len(layout.delimiter.encode()) != 1:
+        what = f"delimiter={layout.delimiter!r}: pass one character of ASCII."
+        raise TableError(what, argument="delimiter")
     findings, held = list(layout.findings), None
-    with connected(source.name) as database:
+    with connected(name) as database:
         table = _Table(request, layout)
         if request.skip and text.has_quotes:
             table = table.without_open_quotes(database)
@@ -69,50 +74,30 @@ class _Table:
     open_quotes: tuple[int, ...] = ()  # lines that were left out, for which quotes go on
 
     def batches(self, database: Any) -> Iterator[Batch]:
-        source, layout = self.request.source, self.layout
-        place = Place(source.name, "line", CsvRows(layout))
-        n = max(1, layout.text.n_lines)
-        names = self._needed()
+        layout = self.layout
+        names = self.request.needed(layout.names)
+        place = Place(self.request.source.name, "line", _RowLines(layout))
         try:
-            relation = database.sql(self._query(names))
             tables = (
                 pa.RecordBatch.from_arrays(table.columns, names=names)
-                for table in record_batches(relation)
+                for table in record_batches(database.sql(self._query(names)))
             )
-            for batch in numbered(source, tables, lambda rows: min(1.0, rows / n), place):
+            for batch in self.request.batches(tables, layout.n_rows, place):
                 yield _without_empty_lines(batch) if len(layout.names) == 1 else batch
         except (database_errors(), OSError) as error:
             raise self._fault(str(error)) from error
 
-    def _needed(self) -> list[str]:
-        names, needed = self.layout.names, self.request.columns
-        if needed is None:
-            return names
-        chosen = set(needed)
-        return [name for name in names if name in chosen] or names[:1]
-
     def _query(self, names: list[str]) -> str:
-        layout = self.layout
-        place = {name: f"c{i}" for i, name in enumerate(layout.names)}
-        columns = ", ".join(f"{column}: 'VARCHAR'" for column in place.values())
-        options = {
-            "auto_detect": "false",
-            "header": "false",
-            "delim": quoted(layout.delimiter),
-            "quote": "'\"'",
-            "escape": "'\"'",
-            "skip": str(layout.skipped),
-            "max_line_size": str(_LONGEST_ROW),
-            "buffer_size": str(2 * _LONGEST_ROW),
-            "columns": "{" + columns + "}",
-            "store_rejects": "true" if self.request.skip else "false",
-            "rejects_limit": "0",
-        }
-        if not self.request.skip:
-            del options["rejects_limit"]
-        how = ", ".join(f"{name}={value}" for name, value in options.items())
-        chosen = ", ".join(place[name] for name in names)
-        return f"SELECT {chosen} FROM read_csv({quoted(layout.text.path)}, {how})"
+        columns = {name: f"c{i}" for i, name in enumerate(self.layout.names)}
+        types = ", ".join(f"{column}: 'VARCHAR'" for column in columns.values())
+        rejects = "store_rejects=true, rejects_limit=0, " if self.request.skip else ""
+        return (
+            f"SELECT {', '.join(columns[name] for name in names)} FROM read_csv("
+            f"{quoted(self.layout.text.path)}, auto_detect=false, header=false, quote='\"', "
+            f"escape='\"', delim={quoted(self.layout.delimiter)}, skip={self.layout.skipped}, "
+            f"max_line_size={_LONGEST_ROW}, buffer_size={2 * _LONGEST_ROW}, {rejects}"
+            f"columns={{{types}}})"
+        )
 
     def _fault(self, message: str) -> Exception:
         """What is wrong with the first row that DuckDB refuses."""
@@ -120,8 +105,7 @@ class _Table:
         for line, fields in _rows(self.layout, strict=True):
             if fields is None:
                 return unusable_row(f"{name}, line {line:,}: {_OPEN_QUOTE}")
-            size = sum(map(len, fields))
-            if size > _LONGEST_ROW // 4 and size + len(fields) > _LONGEST_ROW:
+            if sum(map(len, fields)) + len(fields) > _LONGEST_ROW:
                 return TableError(f"{name}, line {line:,}: {_TOO_LONG}")
             if fields and len(fields) != len(self.layout.names):
                 return unusable_row(self._ragged(line, len(fields)))
@@ -139,7 +123,8 @@ class _Table:
             lines = {line for line, kind, *_ in table._rejects(database) if "QUOTE" in kind}
             if not lines:
                 return table
-            text = table.layout.text.rewritten(partial(_with_empty_lines, lines))
+            text = table.layout.text
+            text = text.rewritten(_with_empty_lines(lines, text))
             open_quotes = tuple(sorted({*table.open_quotes, *lines}))
             table = replace(table, layout=replace(table.layout, text=text), open_quotes=open_quotes)
             if len(open_quotes) > _MOST_OPEN_QUOTES:
@@ -171,24 +156,21 @@ class _Table:
             what.append((line, self._ragged(line, int(n[1]) if n else 0)))
         yield from ((_BEHIND, reason) for _, reason in sorted(what))
 
-    def doubts(self, batch: Batch) -> Iterator[Finding]:
+    def doubts(self, batch: Batch) -> list[Finding]:
         """A finding if rows may be lost in a field of several lines."""
-        if not self.layout.text.has_quotes:
-            return
         like_opening = f"(?s)\n.*[{re.escape(self.layout.delimiter)}\n]$"
-        for column in batch.table.columns:
+        for column in batch.table.columns if self.layout.text.has_quotes else ():
             if b"\n" not in (column.buffers()[2] or pa.py_buffer(b"")).to_pybytes():
                 continue
-            several = column.filter(pc.fill_null(pc.match_substring(column, "\n"), False))
-            if len(several) and pc.any(pc.match_substring_regex(several, like_opening)).as_py():
-                found = pc.fill_null(pc.match_substring_regex(column, like_opening), False)
+            found = pc.index(pc.match_substring_regex(column, like_opening), True).as_py()
+            if found >= 0:
                 text = (
-                    f"{batch.where(pc.index(found, True).as_py())}: a field in quotes goes on over "
-                    "several lines, and the quote that ends it stands where a field could begin; "
-                    "if a quote is missing, rows are lost in this field."
+                    f"{batch.where(found)}: a field in quotes goes on over several lines, and the "
+                    "quote that ends it stands where a field could begin; if a quote is missing, "
+                    "rows are lost in this field."
                 )
-                yield Finding("quotes", text, warning=True)
-                return
+                return [Finding("quotes", text, warning=True)]
+        return []
 
 
 def _without_empty_lines(batch: Batch) -> Batch:
@@ -202,29 +184,20 @@ def _without_empty_lines(batch: Batch) -> Batch:
     return replace(batch.filter(np.array(column.is_valid())), findings=(found,))
 
 
-def _with_empty_lines(lines: set[int], blocks: Blocks) -> Blocks:
+def _with_empty_lines(lines: set[int], text: Text) -> Iterator[bytes]:
     """The same text with nothing in some of its lines."""
     number = 1
-    for block in whole_lines(blocks):
+    for block in text.lines():
         pieces = block.split(b"\n")
-        here = [line - number for line in lines if number <= line < number + len(pieces)]
-        for place in here:
-            pieces[place] = b""
-        yield b"\n".join(pieces) if here else block
+        for line in lines:
+            if 0 <= line - number < len(pieces):
+                pieces[line - number] = b""
+        yield b"\n".join(pieces)
         number += len(pieces) - 1
 
 
-_OPEN_QUOTE = "a quote opens a field and is not closed"
-_TOO_LONG = "the row is longer than 4 MB; is this the right format or delimiter?"
-_REJECTS = """
-    SELECT line_byte_position - 1 AS place, error_type, error_message, csv_line
-    FROM reject_errors
-    ORDER BY place, error_type LIKE '%QUOTE%', byte_position, error_message DESC
-"""
-
-
 @dataclass(frozen=True)
-class CsvRows:
+class _RowLines:
     """The lines of the rows of a table, found when one is asked for."""
 
     layout: Layout
@@ -259,12 +232,12 @@ def _rows(layout: Layout, strict: bool = False) -> Iterator[tuple[int, list[str]
             yield line, fields
 
 
-def _lines_at(places: list[int], text: PlainText) -> list[int]:
+def _lines_at(places: list[int], text: Text) -> list[int]:
     """The numbers of the lines at some places of a file, which are in order."""
     lines, line, start = [], 1, 0
     with text.path.open("rb") as file:
         for place in places:
-            while start < place and (block := file.read(min(1 << 22, place - start))):
+            while start < place and (block := file.read(min(BLOCK, place - start))):
                 line += block.count(b"\n")
                 start += len(block)
             lines.append(line)
@@ -277,30 +250,29 @@ class Writer(OrderedWriter):
     delimiter = ","
 
     def begin(self, schema: Any) -> None:
-        self.stream.write(_quoted([schema.names], self.delimiter))
+        self._write([pa.array([name]) for name in schema.names])
 
     def put(self, batch: Any) -> None:
-        self.stream.write(_lines(batch, self.delimiter))
+        self._write(batch.columns)
+
+    def _write(self, columns: list[Any]) -> None:
+        special = f'[{self.delimiter}"\r\n]'
+        fields = []
+        for column in map(_spelled, columns):
+            doubled = pc.replace_substring(column, '"', '""')
+            in_quotes = pc.binary_join_element_wise('"', doubled, '"', "")
+            is_special = pc.match_substring_regex(column, special)
+            fields.append(pc.if_else(is_special, in_quotes, column))
+        lines = pc.binary_join_element_wise(
+            *fields, self.delimiter, null_handling="replace", null_replacement=""
+        )
+        self.stream.write("".join(f"{line}\n" for line in lines.to_pylist()).encode())
 
 
 class TsvWriter(Writer):
     """The same with tabs between fields."""
 
     delimiter = "\t"
-
-
-def _lines(batch: Any, delimiter: str) -> bytes:
-    """All at once where nothing needs quotes; a row with a comma in it takes the long way."""
-    from pyarrow.csv import WriteOptions, write_csv
-
-    columns = [_spelled(column) for column in batch.columns]
-    special = f'[{delimiter}"\r\n]'
-    if any(pc.any(pc.match_substring_regex(c, special)).as_py() for c in columns):
-        return _quoted(zip(*(c.to_pylist() for c in columns), strict=True), delimiter)
-    out = pa.BufferOutputStream()
-    options = WriteOptions(include_header=False, delimiter=delimiter, quoting_style="none")
-    write_csv(pa.RecordBatch.from_arrays(columns, names=batch.schema.names), out, options)
-    return out.getvalue().to_pybytes()
 
 
 def _spelled(column: Any) -> Any:
@@ -311,15 +283,3 @@ def _spelled(column: Any) -> Any:
         return pc.cast(column, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
-
-
-def _quoted(rows: Iterable[Iterable[str | None]], delimiter: str) -> bytes:
-    """Rows of text. Python's own writer leaves carriage returns without quotes."""
-    special = re.compile(f'[{delimiter}"\r\n]')
-
-    def field(text: str | None) -> str:
-        if text and special.search(text):
-            return '"' + text.replace('"', '""') + '"'
-        return text or ""
-
-    return "".join(delimiter.join(map(field, row)) + "\n" for row in rows).encode()

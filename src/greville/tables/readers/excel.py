@@ -11,12 +11,18 @@ from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..batch import Batch, TableError, check_column_names, listed, record_batch
 from ..findings import Finding
-from ._header import COMPARED, check_header, total_in
-from .source import ROWS_AT_ONCE, ReadRequest, Unreadable, array_from, with_findings
+from .header import COMPARED, check_header, total_in
+from .source import (
+    ROWS_AT_ONCE,
+    ReadRequest,
+    Unreadable,
+    array_from,
+    chosen_table,
+    with_findings,
+)
 
 # Rows that a sheet of Excel may have, and cells that are read, empty ones too: a small file may
 # claim any number of them.
@@ -39,9 +45,11 @@ def read(request: ReadRequest) -> Iterator[Batch]:
             f"{name}: Excel files need openpyxl; install it with: pip install 'greville[excel]'"
         ) from error
     try:
-        assert request.source.path is not None
-        _check_sizes(name, request.source.path)
-        with request.source.path.open("rb") as file, _opened(load_workbook, file) as book:
+        _check_sizes(name, request.path)
+        with (
+            request.path.open("rb") as file,
+            closing(load_workbook(file, read_only=True, data_only=True)) as book,
+        ):
             sheet, rows = _sheet(request, book)
             others = [other.title for other in book.worksheets if other is not sheet]
             text = f"{name}: the sheet {sheet.title!r} is read"
@@ -65,32 +73,26 @@ def _check_sizes(name: str, path: Path) -> None:
                 )
 
 
-def _opened(load: Any, file: Any) -> Any:
-    """A workbook that is read row by row, with the values of formulas."""
-    return closing(load(file, read_only=True, data_only=True))
-
-
 def _sheet(request: ReadRequest, book: Any) -> tuple[Any, Iterator[Row]]:
     """The sheet that was asked for, or the first one with anything in it; and its rows."""
-    name, wanted = request.source.name, request.reading.table
+    name, wanted, column = request.source.name, request.reading.table, request.reading.column
     titles = [sheet.title for sheet in book.worksheets]
-    if wanted is not None and wanted not in titles:
-        raise TableError(f"{name}: there is no sheet {wanted!r} in it, but {listed(titles)}.")
-    found = None
+    if wanted is not None:
+        titles = [chosen_table(name, "sheet", titles, wanted, titles)]
+    first = None
     for sheet in book.worksheets:
-        if wanted in (None, sheet.title):
+        if sheet.title in titles:
             sheet.reset_dimensions()  # what a file says of its size may be anything
             rows = _filled_rows(name, sheet)
             ahead = list(islice(rows, COMPARED))
-            column = request.reading.column
             cells = {str(value).strip() for _, row in ahead for value in row}
-            if ahead and (column is None or wanted or column in cells):
+            if ahead and first is None:
+                first = sheet, chain(ahead, rows)
+            if column in cells:
                 return sheet, chain(ahead, rows)
-            if ahead and found is None:
-                found = sheet, chain(ahead, rows)
-    if found is not None:
-        return found
-    raise TableError(f"{name}: there are no values in {wanted or 'any sheet'!r} of it.")
+    if first is None:
+        raise TableError(f"{name}: there are no values in {wanted or 'any sheet'!r} of it.")
+    return first
 
 
 def _filled_rows(name: str, sheet: Any) -> Iterator[Row]:
@@ -108,39 +110,35 @@ def _filled_rows(name: str, sheet: Any) -> Iterator[Row]:
 
 def _batches(request: ReadRequest, sheet: Any, rows: Iterator[Row]) -> Iterator[Batch]:
     """The rows below the names of the columns, which are in the first row with two values."""
-    source, with_header = request.source, request.reading.header is not False
+    name, reading = request.source.name, request.reading
     ahead = list(islice(rows, COMPARED))
     width = max(len(row) for _, row in ahead)
-    titles = 0
-    if width > 1 and with_header:
+    titles, findings = 0, list[Finding]()
+    if width > 1 and reading.header is not False:
         filled = [sum(value not in (None, "") for value in row) for _, row in ahead]
         titles = next((i for i, n in enumerate(filled) if n > 1), 0)
-        above = request.reading.skip_rows
-        titles = sum(number <= above for number, _ in ahead) if above else titles
-    findings = []
+    if reading.skip_rows:
+        titles = sum(number <= reading.skip_rows for number, _ in ahead[:-1])
     if titles:
-        text = f"{source.name}: what is above row {ahead[titles][0]} is no part of the table"
+        text = f"{name}: what is above row {ahead[titles][0]} is no part of the table"
         findings.append(Finding("title", f"{text} and left out."))
         del ahead[:titles]
-    number, first = ahead[0]
-    if with_header:
-        del ahead[0]
+    names = [str(i) for i in range(width)]
+    if reading.header is not False:
+        number, first = ahead.pop(0)
         names = ["" if value is None else str(value).strip() for value in first]
         while names and not names[-1]:
             del names[-1]
-        if request.reading.header is None:
+        if reading.header is None:
             below = [[_text(row, i) for _, row in ahead] for i in range(len(names))]
-            findings += check_header(f"{source.name}, row {number}", names, below)
-    else:
-        names = [str(i) for i in range(width)]
-    check_column_names(source.name, names)
+            findings += check_header(f"{name}, row {number}", names, below)
+    check_column_names(name, names)
     rows = chain(ahead, rows)
-    total = sheet.max_row or 0
+    total = sheet.max_row or np.inf
     while some := list(islice(rows, ROWS_AT_ONCE)):
         numbers = np.array([number for number, _ in some], np.int64)
-        done = min(1.0, numbers[-1] / total) if total else 0.0
-        columns = _columns(source.name, names, numbers, [row for _, row in some])
-        yield Batch(columns, source.name, numbers, done, findings=tuple(findings))
+        columns = _columns(name, names, some)
+        yield Batch(columns, name, numbers, min(1.0, numbers[-1] / total), findings=(*findings,))
 
 
 def _without_total(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -150,29 +148,28 @@ def _without_total(batches: Iterator[Batch]) -> Iterator[Batch]:
         if held is not None:
             yield held
         held = batch
-    last = len(held) - 1 if held is not None else 0
-    label = None if held is None else total_in(held.table.slice(last).to_pylist()[0].values())
-    if held is not None and label is not None and last:
-        what = f"{held.where(last)} is left out: it is the total of the others ({label})"
-        found = Finding("total", f"{what}.", warning=True)
-        held = replace(held.filter(np.arange(len(held)) < last), findings=(*held.findings, found))
-    if held is not None:
-        yield held
+    if held is None:
+        return
+    *above, last = held.table.to_pylist()
+    total = total_in(last.values())
+    if total is not None and above and not any(total in row.values() for row in above):
+        what = f"{held.where(len(above))} is left out: it is the total of the others ({total})"
+        finding = Finding("total", f"{what}.", warning=True)
+        held = replace(held.part(0, len(above)), findings=(*held.findings, finding))
+    yield held
 
 
-def _columns(
-    source: str, names: Sequence[str], numbers: NDArray[np.int64], rows: Sequence[tuple[Any, ...]]
-) -> Any:
-    columns: dict[str, Any] = {}
-    for i, name in enumerate(names):
-        values = [row[i] if i < len(row) and row[i] != "" else None for row in rows]
-        columns[name] = array_from(values)
-    for number, row in zip(numbers, rows, strict=True):
+def _columns(source: str, names: Sequence[str], rows: Sequence[Row]) -> Any:
+    for number, row in rows:
         if any(value not in (None, "") for value in row[len(names) :]):
             raise TableError(
                 f"{source}, row {number:,}: there is a value to the right of the named columns; "
                 "give its column a name, or remove it."
             )
+    columns = {}
+    for i, name in enumerate(names):
+        values = [row[i] if i < len(row) and row[i] != "" else None for _, row in rows]
+        columns[name] = array_from(values)
     return record_batch(columns)
 
 

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from .._values import text_of
 from ..batch import MOST_COLUMNS, Batch, Place, TableError, check_column_names, unusable_row
-from ._plain import Blocks, PlainText, whole_lines
-from .engine import connected, database_errors, quoted, record_batches
+from .relation import connected, database_errors, quoted, record_batches
 from .source import ReadRequest, Unreadable
+from .text import Text
 
 # Bytes that one line may have.
 LONGEST_LINE = 1 << 24
@@ -23,90 +23,94 @@ LONGEST_LINE = 1 << 24
 # How deep lists and objects may lie in each other; DuckDB refuses more.
 _DEEPEST = 128
 
+# Fields of an object in an object. One with more has names that are values.
+_MOST_FIELDS = 200
+
 TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
 
 _decode = json.JSONDecoder().decode
+_decode_nan = json.JSONDecoder(parse_constant={"NaN": None}.get).decode
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 
 # A field in which no line can end: this character stands in no JSON.
 _LINES = """read_csv({path}, auto_detect=false, header=false, delim='\x01', quote='', escape='',
-    null_padding=true, columns={{'line': 'VARCHAR'}}, max_line_size={longest},
+    null_padding=true, columns={{'json': 'VARCHAR'}}, max_line_size={longest},
     buffer_size={buffer})"""
 _LIST = "read_json_objects({path}, format='array', maximum_object_size={longest})"
 
-# Fields of an object in an object. One with more has names that are values.
-_MOST_FIELDS = 200
+_NUMBERED = "SELECT row_number() OVER () AS n, json::VARCHAR AS line FROM {rows}"
+_FILLED = f"SELECT * FROM ({_NUMBERED}) WHERE trim(line) <> ''"
+_USABLE = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
 
-_TYPES = {"UBIGINT": "UBIGINT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
-
-# What is in a field, by the names that lead there.
-Leaves = dict[tuple[str, ...], Any]
+# How DuckDB calls what it finds in a field, and what is made of that.
+_CASTS = {"UBIGINT": "UBIGINT", "BIGINT": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
+_CASTS = {name: f"TRY_CAST({{}} AS {kind})" for name, kind in _CASTS.items()}
+_LISTS = dict.fromkeys(("UBIGINT", "BIGINT", "DOUBLE"), "TRY_CAST({} AS DOUBLE[])")
+_LISTS |= dict.fromkeys(("VARCHAR", "NULL"), "from_json({}::JSON, '[\"VARCHAR\"]')")
 
 
 def read(request: ReadRequest) -> Iterator[Batch]:
     """The batches of objects; what is in objects of objects has names with points."""
-    source, text = request.source, request.text
+    name, text = request.source.name, request.text
     assert text is not None
     in_list = text.head(1 << 16).lstrip().startswith(b"[")
     if not in_list and any(b"NaN" in block for block in text.blocks()):
-        text = text.rewritten(_without_nan)
-    if text.longest >= LONGEST_LINE and not in_list:
-        raise TableError(f"{source.name}, line {text.longest_line:,}: {TOO_LONG}.")
-    rows = _LIST if in_list else _LINES
-    rows = rows.format(path=quoted(text.path), longest=LONGEST_LINE, buffer=2 * LONGEST_LINE)
-    column = "json" if in_list else "line"
-    numbered = f"SELECT row_number() OVER () AS n, {column}::VARCHAR AS line FROM {rows}"
-    filled = f"SELECT * FROM ({numbered}) WHERE trim(line) <> ''"
-    place = Place(source.name, "row" if in_list else "line")
+        text = text.rewritten(_without_nan(text))
+    rows = (_LIST if in_list else _LINES).format(
+        path=quoted(text.path), longest=LONGEST_LINE, buffer=2 * LONGEST_LINE
+    )
+    place = Place(name, "row" if in_list else "line")
     try:
-        with connected(source.name) as database:
-            yield from _batches(request, text, database, filled, place)
+        with connected(name) as database:
+            yield from _batches(request, text, database, _FILLED.format(rows=rows), place)
     except (database_errors(), OSError) as error:
         if "line size" in str(error).lower() or "object size" in str(error).lower():
-            found = re.search(r"Line: ?(\d+)", str(error))
-            where = place(int(found[1])) if found else source.name
+            line = re.search(r"Line: ?(\d+)", str(error))
+            where = place(int(line[1])) if line else name
             raise TableError(f"{where}: {TOO_LONG}.") from error
         raise Unreadable(str(error)) from error
 
 
 def _batches(
-    request: ReadRequest, text: PlainText, database: Any, filled: str, place: Place
+    request: ReadRequest, text: Text, database: Any, rows: str, place: Place
 ) -> Iterator[Batch]:
-    usable = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
-    structure = f"json_group_structure(CASE WHEN {usable} THEN line::JSON END)"
+    objects = f"json_group_structure(CASE WHEN {_USABLE} THEN line::JSON END)"
     try:
-        ((found,),) = database.sql(f"SELECT {structure} FROM ({filled})").fetchall()
+        ((found, total),) = database.sql(f"SELECT {objects}, count(*) FROM ({rows})").fetchall()
     except database_errors():
-        _check_depth(text, place)
+        _check_lines(text, place)
         raise
-    fields = json.loads(found or "{}")
-    leaves = _leaves(fields) if isinstance(fields, dict) else {}  # none if no line can be used
-    names = [".".join(path) for path in leaves]
-    check_column_names(request.source.name, names)
+    structure = json.loads(found or "{}")
+    leaves = _leaves(structure) if isinstance(structure, dict) else {}  # none if no line is usable
+    check_column_names(request.source.name, [".".join(path) for path in leaves])
     if request.columns is not None:
         needed = set(request.columns)
         leaves = {path: kind for path, kind in leaves.items() if ".".join(path) in needed}
-        names = [".".join(path) for path in leaves]
-    columns = [_field(path, kind, i) for i, (path, kind) in enumerate(leaves.items(), 1)]
+    names = [".".join(path) for path in leaves]
     paths = ", ".join(quoted(_pointer(path)) for path in leaves)
-    texts = f"json_extract_string(CASE WHEN {usable} THEN line END, [{paths}])" if paths else "[]"
-    bad = f"CASE WHEN {usable} THEN NULL ELSE line END AS bad"
-    query = f"SELECT n, {bad}, line, {texts} AS t FROM ({filled})"
-    chosen = ", ".join(["n", "bad", *columns])
-    total, skipped = max(1, text.n_lines), list[tuple[int, str]]()
-    for table in record_batches(database.sql(f"SELECT {chosen} FROM ({query})")):
-        numbers, wrong = np.array(table.column(0), np.int64), table.column(1)
-        for row in np.flatnonzero(wrong.is_valid()):
-            skipped.append(_unusable(request, place, int(numbers[row]), wrong[int(row)].as_py()))
-        rows = pa.RecordBatch.from_arrays(table.columns[2:], names=names)
-        keep = wrong.is_null()
+    texts = f"json_extract_string(CASE WHEN {_USABLE} THEN line END, [{paths}])" if paths else "[]"
+    query = f"SELECT n, CASE WHEN {_USABLE} THEN NULL ELSE line END AS bad, {texts} AS t"
+    fields = [_field(kind, i) for i, kind in enumerate(leaves.values(), 1)]
+    relation = database.sql(
+        f"SELECT {', '.join(['n', 'bad', *fields])} FROM ({query} FROM ({rows}))"
+    )
+    skipped = list[tuple[int, str]]()
+    for table in record_batches(relation):
+        numbers, bad = np.array(table.column(0), np.int64), table.column(1)
+        for row in np.flatnonzero(bad.is_valid()):
+            number, what = int(numbers[row]), parsed_line(bad[int(row)].as_py().encode())
+            reason = f"{place(number)}: {what if isinstance(what, str) else 'it is not JSON'}"
+            if not request.skip:
+                raise unusable_row(reason)
+            skipped.append((number, reason))
+        keep = bad.is_null()
         if pc.any(keep).as_py():
             yield Batch(
-                rows.filter(keep),
+                pa.RecordBatch.from_arrays(table.columns[2:], names=names).filter(keep),
                 request.source.name,
                 numbers[np.array(keep)],
-                min(1.0, numbers[-1] / total),
+                min(1.0, numbers[-1] / max(1, total)),
                 sparse=True,
                 skipped=tuple(skipped),
                 place=place,
@@ -114,32 +118,11 @@ def _batches(
             skipped = []
 
 
-def _check_depth(text: PlainText, place: Place) -> None:
-    """Raise a TableError if a line is nested so deep that no structure can be found."""
-    number = 0
-    for block in whole_lines(text.blocks()):
-        for line in block.split(b"\n"):
-            number += 1
-            trouble = _trouble_with(line)
-            if trouble is not None:
-                raise TableError(f"{place(number)}: {trouble}.")
-        number -= block.endswith(b"\n")
-
-
-def _unusable(request: ReadRequest, place: Place, number: int, line: str) -> tuple[int, str]:
-    """A line that is left out; a TableError if none may be."""
-    what = parsed_line(line.encode())
-    reason = f"{place(number)}: {what if isinstance(what, str) else 'it is not JSON'}"
-    if not request.skip:
-        raise unusable_row(reason)
-    return number, reason
-
-
-def _leaves(structure: Any, path: tuple[str, ...] = ()) -> Leaves:
-    """What is in the fields of objects, also of those in objects."""
+def _leaves(structure: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """What is in the fields of objects, also of those in objects, by the names that lead there."""
     if path and (not isinstance(structure, dict) or len(structure) > _MOST_FIELDS):
         return {path: structure}
-    found: Leaves = {}
+    found: dict[tuple[str, ...], Any] = {}
     for name, inner in structure.items():
         found |= _leaves(inner, (*path, name))
     return found
@@ -149,30 +132,31 @@ def _pointer(path: tuple[str, ...]) -> str:
     return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in path)
 
 
-def _field(path: tuple[str, ...], kind: Any, i: int) -> str:
+def _field(kind: Any, i: int) -> str:
     """A column of SQL."""
-    if isinstance(kind, list) and kind[0] in ("UBIGINT", "BIGINT", "DOUBLE"):
-        return f"TRY_CAST(t[{i}] AS DOUBLE[]) AS c{i}"
-    if isinstance(kind, list) and kind[0] in ("VARCHAR", "NULL"):
-        return f"from_json(t[{i}]::JSON, '[\"VARCHAR\"]') AS c{i}"
-    if isinstance(kind, str) and kind in _TYPES:
-        return f"TRY_CAST(t[{i}] AS {_TYPES[kind]}) AS c{i}"
-    return f"t[{i}] AS c{i}"
+    casts, name = (_LISTS, kind[0]) if isinstance(kind, list) else (_CASTS, kind)
+    cast = casts.get(name, "{}") if isinstance(name, str) else "{}"
+    return f"{cast.format(f't[{i}]')} AS c{i}"
 
 
-def _without_nan(blocks: Blocks) -> Blocks:
+def _check_lines(text: Text, place: Place) -> None:
+    """Raise a TableError if a line is nested so deep that no structure can be found."""
+    lines = (line for block in text.lines() for line in block.splitlines())
+    for number, line in enumerate(lines, 1):
+        trouble = _trouble_with(line)
+        if trouble is not None:
+            raise TableError(f"{place(number)}: {trouble}.")
+
+
+def _without_nan(text: Text) -> Iterator[bytes]:
     """The same lines with null for nan, which Python writes and JSON does not have."""
-    for block in whole_lines(blocks):
-        if b"NaN" not in block:
-            yield block
-            continue
-        for line in block.splitlines(keepends=True):
-            row = parsed_line(line) if b"NaN" in line else None
-            if isinstance(row, dict):
-                known = {k: None if v != v else v for k, v in row.items()}  # noqa: PLR0124
-                yield json.dumps(known).encode() + b"\n"
-            else:
-                yield line
+    for block in text.lines():
+        for line in block.splitlines(keepends=True) if b"NaN" in block else [block]:
+            try:
+                row = _decode_nan(line.decode()) if b"NaN" in line else None
+            except (ValueError, RecursionError):
+                row = None
+            yield line if row is None else json.dumps(row).encode() + b"\n"
 
 
 def _trouble_with(line: bytes) -> str | None:
@@ -204,7 +188,18 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
     for name in row:
         if not (name.isascii() or is_text(name)):
             return f"the name {name!r} has half of a character in it"
-    return row
+    return flat(row) if dict in map(type, row.values()) else row
+
+
+def flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """A row with what is in objects of objects beside the rest, under names with points."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{before}{name}.")
+        else:
+            found[before + name] = value
+    return found
 
 
 def _loaded(line: bytes) -> Any:

@@ -5,23 +5,18 @@ fsspec reads them, with a package for each kind of storage, such as s3fs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
 from ..batch import TableError
-from .source import Source, compression, decompressed
+from .source import BLOCK, Source, Stopped
 
 
 def is_remote(name: str) -> bool:
     """Whether a name is an address and no path; one letter is a drive of Windows."""
-    kind, sign, _ = name.partition("://")
-    return (
-        bool(sign)
-        and len(kind) > 1
-        and kind.replace("+", "").replace("-", "").replace(":", "").isalnum()
-    )
+    return re.match(r"[a-zA-Z0-9][\w+:-]+://", name) is not None
 
 
 class Address:
@@ -36,6 +31,7 @@ class Address:
     suffixes = property(lambda self: self._pure.suffixes)
     suffix = property(lambda self: self._pure.suffix)
     name = property(lambda self: self._pure.name)
+    parts = property(lambda self: self._pure.parts)
     parent = property(lambda self: self._pure.parent)
 
     def __str__(self) -> str:
@@ -43,15 +39,6 @@ class Address:
 
     def absolute(self) -> Address:
         return self
-
-    def exists(self) -> bool:
-        return True  # else opening it says so
-
-    def is_file(self) -> bool:
-        return True
-
-    def is_fifo(self) -> bool:
-        return False
 
     def open(self, mode: str = "rb") -> Any:
         return self._filesystem.open(self._path, mode)
@@ -70,13 +57,11 @@ class RemoteSource(Source):
 
     remote = True
 
-    def __init__(self, address: Address, partitions: Any = None, findings: Any = ()) -> None:
-        self.path: Any = address
-        self.partitions = dict(partitions or {})
-        self.findings = tuple(findings)
-        self.name = str(address)
-        self.size = address.size()
-        self.texts = {}
+    def __init__(self, path: Address, partitions: Any = None, findings: Any = ()) -> None:
+        super().__init__(None, partitions, findings)
+        self.path = path
+        self.name = str(path)
+        self.size = path.size()
 
     @property
     def can_be_read_again(self) -> bool:
@@ -84,42 +69,34 @@ class RemoteSource(Source):
 
     @property
     def version(self) -> Any:
+        """What changes when the file does."""
         return self.path.version()
 
-    def file(self) -> Any:
-        return self.path.open("rb")
-
-    @contextmanager
-    def open(self, over: Callable[[], bool]) -> Iterator[Any]:
-        with self.path.open("rb") as raw:
-            head = raw.read(8)
-            raw.seek(0)
-            yield decompressed(raw, compression(head), self.path)
-
-    def is_plain(self) -> bool:
-        return False
+    def blocks(self, over: Callable[[], bool]) -> Iterator[bytes]:
+        """All bytes."""
+        with self.path.open("rb") as stream:
+            while block := stream.read(BLOCK):
+                if over():
+                    raise Stopped
+                yield block
 
 
-def remote_sources(name: str) -> list[tuple[Address, bool]]:
-    """The files that an address or a pattern of such names, and whether each is in a folder."""
+def remote_paths(name: str) -> tuple[list[Any], int]:
+    """The files that an address, a folder or a pattern names; and how many parts its folder has."""
     filesystem, path = opened_filesystem(name)
-    kind = name.partition("://")[0]
+    kind, is_folder = name.partition("://")[0], False
     try:
         if any(sign in path for sign in "*?["):
-            found, in_folder = sorted(filesystem.glob(path)), False
+            found = filesystem.glob(path)
         elif filesystem.isdir(path):
-            found, in_folder = sorted(filesystem.find(path)), True
+            found, is_folder = filesystem.find(path), True
         else:
-            found, in_folder = [path] if filesystem.exists(path) else [], False
+            found = [path] if filesystem.exists(path) else []
     except Exception as error:  # each kind of storage has its own
         raise _unreachable(name, error) from error
-    return [
-        (
-            Address(filesystem, each, f"{kind}://{each.lstrip('/')}" if kind != "file" else each),
-            in_folder,
-        )
-        for each in found
-    ]
+    named = [each if kind == "file" else f"{kind}://{each.lstrip('/')}" for each in sorted(found)]
+    paths = map(Address, [filesystem] * len(named), sorted(found), named)
+    return list(paths), len(PurePosixPath(path).parts) if is_folder else 0
 
 
 def opened_filesystem(name: str) -> tuple[Any, str]:
@@ -130,9 +107,7 @@ def opened_filesystem(name: str) -> tuple[Any, str]:
         raise TableError(f"{name}: addresses need fsspec; pip install 'greville[dask]'.") from error
     try:
         filesystem, path = url_to_fs(name)
-    except ImportError as error:  # fsspec says which package
-        raise TableError(f"{name}: {error}.") from error
-    except ValueError as error:
+    except (ImportError, ValueError) as error:  # fsspec says which package
         raise TableError(f"{name}: {error}.") from error
     except Exception as error:
         raise _unreachable(name, error) from error

@@ -7,11 +7,10 @@ import os
 import selectors
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,19 +18,12 @@ import pyarrow as pa
 from .._values import text_of
 from ..batch import Batch, Place, TableError
 from ..findings import Finding, distinct
-from ._plain import BLOCK, PlainText
-from .piped import BackgroundFile
-from .registry import TableFormat, by_name, by_path, formats
 
-# Rows that are read at a time.
-ROWS_AT_ONCE = 1 << 14
+if TYPE_CHECKING:
+    from .text import Text
 
-_COMPRESSED_STARTS = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bz2",
-    b"\xfd7zXZ\0": "xz",
-}
+# Rows, and bytes, that are read at a time.
+ROWS_AT_ONCE, BLOCK = 1 << 14, 1 << 22
 
 
 class Unreadable(Exception):
@@ -84,35 +76,36 @@ class Reading:
     column: str | None = None
 
 
-@dataclass(frozen=True)
-class ReadRequest:
-    """What a reader is asked for.
-
-    `skip` says whether rows that cannot be used are left out, `columns` which columns are needed
-    (None for all), and `over` when no more batches are. Formats of text get their `text`.
-    """
-
-    source: Source
-    reading: Reading
-    skip: bool
-    columns: Sequence[str] | None
-    over: Callable[[], bool]
-    text: PlainText | None = None
-
-
 class Source:
-    """One file, or standard input as ``-``.
+    """A file, a pipe, or standard input.
 
-    `partitions` are values that the names of its folders give to all of its rows, and `findings`
-    is what there is to say before it is read.
+    Parameters
+    ----------
+    path : Path or Address, optional
+        Standard input by default.
+    partitions : mapping of str to str or None
+        Values that the names of its folders give to all of its rows.
+    findings : sequence of Finding
+        What there is to say before it is read.
+
+    Attributes
+    ----------
+    groups : sequence of int or None
+        Which row groups of a Parquet file; all by default.
+    first_row : int
+        How many rows of the file come before those of these groups.
+    n_rows : int or None
+        How many rows it has, where that is known.
     """
 
     remote = False  # whether it is at an address, not on this machine
-    first_row = 0  # how many rows of the file come before those of this source
+    groups: Sequence[int] | None = None
+    first_row = 0
+    n_rows: int | None = None
 
     def __init__(
         self,
-        path: Path | None,
+        path: Any,
         partitions: Mapping[str, str | None] | None = None,
         findings: Sequence[Finding] = (),
     ) -> None:
@@ -121,7 +114,11 @@ class Source:
         self.findings = tuple(findings)
         self.name = "standard input" if path is None else str(path)
         self.size = 0 if path is None else path.stat().st_size
-        self.texts: dict[Any, Any] = {}  # what was made of it, by how and by its version
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The same file for processes with another working folder; its name stays."""
+        path = None if self.path is None else self.path.absolute()
+        return vars(self) | {"path": path}
 
     @property
     def can_be_read_again(self) -> bool:
@@ -133,97 +130,33 @@ class Source:
         """What changes when the file does; None for a pipe."""
         return None if self.path is None else self.path.stat().st_mtime_ns
 
-    def located(self) -> Source:
-        """The same file for processes with another working folder; its name stays."""
-        other = copy(self)
-        other.path = None if self.path is None else self.path.absolute()
-        other.texts = {}
-        return other
+    def part(self, groups: Sequence[int], first_row: int, n_rows: int, size: int) -> Self:
+        """Some row groups of a Parquet file."""
+        part = copy(self)
+        part.groups, part.first_row, part.n_rows, part.size = groups, first_row, n_rows, size
+        return part
 
-    def check_seen(self) -> None:
-        """Raise a TableError if this machine does not see the file."""
-        if self.path is not None and not self.path.exists():
-            raise TableError(
-                f"{self.name}: a worker of the cluster does not see it; put it where all machines "
-                "do, or pass an address such as s3://bucket/name."
-            )
+    def blocks(self, over: Callable[[], bool]) -> Iterator[bytes]:
+        """All bytes as they come. A pipe ends when `over` says so, and `Stopped` is raised."""
+        with self._opened(over) as stream:
+            while not over() and (block := stream.read(BLOCK)):
+                yield block
+        if over():
+            raise Stopped
 
-    def file(self) -> Any:
-        """The file, opened for random access."""
-        assert self.path is not None
-        return self.path.open("rb")
-
-    def is_plain(self) -> bool:
-        """Whether its bytes can be read where they are, as they are."""
-        if self.path is None or not self.path.is_file() or by_path(self.path)[1] is not None:
-            return False
-        with self.file() as file:
-            return compression(file.read(8)) is None
-
-    @contextmanager
-    def open(self, over: Callable[[], bool]) -> Iterator[Any]:
-        """The bytes, uncompressed. A pipe ends when `over` says so, whatever still holds it."""
-        with _opened(self._descriptor(), over) as raw:
-            yield decompressed(raw, compression(raw.peek(8)[:8]), self.path)
-
-    def _descriptor(self) -> int:
+    def _opened(self, over: Callable[[], bool]) -> Any:
         if self.path is None:
             try:
-                return os.dup(0)
+                descriptor = os.dup(0)
             except OSError as error:
                 raise TableError("standard input: it is closed.") from error
-        # Without O_NONBLOCK, opening a named pipe would wait until something opens its other end.
-        wait = getattr(os, "O_NONBLOCK", 0) if self.path.is_fifo() else 0
-        return os.open(self.path, os.O_RDONLY | wait | getattr(os, "O_BINARY", 0))
-
-    def format(self, reading: Reading) -> TableFormat | None:
-        """The format that was named, or that the name of the file says."""
-        if reading.format is not None:
-            return _named(reading.format)
-        return None if self.path is None else by_path(self.path)[0]
-
-
-def blocks_of(stream: Any, over: Callable[[], bool], head: bytes = b"") -> Iterator[bytes]:
-    """All bytes of a stream behind its `head`; `Stopped` if that was asked for."""
-    block = head or stream.read(BLOCK)
-    while block:
-        yield block
-        block = b"" if over() else stream.read(BLOCK)
-    if over():
-        raise Stopped
-
-
-def decompressed(raw: Any, codec: str | None, path: Path | None) -> Any:
-    """What is in a file that is compressed, or should be by its name."""
-    if codec is None and path is not None:
-        codec = by_path(path)[1]  # and it is damaged
-    if codec == "xz":  # Arrow does not unpack it
-        import lzma
-
-        return lzma.open(raw)
-    return raw if codec is None else pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
-
-
-def compression(head: bytes) -> str | None:
-    """How contents that begin like this are compressed."""
-    starts = _COMPRESSED_STARTS.items()
-    return next((codec for start, codec in starts if head.startswith(start)), None)
-
-
-def _named(name: str) -> TableFormat:
-    known = [format.name for format in formats()]
-    if name not in known:
-        raise TableError(f"format={name!r}: choose one of {', '.join(known)}.", argument="format")
-    return by_name(name)
-
-
-def _opened(descriptor: int, over: Callable[[], bool]) -> Any:
-    regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-    if regular:
-        return open(descriptor, "rb")
-    if not hasattr(selectors, "PollSelector"):  # Windows
-        return io.BufferedReader(BackgroundFile(descriptor, over))
-    return io.BufferedReader(_Pipe(descriptor, over))
+        else:
+            # Without O_NONBLOCK, opening a named pipe would wait until its other end is opened.
+            wait = getattr(os, "O_NONBLOCK", 0) if self.path.is_fifo() else 0
+            descriptor = os.open(self.path, os.O_RDONLY | wait | getattr(os, "O_BINARY", 0))
+        # On Windows, a read of a pipe ends when its writer does.
+        whole = stat.S_ISREG(os.fstat(descriptor).st_mode) or not hasattr(selectors, "PollSelector")
+        return open(descriptor, "rb") if whole else io.BufferedReader(_Pipe(descriptor, over))
 
 
 class _Pipe(io.RawIOBase):
@@ -257,27 +190,50 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def validated(table: Any) -> Any:
-    """A record batch of a file that may be damaged: it may claim any lengths, and bytes as text."""
-    table.validate(full=True)
-    return table
+@dataclass(frozen=True)
+class ReadRequest:
+    """What a reader is asked for.
 
-
-def numbered(
-    source: Source, tables: Iterable[Any], share_read: Callable[[int], float], place: Any = None
-) -> Iterator[Batch]:
-    """Record batches with the numbers of their rows, in pieces that are not too long.
-
-    `share_read` takes the number of rows so far, and `place` says where rows are.
+    Attributes
+    ----------
+    source : Source
+    reading : Reading
+    path : Path or Address
+        A file with the bytes of the source, unpacked.
+    skip : bool
+        Whether rows that cannot be used are left out.
+    columns : sequence of str or None
+        Which columns are needed; all by default.
+    text : Text or None
+        The text of the file, for formats of text.
     """
-    number = source.first_row
-    for table in tables:
-        for start in range(0, table.num_rows, ROWS_AT_ONCE):
-            piece = table.slice(start, ROWS_AT_ONCE)
-            numbers = np.arange(number + 1, number + 1 + piece.num_rows)
-            number += piece.num_rows
-            done = share_read(number - source.first_row)
-            yield Batch(piece, source.name, numbers, done, place=place or Place(source.name))
+
+    source: Source
+    reading: Reading
+    path: Path
+    skip: bool
+    columns: Sequence[str] | None
+    text: Text | None = None
+
+    def needed(self, names: Sequence[str]) -> list[str]:
+        """Which of some columns are needed; the first if none is, so that rows can be counted."""
+        if self.columns is None:
+            return list(names)
+        chosen = set(self.columns)
+        return [name for name in names if name in chosen] or list(names[:1])
+
+    def batches(
+        self, tables: Iterable[Any], total: float = np.inf, place: Place | None = None
+    ) -> Iterator[Batch]:
+        """Record batches with the numbers of their rows, of about so many in total."""
+        number = first = self.source.first_row
+        for table in tables:
+            for start in range(0, table.num_rows, ROWS_AT_ONCE):
+                piece = table.slice(start, ROWS_AT_ONCE)
+                numbers = np.arange(number + 1, number + 1 + piece.num_rows)
+                number += piece.num_rows
+                done = min(1.0, (number - first) / max(1.0, total))
+                yield Batch(piece, self.source.name, numbers, done, place=place)
 
 
 def with_findings(batches: Iterable[Batch], findings: Sequence[Finding]) -> Iterator[Batch]:
@@ -294,3 +250,35 @@ def array_from(values: list[Any]) -> Any:
         plain = (str, int, float, bool, type(None))
         texts = [text_of(value) if isinstance(value, plain) else str(value) for value in values]
         return pa.array(texts, pa.string())
+
+
+def chosen_table(
+    where: str, kind: str, names: Sequence[str], wanted: str | None, found: Sequence[str]
+) -> str:
+    """The name of the table that was asked for, or the only one that was found.
+
+    Parameters
+    ----------
+    where : str
+        The name of the file.
+    kind : str
+        What its tables are called.
+    names : sequence of str
+        All that is in it.
+    wanted : str, optional
+        What was asked for.
+    found : sequence of str
+        What may be meant if nothing was.
+    """
+    from ..batch import listed
+
+    if wanted is not None and wanted not in names:
+        raise TableError(f"{where}: there is no {kind} {wanted!r} in it, but {listed(names)}.")
+    if wanted is not None:
+        return wanted
+    if not found:
+        raise TableError(f"{where}: there is no table in it, but {listed(names) or 'nothing'}.")
+    if len(found) > 1:
+        what = f"{where}: there are several tables in it, {listed(found)}"
+        raise TableError(what, "; name one with {table}.", table=None)
+    return found[0]

@@ -1,14 +1,16 @@
-"""Pipes that are read in the background."""
+"""Pipes that are read in the background, as on Windows."""
 
-import io
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from greville.tables.readers.piped import BackgroundFile, BackgroundPipe
+from greville.cli._input import Background
 
 from ..children import LIMIT
+
+GO_ON = SimpleNamespace(asked=False)
 
 
 @pytest.fixture
@@ -22,47 +24,36 @@ def pipe():
 
 def test_what_has_come_is_there_and_the_end_too(pipe):
     read, write = pipe
-    background = BackgroundPipe(read)
+    background = Background(read)
     write.write(b"one")
-    assert background.read(lambda: False) == b"one"
+    assert background.read(GO_ON) == b"one"
     assert not background.has_more()
     write.write(b"two")
     write.close()
-    found = [background.read(lambda: False)]
+    found = [background.read(GO_ON)]
     while found[-1]:
-        found.append(background.read(lambda: False))
+        found.append(background.read(GO_ON))
     assert b"".join(found) == b"two"
 
 
 def test_waiting_ends_when_asked(pipe):
-    over = threading.Event()
-    background = BackgroundPipe(pipe[0])
-    threading.Timer(0.05, over.set).start()
-    assert background.read(over.is_set) == b""
+    stop = SimpleNamespace(asked=False)
+    background = Background(pipe[0])
+    threading.Timer(0.05, lambda: vars(stop).update(asked=True)).start()
+    assert background.read(stop) == b""
     background.close()
 
 
 def test_an_error_of_the_pipe_is_raised(tmp_path):
     write_only = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
     with pytest.raises(OSError, match="descriptor"):
-        BackgroundPipe(write_only).read(lambda: False)
-
-
-def test_a_file_of_it_gives_all_bytes(pipe):
-    read, write = pipe
-    content = bytes(range(256)) * 8192
-    writer = threading.Thread(target=lambda: (write.write(content), write.close()))
-    writer.start()
-    with io.BufferedReader(BackgroundFile(read, lambda: False)) as file:
-        assert file.peek(3)[:3] == content[:3]
-        assert file.read() == content
-    writer.join(LIMIT)
+        Background(write_only).read(GO_ON)
 
 
 def test_the_thread_ends_when_nobody_reads(pipe):
     read, write = pipe
     before = set(threading.enumerate())
-    background = BackgroundPipe(read)
+    background = Background(read)
     [thread] = set(threading.enumerate()) - before
     for _ in range(20):
         write.write(b"x" * 1000)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from ..batch import TableError
 from ..findings import Finding
-from ._header import COMPARED, check_header, is_number, total_in
-from ._plain import Blocks, PlainText, whole_lines, with_newlines
+from .header import COMPARED, check_header, is_number, total_in
 from .source import Reading
+from .text import Text
 
 # Between fields that stand in columns, with as many blanks as it takes.
 BLANKS = " "
@@ -36,88 +35,94 @@ class Layout:
 
     Attributes
     ----------
-    text : PlainText
+    text : Text
         The file, rewritten where DuckDB could not read it as it is.
     delimiter : str
     skipped : int
         Lines above the first row of values.
     names : list of str
-    sample : list of list of str
-        Some of the first rows.
+    n_rows : float
+        About how many rows there are.
     findings : tuple of Finding
     """
 
-    text: PlainText
+    text: Text
     delimiter: str
     skipped: int
     names: list[str]
-    sample: list[list[str]]
+    n_rows: float
     findings: tuple[Finding, ...]
 
 
-class _Lines:
+class _Head:
     """The first lines of a file, and where among them the table begins."""
 
-    def __init__(self, name: str, text: PlainText, reading: Reading) -> None:
-        self.name, self.reading = name, reading
+    def __init__(self, name: str, text: Text, reading: Reading) -> None:
+        self.name = name
         head = text.head(_HEAD)
         if head.count(b"\n") < _FEW_LINES:  # of very many columns
             head = text.head(_HEAD << 7)
         self.lines = [line for line in _LINE.findall(head.decode("utf8", "replace")) if line]
         if len(head) >= _HEAD and len(self.lines) > 1:
             del self.lines[-1]
+        size = sum(len(line.encode()) for line in self.lines)
+        self.n_rows = text.path.stat().st_size / max(1, size) * len(self.lines)
         self.start = min(reading.skip_rows, len(self.lines))
         self.findings: list[Finding] = []
-        self.delimiter = reading.delimiter
         self.has_comments = False
+        self.delimiter = reading.delimiter or ""
+        self._skip_separator()
+        self._skip_comments()
+        if not self.delimiter:
+            self.delimiter = recognised_delimiter(self.lines[self.start :])
+            if self.delimiter == BLANKS:
+                self.say("delimiter", "the fields are separated by blanks")
+        if reading.header is not False and not reading.skip_rows:
+            self._skip_titles()
 
     def say(self, kind: str, what: str, *, warning: bool = False) -> None:
         self.findings.append(Finding(kind, f"{self.name}: {what}.", warning=warning))
 
     def rows(self) -> list[tuple[int, list[str]]]:
         """Rows from the start on, each with the number of lines above it."""
-        assert self.delimiter is not None
-        return list(_parsed(self.lines[self.start :], self.delimiter, self.start))
+        found = _parsed(self.lines[self.start :], self.delimiter, self.start)
+        return [(place, fields) for place, fields in found if fields]
 
-    def skip_separator(self) -> None:
+    def _skip_separator(self) -> None:
         """Take the delimiter from a first line as Excel writes it, ``sep=;``."""
         line = self.lines[self.start].strip() if self.start < len(self.lines) else ""
         if re.fullmatch(r"sep=.", line, re.IGNORECASE):
             self.delimiter = self.delimiter or line[-1]
             self.start += 1
 
-    def skip_comments(self) -> None:
+    def _skip_comments(self) -> None:
         """Skip empty lines and comments; the last of these may have the names of the columns."""
-        names = None
-        first = None
-        for place in range(self.start, len(self.lines)):
-            line = self.lines[place]
-            if line.strip() and not line.startswith("#"):
-                break
-            if line.startswith("#"):
-                names, first = place, place if first is None else first
-            self.start = place + 1
-        if names is None or first is None:
+        rest = range(self.start, len(self.lines))
+        end = (i for i in rest if self.lines[i].strip() and not self.lines[i].startswith("#"))
+        stop = next(end, len(self.lines))
+        comments = [i for i in range(self.start, stop) if self.lines[i].startswith("#")]
+        self.start = stop
+        if not comments:
             return
         self.has_comments = True
-        named = self.lines[names][1:].strip()
-        some = [line for line in self.lines[self.start :][:_LINES] if line[0] != "#"]
+        names = self.lines[comments[-1]][1:].strip()
+        some = [line for line in self.lines[stop:][:_LINES] if line[0] != "#"]
         mark = self.delimiter or recognised_delimiter(some)
-        fields = next(_parsed([named], mark), (0, []))[1]
+        fields = next(_parsed([names], mark), (0, []))[1]
         below = next(_parsed(some, mark), (0, []))[1]
         are_names = len(fields) == len(below) >= 2 and not any(map(is_number, fields))
         if are_names and any(map(is_number, below)):
-            self.start, self.delimiter = names, mark
-            self.lines[names] = named + "\n"
+            self.start, self.delimiter = comments[-1], mark
+            self.lines[self.start] = names + "\n"
             text = "the names of the columns are taken from the last of its first lines, behind #"
             self.say("comments", text)
         else:
-            text = f"lines that begin with # are comments, as in line {first + 1}"
+            text = f"lines that begin with # are comments, as in line {comments[0] + 1}"
             self.say("comments", f"{text}; they are left out")
 
-    def skip_titles(self) -> None:
+    def _skip_titles(self) -> None:
         """Skip lines above the names that have not as many fields as most rows."""
-        rows = [row for row in self.rows() if row[1]][:_LINES]
+        rows = self.rows()[:_LINES]
         width = _usual(len(fields) for _, fields in rows)
         titles = 0
         for _, fields in rows[:-1]:
@@ -126,58 +131,44 @@ class _Lines:
             if not padded and (len(fields) in (width, width - 1) or filled > max(1, width // 2)):
                 break
             titles += 1
-        if width < 2 or not titles or titles > len(rows) // 2:
-            return
-        self.start = rows[titles][0]
-        text = f"what is above line {self.start + 1} is no part of the table and left out"
-        self.say("title", text)
+        if width >= 2 and 0 < titles <= len(rows) // 2:
+            self.start = rows[titles][0]
+            what = f"what is above line {self.start + 1} is no part of the table and left out"
+            self.say("title", what)
 
 
-def layout_of(name: str, text: PlainText, reading: Reading) -> Layout:
+def layout_of(name: str, text: Text, reading: Reading) -> Layout:
     """What the lines of a file say about it."""
-    lines = _Lines(name, text, reading)
-    lines.skip_separator()
-    lines.skip_comments()
-    mark = lines.delimiter or recognised_delimiter(lines.lines[lines.start :])
-    if mark == BLANKS and lines.delimiter is None:
-        lines.say("delimiter", "the fields are separated by blanks")
-    lines.delimiter = mark
-    if reading.header is not False and not reading.skip_rows:
-        lines.skip_titles()
-    rows = [row for row in lines.rows() if row[1]]
+    head = _Head(name, text, reading)
+    rows = head.rows()
     if not rows:
         raise TableError(f"{name}: it has no rows; there is nothing to read.")
-    width = _usual(len(fields) for _, fields in rows[1:] or rows)
-    place, first = rows[0]
+    (place, first), below = rows[0], rows[1:]
     if reading.header is False:
-        names, skipped, sample = (
-            [str(i) for i in range(_usual(len(fields) for _, fields in rows))],
-            place,
-            rows,
-        )
+        names, skipped = [str(i) for i in range(_usual(len(fields) for _, fields in rows))], place
     else:
-        names, sample = [field.strip() for field in first], rows[1:]
-        if len(names) == width - 1 and {len(fields) for _, fields in sample[1:]} == {width}:
+        names = [field.strip() for field in first]
+        if len(below) > 1 and {len(fields) for _, fields in below[1:]} == {len(names) + 1}:
             names = ["", *names]  # the names of rows, as R writes them
-        skipped = sample[0][0] if sample else len(lines.lines)
-    values = [fields for _, fields in sample if len(fields) == len(names)]
+        skipped = below[0][0] if below else len(head.lines)
     if reading.header is None:
-        below = [list(column) for column in zip(*values[:COMPARED], strict=True)]
-        where = f"{name}, line {place + 1:,}"
-        lines.findings += check_header(where, names, below or [[] for _ in names])
-    footer, total = _footer(text, mark, len(names))
-    if footer > (total is not None):
-        n = footer - (total is not None)
-        lines.say("footer", f"the last {n} lines are no rows of the table and left out"
-                  if n > 1 else "the last line is no row of the table and left out")  # fmt: skip
+        values = [fields for _, fields in below if len(fields) == len(names)][:COMPARED]
+        columns = [list(column) for column in zip(*values, strict=True)] or [[] for _ in names]
+        head.findings += check_header(f"{name}, line {place + 1:,}", names, columns)
+    size, footer, total = _footer(text, head.delimiter, len(names))
+    if footer:
+        what = f"the last {footer} lines are no rows" if footer > 1 else "the last line is no row"
+        head.say("footer", f"{what} of the table and left out")
     if total is not None:
         what = f"a last row is left out: it is the total of the others ({total})"
-        lines.say("total", what, warning=True)
+        head.say("total", what, warning=True)
     # DuckDB would look for the end of a quote that opens above the rows.
-    above = skipped if any(line.count('"') % 2 for line in lines.lines[:skipped]) else 0
-    text = _rewritten(text, mark, lines.has_comments, footer, above)
+    above = skipped if any(line.count('"') % 2 for line in head.lines[:skipped]) else 0
+    mark = head.delimiter
+    if size is not None or head.has_comments or above or mark == BLANKS:
+        text = text.rewritten(_plain_rows(text, mark, head.has_comments, above, size))
     mark = "\t" if mark == BLANKS else mark
-    return Layout(text, mark, skipped, names, values, tuple(lines.findings))
+    return Layout(text, mark, skipped, names, head.n_rows, tuple(head.findings))
 
 
 def recognised_delimiter(lines: Sequence[str]) -> str:
@@ -201,7 +192,7 @@ def recognised_delimiter(lines: Sequence[str]) -> str:
     return BLANKS if fits else ","
 
 
-def _usual(widths: Iterator[int] | Sequence[int]) -> int:
+def _usual(widths: Iterable[int]) -> int:
     """The most common number; the largest of those that are."""
     counts = Counter(widths)
     return max(counts, key=lambda width: (counts[width], width), default=0)
@@ -232,66 +223,69 @@ def _between_blanks(line: str) -> list[str]:
     return re.findall(r'(?:"[^"]*"|[^ \t\r\n])+', line)
 
 
-def _footer(text: PlainText, mark: str, width: int) -> tuple[int, str | None]:
-    """How many of the last lines are no rows, and what a row of totals above them is called.
+def _footer(text: Text, mark: str, width: int) -> tuple[int | None, int, str | None]:
+    """Where the rows end if lines follow that are none, how many these are, and a row of totals.
 
-    They have one field only, where those above have all.
+    Such lines have one field only, where those above have all.
     """
     size = text.path.stat().st_size
     with text.path.open("rb") as file:
         file.seek(max(0, size - _TAIL))
-        tail = file.read().decode("utf8", "replace")
-    lines = [line for line in tail.splitlines()[size > _TAIL :] if line.strip()]
-    if width < 2 or any(line.count('"') % 2 for line in lines):
-        return 0, None
-    rows = [fields for _, fields in _parsed(lines, mark)]
+        tail = file.read().splitlines(keepends=True)[size > _TAIL :]
+    lines = [(line, line.decode("utf8", "replace")) for line in tail if line.strip()]
+    if width < 2 or any(line.count('"') % 2 for _, line in lines):
+        return None, 0, None
+    rows = [fields for _, fields in _parsed([line for _, line in lines], mark)]
     n = next((i for i, fields in enumerate(reversed(rows)) if len(fields) != 1), len(rows))
-    above = [len(fields) for fields in rows[: len(rows) - n][-3:]]
-    if n > _MOST_FOOTER or above != [width] * 3:
-        return 0, None
-    total = total_in(rows[-1 - n])
-    return n + (total is not None), total
+    kept = rows[: len(rows) - n]
+    if n > _MOST_FOOTER or [len(fields) for fields in kept[-3:]] != [width] * 3:
+        return None, 0, None
+    total = total_in(kept[-1])
+    if any(total in fields for fields in kept[:-1]):  # a value like others
+        total = None
+    end, left = size, n + (total is not None)
+    for line in reversed(tail):
+        if not left:
+            break
+        end, left = end - len(line), left - bool(line.strip())
+    return (end if end < size else None), n, total
 
 
-def _rewritten(text: PlainText, mark: str, comments: bool, footer: int, above: int) -> PlainText:
-    """The file as it is, or a copy that has as many lines but no comments, blanks and footer.
+def _plain_rows(
+    text: Text, mark: str, comments: bool, above: int, end: int | None
+) -> Iterator[bytes]:
+    """As many lines without comments, blanks, a footer, and what is in those above the rows.
 
-    Nothing is left of so many lines `above` the rows.
+    Parameters
+    ----------
+    text : Text
+    mark : str
+        The delimiter.
+    comments : bool
+        Whether lines that begin with # are some.
+    above : int
+        How many lines above the rows are emptied.
+    end : int or None
+        Where in the file the rows end.
     """
-
-    def change(blocks: Blocks) -> Blocks:
-        lines = whole_lines(with_newlines(blocks))
-        first = next(lines, b"").split(b"\n", above)
-        lines = chain([b"\n" * above + first[-1]], lines)
+    size = text.path.stat().st_size
+    room = (size if end is None else end) - (min(3, size) - len(text.head(3)))  # without its mark
+    for block in text.lines():
+        lines, room = block[:room], max(0, room - len(block))
+        if above:
+            *first, rest = lines.split(b"\n", above)
+            emptied = (b"\r" * line.endswith(b"\r") for line in first)
+            lines, above = b"\n".join([*emptied, rest]), 0
         if comments:
-            lines = (re.sub(rb"(?m)^#[^\n]*", b"", block) for block in lines)
-        if mark == BLANKS:
-            lines = map(_with_tabs, lines)
-        return _without_last(lines, footer)
-
-    unchanged = not (comments or footer or above or mark == BLANKS)
-    return text if unchanged else text.rewritten(change)
-
-
-def _without_last(blocks: Blocks, n: int) -> Blocks:
-    """The same lines without the last n that are not empty."""
-    held = b""
-    for block in blocks:
-        held += block
-        if len(held) > 4 * _TAIL:
-            yield held[: -2 * _TAIL]
-            held = held[-2 * _TAIL :]
-    for _ in range(n):
-        held = held[: held.rstrip(b"\n").rfind(b"\n") + 1]
-    yield held
+            lines = re.sub(rb"(?m)^#[^\r\n]*", b"", lines)
+        yield _with_tabs(lines) if mark == BLANKS else lines
 
 
 def _with_tabs(lines: bytes) -> bytes:
     """The same lines with one tab in the place of blanks, and none around the fields."""
-    if b'"' in lines:
-        tabbed = _BLANKS_OUTSIDE_QUOTES.sub(
-            lambda found: found[0] if found[0].startswith(b'"') else b"\t", lines
-        )
-    else:
-        tabbed = re.sub(rb"[ \t]+", b"\t", lines)
+
+    def tab(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[0].startswith(b'"') else b"\t"
+
+    tabbed = _BLANKS_OUTSIDE_QUOTES.sub(tab, lines)
     return re.sub(rb"\t(?=[\r\n]|\Z)|(?<=[\r\n])\t|\A\t", b"", tabbed)

@@ -36,12 +36,8 @@ class TableFormat:
         It takes a binary stream and returns an object with the methods ``write(record_batch)`` and
         ``close()``.
     text : bool
-        Whether files are lines of text. Then the request has an opened `content`, and compressed
-        files can be written too.
-    from_pipe : bool
-        Whether it can be read from standard input.
-    remote : bool
-        Whether it can be read from an address, by `Source.file`; text always can.
+        Whether files are lines of text. Then the request has their `text`, in UTF-8, and
+        compressed files can be written too.
     magic : tuple of bytes
         With what contents begin: a file is recognised by it, whatever its name says.
 
@@ -59,9 +55,7 @@ class TableFormat:
     read: Callable[[ReadRequest], Iterator[Batch]] | str
     write: Callable[[Any], Any] | str | None = None
     text: bool = False
-    from_pipe: bool = True
     magic: tuple[bytes, ...] = ()
-    remote: bool = False
 
     def batches(self, request: ReadRequest) -> Iterator[Batch]:
         """The batches of one source."""
@@ -109,12 +103,9 @@ def by_name(name: str) -> TableFormat:
     return _formats[name]
 
 
-def by_path(path: Any) -> tuple[TableFormat | None, str | None]:
-    """The format and the compression that the name of a file says."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    codec = _CODECS.get(suffixes.pop()) if suffixes and suffixes[-1] in _CODECS else None
-    found = [f for f in formats() if suffixes and suffixes[-1] in f.suffixes]
-    return found[0] if found else None, codec
+def codec_of(path: Any) -> str | None:
+    """The compression that the name of a file says."""
+    return _CODECS.get(path.suffix.lower())
 
 
 def format_of(path: Any) -> TableFormat | None:
@@ -127,55 +118,42 @@ def format_of(path: Any) -> TableFormat | None:
     >>> format_of(Path("flow.parquet")).name
     'parquet'
     """
-    return by_path(path)[0]
-
-
-def by_start(start: bytes, *, text: bool) -> TableFormat | None:
-    """The format of text, or the other one, whose contents begin like this."""
-    found = [f for f in formats() if f.text == text and f.magic and start.startswith(f.magic)]
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _CODECS:
+        del suffixes[-1]
+    found = [f for f in formats() if suffixes and suffixes[-1] in f.suffixes]
     return found[0] if found else None
 
 
-_CSV, _JSON, _NUMPY = f"{_HERE}.csv", f"{_HERE}.json", f"{_HERE}.numpy"
-_ZIP = b"PK\x03\x04"
-_PARQUET, _ARROW = f"{_HERE}.parquet", f"{_HERE}.arrow"
+def by_start(start: bytes) -> TableFormat | None:
+    """The format, other than of text, whose contents begin like this."""
+    found = [f for f in formats() if not f.text and f.magic and start.startswith(f.magic)]
+    return found[0] if found else None
 
-register(TableFormat("csv", (".csv",), f"{_CSV}:read", f"{_CSV}:Writer", text=True))
-register(TableFormat("tsv", (".tsv", ".tab"), f"{_CSV}:read_tsv", f"{_CSV}:TsvWriter", text=True))
-register(
+
+_TEXT, _ARROW = f"{_HERE}.csv", f"{_HERE}.arrow"
+_JSON, _NUMPY = f"{_HERE}.json", f"{_HERE}.numpy"
+
+for format in (
+    TableFormat("csv", (".csv",), f"{_TEXT}:read", f"{_TEXT}:Writer", text=True),
+    TableFormat("tsv", (".tsv", ".tab"), f"{_TEXT}:read_tsv", f"{_TEXT}:TsvWriter", text=True),
     TableFormat(
-        "jsonl", (".jsonl", ".ndjson", ".json"), f"{_JSON}:read", f"{_JSON}:Writer",
-        text=True, magic=(b"{", b"["),
-    )
-)  # fmt: skip
-register(
+        "jsonl", (".jsonl", ".ndjson", ".json"), f"{_JSON}:read", f"{_JSON}:Writer", text=True
+    ),
     TableFormat(
-        "parquet", (".parquet", ".pq"), f"{_PARQUET}:read", f"{_PARQUET}:Writer",
-        from_pipe=False, magic=(b"PAR1",), remote=True,
-    )
-)  # fmt: skip
-register(
+        *("parquet", (".parquet", ".pq"), f"{_ARROW}:read_parquet", f"{_ARROW}:ParquetWriter"),
+        magic=(b"PAR1",),
+    ),
     TableFormat(
-        "arrow", (".arrow", ".arrows", ".feather", ".ipc"), f"{_ARROW}:read", f"{_ARROW}:Writer",
-        magic=(b"ARROW1", b"\xff\xff\xff\xff"), remote=True,
-    )
-)  # fmt: skip
-# Archives come before what is kept in archives.
-register(TableFormat("zip", (".zip",), f"{_HERE}.zip:read", from_pipe=False, magic=(_ZIP,)))
-register(
+        *("arrow", (".arrow", ".arrows", ".feather", ".ipc"), f"{_ARROW}:read", f"{_ARROW}:Writer"),
+        magic=(b"ARROW1", b"\xff\xff\xff\xff"),
+    ),
+    TableFormat("npy", (".npy",), f"{_NUMPY}:read", magic=(b"\x93NUMPY",)),
+    TableFormat("npz", (".npz",), f"{_NUMPY}:read", magic=(b"PK\x03\x04",)),
+    TableFormat("excel", (".xlsx", ".xlsm"), f"{_HERE}.excel:read", magic=(b"PK\x03\x04",)),
     TableFormat(
-        "npy", (".npy",), f"{_NUMPY}:read_npy", from_pipe=False, magic=(b"\x93NUMPY",)
-    )
-)  # fmt: skip
-register(TableFormat("npz", (".npz",), f"{_NUMPY}:read_npz", from_pipe=False, magic=(_ZIP,)))
-register(
-    TableFormat(
-        "excel", (".xlsx", ".xlsm"), f"{_HERE}.excel:read", from_pipe=False, magic=(_ZIP,)
-    )
-)  # fmt: skip
-register(
-    TableFormat(
-        "sqlite", (".sqlite", ".sqlite3"), f"{_HERE}.sqlite:read",
-        from_pipe=False, magic=(b"SQLite format 3\0",),
-    )
-)  # fmt: skip
+        *("sqlite", (".sqlite", ".sqlite3"), f"{_HERE}.sqlite:read"),
+        magic=(b"SQLite format 3\0",),
+    ),
+):
+    register(format)
