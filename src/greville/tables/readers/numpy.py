@@ -25,6 +25,9 @@ def read(request: ReadRequest) -> Iterator[Batch]:
             with zipfile.ZipFile(request.path) as archive:
                 size = sum(entry.file_size for entry in archive.infolist())
             check_memory("the arrays in an .npz", float(size), "write them as Parquet, or as .npy.")
+        else:
+            with request.path.open("rb") as file:  # NumPy takes what is none for a pickle
+                np.lib.format.read_magic(file)
         found = np.load(request.path, mmap_mode="r", allow_pickle=False)
         if isinstance(found, np.ndarray):
             arrays = {"": found}
