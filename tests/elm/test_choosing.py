@@ -51,6 +51,18 @@ def test_units_that_see_all_inputs_for_smooth_maps_and_images():
     assert isinstance(ELMClassifier(random_state=0).fit(X[:500], y[:500]).hidden_, RandomLayer)
 
 
+def test_of_very_many_rows_the_most_useful_units_are_learned(rng):
+    X = rng.normal(size=(5000, 20))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + np.tanh(X[:, 3]) * X[:, 4]
+    model = ELMRegressor(random_state=0).prepare(X[:4000], y[:4000], n_rows=4_000_000)
+    model.partial_fit(X[:4000], y[:4000])
+    assert isinstance(model.hidden_, TableLayer)
+    assert model.hidden_.n_hidden_ == 800
+    drawn = ELMRegressor(TableLayer(800, random_state=0), standardize=True).fit(X[:4000], y[:4000])
+    error, error_drawn = (1 - m.score(X[4000:], y[4000:]) for m in (model, drawn))
+    assert error < 0.7 * error_drawn
+
+
 def test_the_kind_does_not_depend_on_the_seed(rng):
     X, y = steps(rng, 100)
     kinds = {type(ELMRegressor(random_state=seed).fit(X, y).hidden_) for seed in range(5)}
