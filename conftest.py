@@ -20,6 +20,7 @@ FULL = (
     "src/greville/compiled/_states.py",
     "src/greville/dask",
     "src/greville/export/onnx.py",
+    "src/greville/mlflow.py",
     "src/greville/paper",  # examples that run experiments
     "tests/adapters",
     "tests/dask",
@@ -29,8 +30,9 @@ FULL = (
 )
 
 
-# Modules of packages that are in no extra: their examples run where these are installed
-collect_ignore = [] if find_spec("aeon") else ["src/greville/adapters/aeon.py"]
+# Modules whose packages are in no extra, or large: their examples run where these are installed
+_NEEDS = {"aeon": "src/greville/adapters/aeon.py", "mlflow": "src/greville/mlflow.py"}
+collect_ignore = [module for package, module in _NEEDS.items() if not find_spec(package)]
 
 
 def pytest_addoption(parser):

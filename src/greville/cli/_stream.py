@@ -15,6 +15,7 @@ from ._command import command
 from ._errors import UserError
 from ._files import check_writable, load_table_model
 from ._input import standard_input
+from ._kafka import KafkaOptions
 from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
 from ._process import TERMINATION, Stop, stopping_on
 from ._terminal import counted, printable_lines, say, say_examples, say_findings
@@ -31,6 +32,7 @@ def stream(
     checkpoint: Path | None = None,
     every: Count = 1000,
     replay: bool = False,
+    messages: KafkaOptions,
     watch: bool = False,
     task: Task = Task.auto,
     options: ModelOptions,
@@ -52,6 +54,9 @@ def stream(
     same command again: it says at which line it continues. Send the lines from there, or all of
     them with --replay.
 
+    With --kafka the lines are messages of a topic. A checkpoint then has their offsets; answers
+    are sent at least once.
+
     Examples:
 
         cat events.jsonl | greville stream --target y > answers.jsonl
@@ -59,6 +64,8 @@ def stream(
         tail -f sensor.jsonl | greville stream --target t --watch
 
         greville stream --target y --model trained.greville < orders.jsonl
+
+        greville stream -t y --kafka host:9092 --topic in --answers out --checkpoint s.greville
 
         greville stream --target y --std --on-error stop < events.jsonl
 
@@ -107,12 +114,13 @@ def stream(
             state = Stream(TableModel(target, **settings), id, follow=follow)
         else:
             raise UserError("--target is missing: name the field to predict.")
+        topics = messages.topics(state, checkpoint, replay or delimiter is not None)
         added = [name for name, asked in (("std", std), ("proba", proba)) if asked]
         if added and (settled := state.settled()).task is not None:
             check_std_and_proba(settled, std, proba)
         if state.lines and not quiet:
             what = "those are passed over"
-            if not replay:
+            if not (replay or topics):
                 what = (
                     f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
                 )
@@ -120,7 +128,9 @@ def stream(
         skip = state.lines if replay else 0
         lines = StreamLines(one_delimiter(delimiter), skip, state.lines, added)
         troubles = Troubles(skip=on_error == OnError.skip)
-        stopped_by = _answer(state, lines, troubles, checkpoint, every, watch, added)
+        stopped_by = _answer(
+            state, topics or _Pipe(lines), troubles, checkpoint, every, watch, added
+        )
     if not quiet:
         _say_end(state, troubles, checkpoint)
     raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
@@ -163,7 +173,7 @@ def _continued(checkpoint: Path, target: str | None, id: str | None, follow: boo
 
 def _answer(
     state: Any,
-    lines: Any,
+    source: Any,
     troubles: Any,
     checkpoint: Path | None,
     every: int,
@@ -180,6 +190,7 @@ def _answer(
 
     def keep() -> None:
         nonlocal saved
+        source.deliver()
         if checkpoint is not None and state.lines > saved:
             save(state, checkpoint)
             saved = state.lines
@@ -192,47 +203,55 @@ def _answer(
     at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
     with stopping_on(*TERMINATION, signal.SIGINT) as stop, view:
         try:
-            for rows, first in _bursts(lines, stop, at_once):
+            for rows, first in source.bursts(stop, at_once):
                 for answers in state.answers(rows, first, troubles, **wanted):
-                    _write(lines, answers)
+                    source.write(answers)
                     if watch:
                         view.see(answers, [rows[answer["line"] - first] for answer in answers])
                 sys.stdout.flush()
                 if state.lines - saved >= every:
                     keep()
         finally:
-            sys.stdout.flush()
             keep()
     return stop.signal
 
 
-def _bursts(lines: Any, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], int]]:
-    """Rows of standard input, and the number of the first; as many together as are there."""
-    from ..tables.lines import LineSplitter
+class _Pipe:
+    """Rows from lines of standard input, and answers as lines of standard output."""
 
-    ready: list[bytes | None] = []
-    splitter, source = LineSplitter(), standard_input()
-    while True:
-        data = source.read(stop)
-        if stop.asked:
-            return
-        ready += splitter.add(data) if data else splitter.end()
-        more = data and source.has_more()
-        while len(ready) >= at_once or (ready and not more):
-            some, ready = ready[:at_once], ready[at_once:]
-            rows, first = lines.rows(some)
-            if rows:
-                yield rows, first
+    def __init__(self, lines: Any) -> None:
+        self._lines = lines
+
+    def bursts(self, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], int]]:
+        """Rows, and the number of the first; as many together as are there."""
+        from ..tables.lines import LineSplitter
+
+        ready: list[bytes | None] = []
+        splitter, source = LineSplitter(), standard_input()
+        while True:
+            data = source.read(stop)
             if stop.asked:
                 return
-        if not data:
-            return
+            ready += splitter.add(data) if data else splitter.end()
+            more = data and source.has_more()
+            while len(ready) >= at_once or (ready and not more):
+                some, ready = ready[:at_once], ready[at_once:]
+                rows, first = self._lines.rows(some)
+                if rows:
+                    yield rows, first
+                if stop.asked:
+                    return
+            if not data:
+                return
 
+    def write(self, answers: list[dict[str, Any]]) -> None:
+        """Write answers; on a terminal, labels in CSV are shown as printable text."""
+        text, is_shown = self._lines.text_of(answers), sys.stdout.isatty()
+        sys.stdout.write(printable_lines(text) if self._lines.is_csv and is_shown else text)
 
-def _write(lines: Any, answers: list[dict[str, Any]]) -> None:
-    """Write answers; on a terminal, labels in CSV are shown as printable text."""
-    text = lines.text_of(answers)
-    sys.stdout.write(printable_lines(text) if lines.is_csv and sys.stdout.isatty() else text)
+    def deliver(self) -> None:
+        """Have all answers leave this process."""
+        sys.stdout.flush()
 
 
 def _say_end(state: Any, troubles: Any, checkpoint: Path | None) -> None:

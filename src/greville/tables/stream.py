@@ -39,6 +39,7 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
         "monitor": nothing | known(DriftMonitor),
         "follower": nothing | known(Follower),
         "lines": count,
+        "position": nothing | text,
         "rows": each(text),
         "joined": each(flag),
         "waiting": array(1, "u"),
@@ -76,6 +77,8 @@ class Stream:
     (60, 11.8)
     """
 
+    source = "standard input"  # what errors call the place that lines come from
+
     def __init__(
         self,
         model: TableModel,
@@ -87,6 +90,7 @@ class Stream:
         self.model, self.id, self.monitor = model, id, monitor
         self.follower = Follower(trained=model.n_rows > 0) if follow else None
         self.lines = 0  # that were answered
+        self.position: str | None = None  # of the next line, as what reads them has written it
         self.rows: list[Row] = []  # of the block that is not whole
         self.joined: list[bool] = []  # of each, whether its target came with the one before
         self.waiting: dict[Any, tuple[Row, Any]] = {}  # rows without a target, and predictions
@@ -263,7 +267,7 @@ class Stream:
                 yield self._learn_late(row, number, troubles)  # type: ignore[arg-type]
             else:
                 if kind == "wrong":
-                    troubles.meet(f"standard input, line {number:,}: {reason}")
+                    troubles.meet(f"{self.source}, line {number:,}: {reason}")
                 self.lines += 1
                 if kind == "wrong":
                     yield [{"line": number, "error": reason}]
@@ -366,8 +370,8 @@ class Stream:
                 return
             if not troubles.skip:
                 raise
-            reason = error.message.removeprefix(f"standard input, row {first:,}: ")
-            troubles.meet(f"standard input, line {first:,}: {reason}")
+            reason = error.message.removeprefix(f"{self.source}, row {first:,}: ")
+            troubles.meet(f"{self.source}, line {first:,}: {reason}")
             answers = [{**self._head(rows[0], first), "error": reason}]
         else:
             troubles.count, troubles.first = met.count, met.first
@@ -393,7 +397,7 @@ class Stream:
         if len(rows) == 1 and not live.schema_may_change and not any(options.values()):
             parts = [live.record_one(rows[0])]
             for reason in parts[0].wrong.values():
-                troubles.meet(f"standard input, line {first:,}: {reason}")
+                troubles.meet(f"{self.source}, line {first:,}: {reason}")
         else:
             parts = live.record(self._batches(rows, numbers), troubles, **options)
         self._live_following = self._followed(live, self._live_following, parts, joined)
@@ -449,7 +453,7 @@ class Stream:
             if names is None:
                 all_names = dict.fromkeys(name for row in rows[run] for name in row)
                 names = [name for name in all_names if name != self.id]
-            batches.append(batch_of_rows(rows[run], names, "standard input", numbers[run]))
+            batches.append(batch_of_rows(rows[run], names, self.source, numbers[run]))
         return batches
 
     def _answers_to(self, part: Answers) -> Iterator[Answer]:
@@ -483,7 +487,7 @@ class Stream:
             answer = self._head(row, first + i) | answers[i]
             answers[i] = answer
             if "error" in answer:
-                reason = f"standard input, line {first + i:,}: {answer['error']}"
+                reason = f"{self.source}, line {first + i:,}: {answer['error']}"
                 if not troubles.skip:
                     yield answers[:i]
                     raise unusable_row(reason)
@@ -518,7 +522,9 @@ class Stream:
     def _to_fields(self) -> dict[str, Any]:
         """Rows as JSON, of which those that wait are many."""
         waiting = [[key, row, predicted] for key, (row, predicted) in self.waiting.items()]
-        names = ("model", "id", "monitor", "follower", "lines", "joined", "forgotten")
+        names = (
+            "model", "id", "monitor", "follower", "lines", "position", "joined", "forgotten",
+        )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},
             "rows": list(map(_as_json, self.rows)),
