@@ -177,10 +177,11 @@ $(VENV)/dist: $(VENV)/test
 	@$(INSTALL) build twine
 	@touch $@
 
-# aeon needs an older numba, and that an older pandas.
+# aeon needs an older numba and pandas, and that numba an older NumPy.
 .venv-series/ready: constraints.txt pyproject.toml
 	@$(PYTHON) -m venv .venv-series
 	@sed -e 's/^numba==.*/numba==0.63.1/' -e 's/^llvmlite==.*/llvmlite==0.46.0/' -e 's/^pandas==.*/pandas==3.0.6/' \
+		-e 's/^numpy==.*/numpy==2.3.5/' \
 		constraints.txt > .venv-series/constraints.txt
 	@$(MAKE) --no-print-directory .venv-series/installed CONSTRAINTS=.venv-series/constraints.txt
 	@touch $@
