@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import UserError
-from ._signals import Stop
+from ._process import Stop
 from ._terminal import say
 
 _SECONDS = 10.0  # in which a broker answers
