@@ -113,25 +113,6 @@ def test_a_closed_stderr_stops_nothing(clock, monkeypatch):
             tell(4)
 
 
-def test_a_bar_on_a_terminal(clock, monkeypatch):
-    pytest.importorskip("rich")
-
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    with progress.told(True, "learned", 10) as tell:
-        clock(3)
-        tell(4)
-    shown = terminal.getvalue()
-    assert "━" in shown
-    assert shown.endswith("greville: learned 10 rows in 3.0 s, 3 rows/s\n")
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_every_long_method_says_how_far_it_is(model, at_once, capsys):
     # The first 4096 rows of a table wait for others, and are learned together.

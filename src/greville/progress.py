@@ -33,8 +33,8 @@ def silent(what: str, total: float) -> Iterator[Advance]:
 def told(verbose: Any, done: str, n_rows: int) -> AbstractContextManager[Tell | None]:
     """A context that says on stderr how many rows are done; it gives None if not `verbose`.
 
-    Every two seconds, and at the end of work that took as long: a line, or on a terminal a bar
-    where rich is installed. Work that takes less says nothing.
+    Every two seconds, and at the end of work that took as long, a line. Work that takes less says
+    nothing.
 
     Parameters
     ----------
@@ -83,7 +83,6 @@ class _Report:
         self._start = self._of_pass = self._last = time.monotonic()
         self._first = self._done = 0  # of the present pass over the rows
         self._spoke = self._over = False
-        self._bar: Any = None
 
     def tell(self, done: int) -> None:
         now, done = time.monotonic(), max(done, 0)
@@ -98,11 +97,11 @@ class _Report:
         if read > 0 and seconds > 0:
             rate = read / seconds
             line += f", {rate:,.0f} rows/s, {_duration((self._n - done) / rate)} left"
-        self._show(line)
+        self._print(line)
 
     def finished(self) -> None:
         """The last line, if the work took long."""
-        self._close()
+        self._over = True
         seconds = time.monotonic() - self._start
         if self._spoke or seconds >= _INTERVAL:
             rate = f"{self._n / max(seconds, 1e-9):,.0f} rows/s"
@@ -110,45 +109,15 @@ class _Report:
 
     def stopped(self, error: BaseException) -> None:
         """The last line, if anything was said before."""
-        self._close()
+        self._over = True
         if self._spoke:
             where = f"after {self._done:,} of {self._n:,} rows"
             self._print(f"greville: {type(error).__name__} {where}; the model is unchanged")
-
-    def _show(self, line: str) -> None:
-        if self._bar is None:
-            self._bar = _bar(self._n)
-        if not self._bar:
-            self._print(line)
-            return
-        bar, task = self._bar
-        bar.update(task, completed=self._done, description=line)
-
-    def _close(self) -> None:
-        self._over = True
-        if self._bar:
-            self._bar[0].stop()
 
     @staticmethod
     def _print(line: str) -> None:
         with suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
             print(line, file=sys.stderr, flush=True)
-
-
-def _bar(total: int) -> Any:
-    """A bar of rich and its task, on a terminal where rich is installed; else False."""
-    try:
-        if not sys.stderr.isatty():
-            return False
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-    except (AttributeError, ValueError, ImportError):  # no stderr, a closed one, or no rich
-        return False
-    columns = BarColumn(), TextColumn("{task.description}", markup=False)
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=total)
-    bar.start()
-    return bar, task
 
 
 def _duration(seconds: float) -> str:

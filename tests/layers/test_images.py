@@ -15,11 +15,9 @@ from greville import (
     FourierLayer,
     PatchLayer,
     RandomLayer,
-    ReceptiveFieldLayer,
     StackedLayer,
     image_layer,
 )
-from greville.layers.bands import bands_of
 
 
 def responses(layer, image):
@@ -132,19 +130,3 @@ def test_three_stages(rng, tmp_path):
     greville.save(layer, tmp_path / "layer.greville")
     loaded = greville.load(tmp_path / "layer.greville")
     np.testing.assert_array_equal(loaded.transform(X), layer.transform(X))
-
-
-@pytest.mark.parametrize("shape", [(28, 28), (7, 7, 8)])
-def test_fields_are_multiplied_in_bands(rng, shape):
-    X = rng.normal(size=(50, int(np.prod(shape))))
-    layer = ReceptiveFieldLayer(shape, 2000, border=0, min_area=2, random_state=0).fit(X)
-    bands = bands_of(layer.weights_)
-    outside = layer.weights_ != 0
-    for inputs, units in bands:
-        outside[inputs, units] = False
-    assert not outside.any()
-    covered = np.concatenate([np.arange(2000)[units] for _, units in bands])
-    np.testing.assert_array_equal(covered, np.arange(2000))
-    size = sum((i.stop - i.start) * (u.stop - u.start) for i, u in bands)
-    assert size < 0.8 * layer.weights_.size
-    np.testing.assert_allclose(layer.transform(X), np.tanh(X @ layer.weights_), atol=1e-12)

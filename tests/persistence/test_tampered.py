@@ -45,6 +45,7 @@ HOSTILE = [
     "x" * 99, [], [[]], {}, {"float": "nan"}, {"float": "inf"}, {"float": 3}, {"tuple": []},
     {"tuple": 5}, {"dict": {}}, {"dtype": "float64"}, {"dtype": "O"}, {"numpy": ["float32", 1]},
     {"numpy": ["uint8", -1]}, {"numpy": ["object", 1]}, {"array": ["R", "F"]}, {"array": ["", "C"]},
+    {"triangle": ["state.sums.R", "F"]}, {"triangle": ["state.sums.Z", "C"]},
     {"words": "R"}, {"strings": ["a", "b"]}, {"strings": [1]}, {"strings": "ab"},
     {"sparse": ["csc_array", [1 << 30, 1 << 30], [], [], []]},
     {"object": {"class": "os.system", "fields": {}}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -42,8 +43,8 @@ def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
 
     def condition(estimator: Any) -> bool:
         solver = estimator.solver
-        if isinstance(solver, str) and solver in registry.names():
-            solver = _named(solver)
+        with suppress(KeyError):  # no such name
+            solver = _named(solver) if isinstance(solver, str) else solver
         if isinstance(solver, Solver) and not getattr(solver.capabilities, capability):
             raise AttributeError(f"{type(solver).__name__} {otherwise}")
         return True

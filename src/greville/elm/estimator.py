@@ -317,15 +317,12 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         """
 
         def step(fitted: Fitted, model: Self, examples: Examples) -> tuple[Fitted, Any]:
-            n = examples.X.shape[0]
-            if not predict and fitted.warmup is None and not fitted.windows(n):
-                with told(self.verbose, "learned", n) as tell:
-                    solver = fitted.solver.learn(fitted.rows(examples, tell))
-                return fitted._replace(solver=solver), None
+            if not (predict or self.verbose or fitted.warmup or fitted.calibration):
+                return fitted._replace(solver=fitted.solver.learn(fitted.rows(examples))), None
             unknown = model._unknown(examples.y, fitted.targets, **options)
             self._check_spread(fitted, spread)
             task = "predicted and learned" if predict else "learned"
-            with told(self.verbose, task, n) as tell:
+            with told(self.verbose, task, examples.n) as tell:
                 new, outputs = model._learned(fitted, examples, predict, spread, unknown, tell)
             return new, (fitted.targets, outputs, unknown)
 
@@ -445,7 +442,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         -0.5
         """
         live = self._live
-        if live is None and self._fitted is not None:
+        if self._fitted is not None and (live is None or self.solver is not self._agreed):
             with self._lock:
                 self._check_solver()
                 live = self._live or (self._goes_live(self._fitted) and self._live)
@@ -873,10 +870,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         check_is_fitted(self)
         live = self._live
         return self.fitted_.solver.n_seen if live is None else live.n_seen
-
-    def __dir__(self) -> list[str]:
-        """What is documented: how `Publishing` works says nothing to users."""
-        return [name for name in super().__dir__() if not hasattr(Publishing, name)]
 
     def __getstate__(self) -> Any:
         return self.pickled_state(super().__getstate__())

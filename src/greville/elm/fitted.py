@@ -159,7 +159,7 @@ class Fitted(NamedTuple):
         """Activations and outputs, made a block at a time; `tell` is told of each."""
         X, y, weight = examples
         encoded, b, hidden = self.targets.encode(y), self.solver.shape.backend, self.hidden
-        late, n = place_of(b) is not None, X.shape[0]
+        late, n = not b.has_kernels and place_of(b) is not None, X.shape[0]
         check = LateCheck(b, self.solver.dtype, ("X", "y"), weight) if late else None
         if n <= _ONE_BLOCK and tell is None:
             return Rows.of(hidden.activations(X, weight, b), encoded(slice(n)), weight, check)

@@ -109,7 +109,7 @@ class HiddenMap:
 
         On the device of a backend, rows with numbers that are not finite become nan instead.
         """
-        on_device = b is not None and place_of(b) is not None
+        on_device = b is not None and not b.has_kernels and place_of(b) is not None
         inner = X[:, : self.n_inputs - self.n_direct] if self.n_direct else X
         H = self._activated_on(b, inner) if on_device else self._activated(inner)  # type: ignore[arg-type]
         if self.n_direct:

@@ -67,9 +67,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         "auto" for a GPU where it pays; see docs/devices.md. Without it, where X is.
     verbose : bool or int, default=False
         Whether `fit`, `partial_fit`, `prequential` and predictions of many rows say on stderr how
-        far they are: every two seconds a line with rows, rows/s and the time left, or a bar on a
-        terminal where rich is installed. What takes less than two seconds says nothing. Counts for
-        the next call, and is not stored in files.
+        far they are: every two seconds a line with rows, rows/s and the time left. What takes less
+        than two seconds says nothing. Counts for the next call, and is not stored in files.
 
     Attributes
     ----------

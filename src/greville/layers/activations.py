@@ -51,7 +51,7 @@ def check_activation(activation: Activation) -> None:
 
 def activate(activation: Activation, H: Any) -> Any:
     """f(H), element by element, for an array or a tensor; H may be overwritten."""
-    on_device = is_tensor(H)
+    on_device = type(H) is not np.ndarray and is_tensor(H)
     if not callable(activation):
         curve = ACTIVATIONS[activation]
         return curve.torch(H) if on_device else curve.numpy(H, out=H)

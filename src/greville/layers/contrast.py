@@ -46,10 +46,6 @@ class SampleLayer(Layer):
     activation: AnyActivation = "tanh"
     random_state: Random = None
 
-    @property
-    def sees_parts(self) -> bool:  # type: ignore[override]
-        return self.receptive_fields is not None
-
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         labels, X = self._checked_labels(y, X.shape[0]), X if sparse.issparse(X) else on_host(X)
         random, masks = self._random(), None

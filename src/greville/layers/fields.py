@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -75,8 +75,6 @@ class ReceptiveFieldLayer(Layer):
     activation: AnyActivation = "tanh"
     random_state: Random = None
 
-    sees_parts: ClassVar[bool] = True
-
     def _set_weights(self, X: Any, y: Any, dtype: Any) -> None:
         random = self._random()
         fields = Fields("shape", self.shape, self.border, self.min_area, X.shape[1])
@@ -113,7 +111,7 @@ class Fields:
     def draw(self, n: int, random: np.random.RandomState) -> Array:
         """n masks, each one in its field and zero elsewhere, of shape (n, n_features).
 
-        Fields in the same rows of the image are neighbours, which makes products fast.
+        Fields in the same rows of the image are neighbours.
         """
         sides = np.stack([self._sides(i, n, random) for i in range(2)])
         while (small := sides.prod(axis=0) < self.min_area).any():

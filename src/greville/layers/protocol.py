@@ -42,16 +42,12 @@ from ..validation import (
     unchanged_on_error,
 )
 from .activations import ACTIVATIONS, Activation, activate, check_activation
-from .bands import Band, bands_of
 
 # The paper's rule for n_hidden="auto".
 UNITS_PER_INPUT = 10
 
 # Weights from which a product with one row is worth a second thread.
 _WORTH_TWO_THREADS = 1_000_000
-
-# Rows up to which one product is faster than one for each band of the weights.
-_FEW_ROWS = 16
 
 # Rows from which activations are made column by column: their Gram matrix takes 5 to 15 % less
 # time, and a product with their targets half as long.
@@ -149,8 +145,6 @@ class Layer(Features):
     ----------
     wants_order_one : bool
         Whether the layer needs inputs in comparable units, which estimators then learn.
-    sees_parts : bool
-        Whether many units see only a part of the inputs, that of their neighbours.
     parts : tuple of Layer
         The fitted layers that it is made of, where it is made of others.
 
@@ -165,7 +159,6 @@ class Layer(Features):
     """
 
     wants_order_one: ClassVar[bool] = False
-    sees_parts: ClassVar[bool] = False
     parts: tuple[Layer, ...] = ()
 
     n_hidden: Any
@@ -251,8 +244,7 @@ class Layer(Features):
 
     def activations_on(self, b: Backend, X: Any, shift: Array | None = None) -> Array:
         """`activations` on a backend, where X is, unless it is sparse and SciPy's."""
-        project = self._projected if b.has_kernels else self._projected_on
-        return self._activated(project(b, X, shift))
+        return self._activated(self._projected(b, X, shift))
 
     def activations_one(self, x: Array) -> Array:
         """The activations for one row of finite floats, of shape (n_features,)."""
@@ -271,26 +263,13 @@ class Layer(Features):
 
     def _projected(self, b: Backend, X: Any, shift: Array | None) -> Array:
         """(X - shift) @ weights_ + bias_, without filling the zeros of a sparse X."""
-        weights = self.weights_.astype(X.dtype, copy=False)
-        bands = self._bands() if X.shape[0] > _FEW_ROWS else None
+        dtype, n = X.dtype if b.has_kernels else b.dtype_of(X), X.shape[0]
+        weights, bias = (moved(self, b, name, dtype) for name in ("weights_", "bias_"))
         if sparse.issparse(X):
             H = np.asarray(X @ weights)
-        elif bands is None:
-            H = product(X, weights, by_columns=X.shape[0] >= _MANY_ROWS)
-        else:
-            H = np.empty((X.shape[0], weights.shape[1]), X.dtype)
-            for inputs, units in bands:
-                H[:, units] = product(X[:, inputs], weights[inputs, units])
-        if shift is not None:
-            H -= (shift @ self.weights_).astype(H.dtype)
-        if self.bias_ is not None:
-            H += self.bias_.astype(X.dtype, copy=False)
-        return H
-
-    def _projected_on(self, b: Backend, X: Any, shift: Array | None) -> Array:
-        dtype, n = b.dtype_of(X), X.shape[0]
-        weights = moved(self, b, "weights_", dtype)
-        if getattr(X, "is_sparse", False):
+        elif b.has_kernels:
+            H = product(X, weights, by_columns=n >= _MANY_ROWS)
+        elif getattr(X, "is_sparse", False):
             H = b.matmul(X, weights)
         else:
             # Column by column: Gram matrices of such rows take a fifth less time, if columns begin
@@ -298,23 +277,12 @@ class Layer(Features):
             more = -n % b.tuning.block_multiple
             if more and n > b.tuning.pending_rows:
                 X = b.xp.concat([X, b.zeros((more, X.shape[1]), dtype)])
-            bands = self._bands() or [Band(slice(None), slice(None))]
-            products = [b.matmul(weights[i, u].T, X[:, i].T) for i, u in bands]
-            H = (b.xp.concat(products, axis=0) if len(products) > 1 else products[0]).T
+            H = b.matmul(weights.T, X.T).T
         if shift is not None:
             H -= b.asarray(shift @ self.weights_, dtype)
-        if self.bias_ is not None:
-            H += moved(self, b, "bias_", dtype)
+        if bias is not None:
+            H += bias
         return H[:n, :]
-
-    def _bands(self) -> list[Band] | None:
-        """Where the weights are that are not zero, if that makes products faster."""
-        if not self.sees_parts:
-            return None
-        known = _bands_of_layers.get(self)
-        if known is None or known[0] is not self.weights_:
-            _bands_of_layers[self] = known = self.weights_, bands_of(self.weights_)
-        return known[1]
 
     def _activated(self, H: Any) -> Any:
         """The activations of projections, an array or a tensor, which may be overwritten."""
@@ -334,13 +302,11 @@ class Layer(Features):
         return self.n_features_in_, self.n_hidden_
 
     def _check_stored(self) -> None:
-        n, units, shape, weights = (
-            *(self.n_features_in_, self.n_hidden_),
-            *(self._weights_shape, self.weights_),
-        )
+        shape, weights = self._weights_shape, self.weights_
         fits = weights.shape == shape and weights.dtype.char in "fd"
         require(fits, "the layer's weights do not fit its size")
-        require(n + units <= _MAX_LAYER_NUMBERS + weights.size, "the layer is too wide")
+        width = self.n_features_in_ + self.n_hidden_
+        require(width <= _MAX_LAYER_NUMBERS + weights.size, "the layer is too wide")
         fits = self.bias_ is None or self.bias_.shape == shape[1:]
         require(fits, "the layer's biases do not fit its size")
 
@@ -382,16 +348,15 @@ def runs_on_device(transformer: Any) -> bool:
     )
 
 
-# The bands of the weights of a layer, with these.
-_bands_of_layers: WeakKeyDictionary[Layer, tuple[Array, list[Band] | None]] = WeakKeyDictionary()
-
 # Copies of weights on devices.
 _copies: WeakKeyDictionary[Layer, dict[Any, tuple[Array, Array]]] = WeakKeyDictionary()
 
 
-def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Array:
-    """An attribute of a layer on a backend."""
+def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Any:
+    """An attribute of a layer on a backend; None where there is none."""
     mine, key = getattr(layer, name), (b.name, name, dtype)
+    if mine is None or b.has_kernels:
+        return mine if mine is None else mine.astype(dtype, copy=False)
     copies = _copies.setdefault(layer, {})
     known = copies.get(key)
     if known is None or known[0] is not mine:

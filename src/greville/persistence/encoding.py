@@ -1,14 +1,15 @@
 """Values as JSON and tensors, and back.
 
 None, flags, text, whole and finite numbers, and lists are themselves. All else is an object with
-one name, which says what it is: ``{"tuple": [...]}``, ``{"array": ["R", "F"]}``.
+one name, which says what it is: ``{"tuple": [...]}``, ``{"array": ["H", "F"]}``. Of an upper
+triangular matrix, such as a root, a file has the upper half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
-from typing import Any
+from math import isfinite, isqrt
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -79,6 +80,9 @@ class Encoder:
         if a.dtype.name not in _DTYPES or a.ndim == 0:
             raise Refused(f"{name}: an array of {a.dtype} cannot be saved")
         a = a.astype(a.dtype.newbyteorder("="), copy=False)
+        if a.ndim == 2 and a.shape[0] == a.shape[1] > 1 and not np.tril(a, -1).any():
+            half = a.T[np.tril_indices(len(a))]  # by columns, as LAPACK packs them
+            return {"triangle": [self._put(half, name), "F" if a.flags.f_contiguous else "C"]}
         if a.flags.f_contiguous and not a.flags.c_contiguous:
             return {"array": [self._put(a.T, name), "F"]}
         return {"array": [self._put(np.ascontiguousarray(a), name), "C"]}
@@ -134,6 +138,8 @@ class Decoder:
             case "array", [name, "C" | "F" as order]:
                 tensor = self._tensor(name)
                 return tensor.T if order == "F" else tensor
+            case "triangle", [name, "C" | "F" as order]:
+                return _triangle(self._tensor(name), order)
             case "words", _:
                 return _words(self._tensor(content))
             case "sparse", [int(rows), int(columns), *parts]:
@@ -170,6 +176,15 @@ def _dict(pairs: list[Any]) -> dict[Any, Any]:
     if not usual or not all(type(key) in (str, int, float, bool) for key, _ in pairs):
         raise Refused("a dict has no pairs of keys and values")
     return dict(pairs)
+
+
+def _triangle(half: Array, order: Literal["C", "F"]) -> Array:
+    n = isqrt(2 * half.size)
+    if half.ndim != 1 or n * (n + 1) != 2 * half.size:
+        raise Refused("a triangle has another number of numbers")
+    whole = np.zeros((n, n), half.dtype, order)
+    whole.T[np.tril_indices(n)] = half
+    return whole
 
 
 def _words(tensor: Array) -> Array:

@@ -146,6 +146,11 @@ class Publishing:
             self.__dict__["_live_from"] = live_from
             self.__dict__["_live"] = None
 
+    def __dir__(self) -> list[str]:
+        """What is documented: how `Publishing` works says nothing to users."""
+        hidden = {name for name in vars(Publishing) if not name.startswith("__")}
+        return [name for name in super().__dir__() if name not in hidden]
+
     def pickled_state(self, state: Any) -> Any:
         """What is pickled of the attributes, read at once: other threads may learn meanwhile."""
         state = dict(state)
