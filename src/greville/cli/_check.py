@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ._command import command
-from ._input_table import InputTable
+from ._files import InputTable
 from ._options import ColumnOptions, ReadingOptions, Task
 from ._terminal import as_option, counted, say_findings, say_skipped, show_json, show_table
 
@@ -35,9 +34,8 @@ def check(
     from ..tables import look_at
 
     table = InputTable.find(data, reading, target)
-    rows = _Rows(table)
-    again = table.can_be_read_again
-    found = look_at(rows if again else iter(rows), target, **columns.settings(task))
+    rows = table if table.can_be_read_again else iter(table)
+    found = look_at(rows, target, **columns.settings(task))
     if as_json:
         show_json(found.as_dict(as_option))
         return
@@ -49,21 +47,6 @@ def check(
     )
     say_skipped(table.troubles)
     say_findings(found.findings)
-
-
-class _Rows:
-    """Rows that can be walked again."""
-
-    def __init__(self, table: InputTable) -> None:
-        self._table = table
-
-    def __iter__(self) -> Iterator[Any]:
-        troubles = self._table.troubles
-        troubles.count, troubles.first = 0, []
-        with self._table.batches("reading", quiet=False) as batches:
-            for batch in batches:
-                troubles.count_skipped(batch)
-                yield batch
 
 
 def _in_words(column: Any, n_rows: int) -> str:

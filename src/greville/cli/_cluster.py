@@ -10,12 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
-from ._errors import UserError
-from ._process import EXIT_STOPPED, TERMINATION, stopping_on
 from ._progress import progress_bars
-from ._terminal import say
+from ._terminal import UserError, stoppable
 
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 10
@@ -88,19 +84,14 @@ def _cluster(options: ClusterOptions) -> Iterator[Any]:
     except ImportError as error:
         option = "--workers" if options.scheduler is None else "--scheduler"
         raise UserError(f"{option}: this needs Dask; pip install 'greville[dask]'.") from error
-    from ..tables import Stopped
-
     for name in ("asyncio", *logging.root.manager.loggerDict):
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     made = _started(options.workers) if options.workers else _running(str(options.scheduler))
     try:
         # A cluster that starts is not stopped before it has started: no worker is left behind.
-        with stopping_on(*TERMINATION) as stop, made as client, stop.at_once():
+        with stoppable(lambda: "Stopped before the end.") as stop, made as client, stop.at_once():
             yield client
-    except Stopped:
-        say("Stopped before the end.")
-        raise typer.Exit(EXIT_STOPPED) from None
     except Exception as error:
         if type(error).__name__ not in _LOST:
             raise

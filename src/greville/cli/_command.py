@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperCommand
 
 from . import _options
-from ._errors import reported
 from ._process import import_packages
+from ._terminal import reported
 
 # Options that are not called as their parameters, or that have a short form too.
 _FLAGS = {

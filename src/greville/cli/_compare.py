@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ._command import command
-from ._errors import UserError
-from ._files import check_picture, save_picture
-from ._input_table import InputTable
+from ._files import InputTable, check_picture, save_picture
 from ._options import ModelOptions, ReadingOptions, Task
-from ._terminal import counted, say, show_json, show_table
+from ._terminal import UserError, counted, say, show_json, show_table
 
 # What the comparison decides itself.
 _OWN = ("hidden", "device")

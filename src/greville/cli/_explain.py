@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ._command import command
-from ._errors import UserError
-from ._files import check_writable, load_learned_model
-from ._input_table import InputTable
+from ._files import InputTable, check_writable, load_table_model
 from ._options import ReadingOptions
-from ._terminal import say, show_json, show_table
+from ._terminal import UserError, say, show_json, show_table
 
 # Rows of the data that are looked at: a sample, if there are more.
 _ROWS = 2000
@@ -53,7 +51,7 @@ def explain(
         check_writable(output)
         if not data:
             raise UserError("--output: a page needs rows; name the files with DATA.")
-    known = load_learned_model(model)
+    known = load_table_model(model, learned=True)
     rows = None
     if data:
         table = InputTable.find(data, reading, output=output)

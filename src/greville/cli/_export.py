@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ._command import command
-from ._errors import UserError, with_options
 from ._files import check_writable
-from ._terminal import say, show_json
+from ._terminal import UserError, say, show_json, with_options
 
 
 class ExportFormat(StrEnum):

@@ -3,27 +3,93 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._errors import UserError
+from ._options import ReadingOptions
+from ._progress import rows_bar
+from ._terminal import UserError
 
 
-def load_table_model(path: Path, *, replaced: bool = False) -> Any:
-    """The model of a file, if it is one of tables."""
-    return read_table_model(path, replaced=replaced)[0]
+@dataclass
+class InputTable:
+    """Sources of rows, how to read them, and what counts the rows that cannot be used."""
 
+    sources: Any
+    how: Any
+    troubles: Any
+    rows: int = 0  # that were read
+    left_out: int = 0  # of these, by readers
 
-def load_learned_model(path: Path) -> Any:
-    """The same, if it has learned any row: without one every prediction would be zero."""
-    model = load_table_model(path)
-    if model.n_rows == 0:
-        raise UserError(f"{path}: it has learned no rows; there is nothing to predict from.")
-    return model
+    @classmethod
+    def find(
+        cls,
+        data: list[str],
+        reading: ReadingOptions,
+        column: str | None = None,
+        *,
+        output: Path | None = None,
+    ) -> InputTable:
+        """The table of some files, of which none is the output."""
+        from ..tables import find_sources
+
+        table = cls(None, reading.reading(column), reading.troubles())
+        table.sources = find_sources(data)
+        table.check_apart(output)
+        return table
+
+    def check_apart(self, output: Path | None) -> None:
+        """The files that are read must not be overwritten."""
+        for source in self.sources if output is not None and output.exists() else ():
+            local = source.path is not None and not source.remote
+            if local and os.path.samefile(str(output), source.path):
+                raise UserError(
+                    f"{output}: it is one of the files to read; name another for output."
+                )
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether it is not in a pipe."""
+        return all(source.can_be_read_again for source in self.sources)
+
+    def __iter__(self) -> Iterator[Any]:
+        """All rows in batches; those that readers leave out are counted anew."""
+        self.troubles.count, self.troubles.first = 0, []
+        with self.batches("reading", quiet=False) as batches:
+            for batch in batches:
+                self.troubles.count_skipped(batch)
+                yield batch
+
+    @contextmanager
+    def batches(
+        self,
+        doing: str,
+        quiet: bool,
+        columns: Any = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Iterator[Any]]:
+        """All rows in batches, with a bar that says what is done with them."""
+        from ..tables import read
+
+        self.rows = self.left_out = 0
+        found = read(self.sources, self.how, self.troubles, columns, stopped)
+        with closing(found), rows_bar(quiet, doing, self.sources) as advance:
+
+            def counted() -> Iterator[Any]:
+                for batch in found:
+                    yield batch
+                    self.rows += len(batch)
+                    self.left_out += len(batch.skipped)
+                    advance(batch, self.rows)
+
+            yield counted()
 
 
 def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[str, Any], str]:
-    """The same, what stands beside it in the file, and the checksum of the file.
+    """The model of a file, if it is one of tables; what stands beside it; the file's checksum.
 
     A file of a stream or a server is more than a model, and must not be `replaced` by one.
     """
@@ -33,10 +99,10 @@ def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[s
     if not path.exists():
         raise UserError(f"{path}: there is no such file.")
     file = open_file(path)
-    model = file.model
+    model, extra = file.model, file.extra or {}
     if isinstance(model, Stream):
         if replaced:
-            what = "file of a server" if "serve" in (file.extra or {}) else "checkpoint of a stream"
+            what = "file of a server" if "serve" in extra else "checkpoint of a stream"
             raise UserError(
                 f"{path}: it is the {what}, which would become a plain model; name another file "
                 "with -o. (A server unlearns rows itself: POST /unlearn.)"
@@ -47,28 +113,38 @@ def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[s
             f"{path}: it holds a {type(model).__name__} saved from Python; this command needs a "
             "model made by greville train or greville stream."
         )
-    return model.settle(), file.extra or {}, file.header["checksum"]
+    return model.settle(), extra, file.header["checksum"]
 
 
-def check_writable(path: Path) -> None:
-    """Find out at once that a file cannot be written there, not after hours."""
-    if path.is_dir():
-        raise UserError(f"{path}: it is a folder; name a file in it.")
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path}: it is not a plain file; name another.")
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise UserError(f"{path}: the folder {folder} does not exist; create it first.")
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"{path}: no permission to write in {folder}; check its permissions.")
+def load_table_model(path: Path, *, learned: bool = False, replaced: bool = False) -> Any:
+    """The same without the rest; if it must have `learned`, one that has no rows is refused."""
+    model = read_table_model(path, replaced=replaced)[0]
+    if learned and model.n_rows == 0:
+        raise UserError(f"{path}: it has learned no rows; there is nothing to predict from.")
+    return model
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Find out at once that files cannot be written there, not after hours."""
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir():
+            raise UserError(f"{path}: it is a folder; name a file in it.")
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: it is not a plain file; name another.")
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise UserError(f"{path}: the folder {folder} does not exist; create it first.")
+        if not os.access(folder, os.W_OK):
+            raise UserError(f"{path}: no permission to write in {folder}; check its permissions.")
 
 
 def check_picture(path: Path | None) -> None:
     """Find out at once that a picture cannot be written."""
-    if path is not None:
-        check_writable(path)
-        if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise UserError(f"--plot {path}: end its name in .png, .svg or .pdf.")
+    check_writable(path)
+    if path is not None and path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UserError(f"--plot {path}: end its name in .png, .svg or .pdf.")
 
 
 def save_picture(figure: Any, path: Path) -> None:

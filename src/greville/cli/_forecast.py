@@ -6,15 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ._command import command
-from ._errors import UserError, with_options
-from ._files import check_picture, check_writable, save_picture
-from ._input_table import InputTable
+from ._files import InputTable, check_picture, check_writable, save_picture
 from ._options import Names, ReadingOptions, Seed, names, number_or_word
-from ._process import EXIT_STOPPED, TERMINATION, stopping_on
-from ._terminal import in_picture, say, say_skipped, show_json
+from ._terminal import UserError, fixable, in_picture, say, say_skipped, show_json, stoppable
 
 if TYPE_CHECKING:
     from ._series import SeriesColumns
@@ -88,7 +83,6 @@ def forecast(
         Draw a picture into this file, such as load.png.
     """
     from ..forecasting import Forecaster
-    from ..tables import Stopped
     from ._forecast_report import show, show_several
     from ._series import SeriesColumns, read_series
 
@@ -104,27 +98,20 @@ def forecast(
     settings: dict[str, Any] = {"lags": lags, "alpha": alpha, "hidden": hidden}
     settings = {name: number_or_word(value) for name, value in settings.items()}
     settings |= {"horizon": horizon, "interval": interval, "random_state": seed}
-    try:
+    with fixable():
         Forecaster(**settings)
-    except ValueError as error:
-        raise UserError(with_options(error)) from error
-    with stopping_on(*TERMINATION) as stop:
-        try:
-            with stop.at_once():
-                series, notes = read_series(table, columns, quiet)
-                if plot is not None and len(series) > 1:
-                    raise UserError(
-                        f"--plot: it draws one series, and there are {len(series):,}; leave it out."
-                    )
-                results, left_out = _forecast_all(series, column, settings, source.name, quiet)
-                _write(results, output, columns)
-                if plot is not None:
-                    found = results[0].forecast
-                    from_1 = replace(found, index=found.index + 1)
-                    save_picture(from_1.plot(name=in_picture(column)), plot)
-        except Stopped:
-            say("Stopped.")
-            raise typer.Exit(EXIT_STOPPED) from None
+    with stoppable(lambda: "Stopped.") as stop, stop.at_once():
+        series, notes = read_series(table, columns, quiet)
+        if plot is not None and len(series) > 1:
+            raise UserError(
+                f"--plot: it draws one series, and there are {len(series):,}; leave it out."
+            )
+        results, left_out = _forecast_all(series, column, settings, source.name, quiet)
+        _write(results, output, columns)
+        if plot is not None:
+            found = results[0].forecast
+            from_1 = replace(found, index=found.index + 1)
+            save_picture(from_1.plot(name=in_picture(column)), plot)
     notes += left_out
     if as_json:
         several = {"by": columns.keys, "series": [each.summary() for each in results]}
@@ -139,6 +126,10 @@ def forecast(
         say_skipped(table.troubles)
         drawn = "." if plot is None else f", the picture is in {plot}."
         say(f"Predictions are in {output}{drawn}")
+
+
+class TooShort(Exception):
+    """A series from which nothing can be predicted."""
 
 
 def _check_names(columns: SeriesColumns) -> None:
@@ -162,11 +153,10 @@ def _forecast_all(
     with progress_bars(quiet) as (progress, _), progress("forecasting", total) as advance:
         for series in found:
             try:
-                results.append(_forecast(Forecaster(**settings), series, column, advance))
-            except UserError as error:
+                with fixable(f"{source}: "):
+                    results.append(_forecast(Forecaster(**settings), series, column, advance))
+            except TooShort as error:
                 problems.append(f"{'/'.join(series.name)}: {error}" if series.name else str(error))
-            except ValueError as error:
-                raise UserError(f"{source}: {with_options(error)}") from error
     if not results:
         raise UserError(f"{source}: {problems[0]}")
     return results, [f"{problem} It is left out." for problem in problems]
@@ -180,9 +170,9 @@ def _forecast(model: Any, series: Any, column: str, advance: Any) -> Any:
 
     n, needed = len(series.values), model.lags + model.horizon + 1
     if not np.isfinite(series.values[:, 0]).any():
-        raise UserError(f"there is no number in column {column!r}.")
+        raise TooShort(f"there is no number in column {column!r}.")
     if n < needed:
-        raise UserError(
+        raise TooShort(
             f"{n:,} samples are too few for {model.lags} lags and a horizon of {model.horizon}; at "
             f"least {needed} are needed."
         )
@@ -193,7 +183,7 @@ def _forecast(model: Any, series: Any, column: str, advance: Any) -> Any:
         advance(len(block))
     future = model.future()
     if not np.isfinite(future.prediction).all():
-        raise UserError(
+        raise TooShort(
             f"nothing can be predicted: there are fewer than {model.lags} samples from the first "
             "number on."
         )

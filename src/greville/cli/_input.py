@@ -9,8 +9,8 @@ import sys
 import threading
 from typing import Any
 
-from ._errors import UserError
 from ._process import Stop
+from ._terminal import UserError
 
 # Bytes of one read, and reads that may come before they are wanted.
 _BYTES_AT_ONCE, _AHEAD = 1 << 18, 4

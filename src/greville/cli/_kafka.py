@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._errors import UserError
 from ._process import Stop
-from ._terminal import say
+from ._terminal import UserError, say
 
 _SECONDS = 10.0  # in which a broker answers
 _WAITING = 0.2  # seconds, between two looks at whether a signal has come

@@ -6,11 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from ._command import command
-from ._errors import UserError, with_options
-from ._files import check_writable, load_table_model
-from ._input_table import InputTable
+from ._files import InputTable, check_writable, load_table_model
 from ._options import ReadingOptions
-from ._terminal import counted, say, say_findings, say_skipped, show_json, show_table
+from ._terminal import (
+    UserError,
+    counted,
+    say,
+    say_findings,
+    say_skipped,
+    show_json,
+    show_table,
+    with_options,
+)
 
 
 @command

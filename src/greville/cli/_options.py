@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..tables.readers.formats import formats
-from ._errors import UserError, with_options
+from ._terminal import UserError, fixable
 
 Count = Annotated[int, {"min": 1}]
 Seed = Annotated[int, {"min": 0, "max": 2**31}]
@@ -210,10 +210,8 @@ class ModelOptions(ColumnOptions):
 
     def place(self, model: Any) -> Any:
         """A model that was read, on the device where it is to go on learning."""
-        try:
+        with fixable():
             return model if self.device is None else model.to(self.device)
-        except ValueError as error:
-            raise UserError(with_options(error)) from error
 
     def check_left_out(self, task: str, base: Path) -> None:
         """A model that is there has its own settings: say so instead of passing over others."""

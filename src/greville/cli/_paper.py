@@ -15,11 +15,10 @@ from typing import Annotated, Any
 import typer
 
 from ._command import command
-from ._errors import fail
 from ._options import Seed
 from ._process import EXIT_INTERRUPTED
 from ._progress import progress_bars
-from ._terminal import console, show_table
+from ._terminal import console, fail, show_table
 
 EXIT_FAILED, EXIT_NO_DATA = 1, 2
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ._command import command
-from ._files import check_writable, load_learned_model
-from ._input_table import InputTable
+from ._files import InputTable, check_writable, load_table_model
 from ._options import ReadingOptions, check_std_and_proba
 from ._terminal import counted, part_of, printable_lines, say, say_examples, say_findings
 
@@ -47,7 +46,7 @@ def predict(
     """
     from ..tables import UnlearnedValues, with_predictions, written
 
-    known = load_learned_model(model)
+    known = load_table_model(model, learned=True)
     check_std_and_proba(known, std, proba)
     if output is not None:
         check_writable(output)

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ._command import command
-from ._errors import UserError
-from ._files import check_picture, load_learned_model
-from ._input_table import InputTable
+from ._files import InputTable, check_picture, load_table_model
 from ._options import ReadingOptions
 from ._terminal import (
+    UserError,
     console,
     part_of,
     say,
@@ -66,20 +65,28 @@ def score(
     prequential
         Learn every row after it was predicted. The model file does not change.
     """
-    from ..tables import UnlearnedValues, empty_score
+    from ..tables import UnlearnedValues, add_scores, empty_score
 
-    known = load_learned_model(model)
+    known = load_table_model(model, learned=True)
     check_picture(plot)
-    table = InputTable.find(data, reading)
-    troubles, unlearned = table.troubles, UnlearnedValues()
-    found = empty_score(known)
-    no_target = _score(found, known, table, unlearned, prequential, quiet)
+    table, unlearned, found = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
+    troubles, no_target = table.troubles, 0
+    with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
+        for batch in batches:
+            if not prequential:
+                no_target += add_scores(found, known, batch, troubles, unlearned)
+                continue
+            for answers in known.record(batch, troubles):
+                use = _usable(answers)
+                no_target += len(use) - int(use.sum())
+                found.add(answers.target[use], answers.prediction[use])
+                unlearned.add(answers)
     if not found.n:
         raise UserError(
             f"no row has a value of {known.target!r}; there is nothing to compare with."
         )
-    summary = {"model": str(model), "target": known.target, "task": known.task, **found.summary()}
-    summary |= {
+    summary = {
+        **{"model": str(model), "target": known.target, "task": known.task, **found.summary()},
         "rows_without_target": no_target,
         "rows_skipped": troubles.count,
         "unlearned_values": unlearned.as_dict(),
@@ -93,34 +100,15 @@ def score(
         show_json(summary)
     elif not quiet:
         _show(summary)
-    if not quiet:
-        say_skipped(troubles)
-        if no_target:
-            what = "a target or a prediction" if prequential else "a target"
-            say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
-        say_findings([*troubles.findings, *unlearned.findings()])
-        if plot is not None:
-            say(f"The picture is in {plot}.")
-
-
-def _score(
-    found: Any, known: Any, table: InputTable, unlearned: Any, prequential: bool, quiet: bool
-) -> int:
-    """Add the scores of all rows; how many of them have no target, or no prediction."""
-    from ..tables import add_scores
-
-    left_out = 0
-    with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
-        for batch in batches:
-            if not prequential:
-                left_out += add_scores(found, known, batch, table.troubles, unlearned)
-                continue
-            for answers in known.record(batch, table.troubles):
-                use = _usable(answers)
-                left_out += len(use) - int(use.sum())
-                found.add(answers.target[use], answers.prediction[use])
-                unlearned.add(answers)
-    return left_out
+    if quiet:
+        return
+    say_skipped(troubles)
+    if no_target:
+        what = "a target or a prediction" if prequential else "a target"
+        say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
+    say_findings([*troubles.findings, *unlearned.findings()])
+    if plot is not None:
+        say(f"The picture is in {plot}.")
 
 
 def _usable(answers: Any) -> Any:
@@ -143,17 +131,14 @@ def _show(summary: dict[str, Any]) -> None:
     show_table(None, ((_MEASURES[k], text) for k, text in texts.items()), title)
     if summary.get("no_better_than_guessing"):
         console().print("This is no better than guessing.")
-    if "classes" in summary:
-        labels, counts = summary["confusion"]["labels"], summary["confusion"]["counts"]
-        headers = ("class", "rows", "precision", "recall", "most often taken for")
-        rows = []
-        for i, label in enumerate(labels[:30]):
-            one = summary["classes"][label]
-            n, other = max(
-                ((n, labels[j]) for j, n in enumerate(counts[i]) if j != i),
-                default=(0, ""),
-                key=lambda each: each[0],
-            )
-            shares = ("" if v is None else f"{v:.3f}" for v in (one["precision"], one["recall"]))
-            rows.append((label, f"{one['rows']:,}", *shares, f"{other} ({n})" if n else ""))
-        show_table(headers, rows)
+    if "classes" not in summary:
+        return
+    labels, counts = summary["confusion"]["labels"], summary["confusion"]["counts"]
+    rows = []
+    for i, label in enumerate(labels[:30]):
+        one = summary["classes"][label]
+        others = [(n, -j) for j, n in enumerate(counts[i]) if j != i]
+        n, j = max(others, default=(0, 0))
+        shares = ("" if v is None else f"{v:.3f}" for v in (one["precision"], one["recall"]))
+        rows.append((label, f"{one['rows']:,}", *shares, f"{labels[-j]} ({n})" if n else ""))
+    show_table(("class", "rows", "precision", "recall", "most often taken for"), rows)

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._clock import MILLION, Clock, Times, find_clock, label_like, month_label
-from ._errors import UserError
-from ._input_table import InputTable
+from ._files import InputTable
 from ._several import Candidate, Codes, find_several
-from ._terminal import as_option, counted
+from ._terminal import UserError, as_option, counted
 
 Array = NDArray[Any]
 

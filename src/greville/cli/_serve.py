@@ -16,10 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from ._command import command
-from ._errors import UserError, with_options
 from ._files import check_writable
 from ._options import Count, ModelOptions, Task
-from ._terminal import counted, say
+from ._terminal import UserError, counted, say, with_options
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _BYTES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}

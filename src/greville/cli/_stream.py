@@ -12,13 +12,12 @@ from typing import Any
 import typer
 
 from ._command import command
-from ._errors import UserError
 from ._files import check_writable, load_table_model
 from ._input import standard_input
 from ._kafka import KafkaOptions
 from ._options import Count, ModelOptions, OnError, Task, check_std_and_proba, one_delimiter
-from ._process import TERMINATION, Stop, stopping_on
-from ._terminal import counted, printable_lines, say, say_examples, say_findings
+from ._process import EXIT_INTERRUPTED, TERMINATION, Stop, stopping_on
+from ._terminal import UserError, counted, printable_lines, say, say_examples, say_findings
 
 _LINES_AT_ONCE = 4096
 
@@ -97,8 +96,7 @@ def stream(
     from ..tables.lines import StreamLines
 
     new_task = _task(task, std, proba)
-    if checkpoint is not None:
-        check_writable(checkpoint)
+    check_writable(checkpoint)
     with locked(checkpoint):
         if checkpoint is not None and checkpoint.exists():
             state = _continued(checkpoint, target, id, follow)
@@ -119,21 +117,17 @@ def stream(
         if added and (settled := state.settled()).task is not None:
             check_std_and_proba(settled, std, proba)
         if state.lines and not quiet:
-            what = "those are passed over"
-            if not (replay or topics):
-                what = (
-                    f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
-                )
+            what = f"send line {state.lines + 1:,} next (and before it, of CSV, the line of names)"
+            what = "those are passed over" if replay or topics else what
             say(f"Going on after line {state.lines:,}: {what}.")
         skip = state.lines if replay else 0
         lines = StreamLines(one_delimiter(delimiter), skip, state.lines, added)
         troubles = Troubles(skip=on_error == OnError.skip)
-        stopped_by = _answer(
-            state, topics or _Pipe(lines), troubles, checkpoint, every, watch, added
-        )
+        source = topics or _Pipe(lines)
+        stopped_by = _answer(state, source, troubles, checkpoint, every, watch, added)
     if not quiet:
         _say_end(state, troubles, checkpoint)
-    raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
+    raise typer.Exit(EXIT_INTERRUPTED if stopped_by == signal.SIGINT else 0)
 
 
 def _task(task: Task, std: bool, proba: bool) -> str:
@@ -184,9 +178,7 @@ def _answer(
     from ..monitor import DriftMonitor
     from ..persistence import save
 
-    if watch and state.monitor is None:
-        state.monitor = DriftMonitor()
-    saved, wanted = state.lines, dict.fromkeys(added, True)
+    saved, asked = state.lines, dict.fromkeys(added, True)
 
     def keep() -> None:
         nonlocal saved
@@ -199,12 +191,13 @@ def _answer(
     if watch:
         from ._watch import View
 
+        state.monitor = state.monitor or DriftMonitor()
         view = View(state)
     at_once = _LINES_AT_ONCE if checkpoint is None else min(every, _LINES_AT_ONCE)
     with stopping_on(*TERMINATION, signal.SIGINT) as stop, view:
         try:
             for rows, first in source.bursts(stop, at_once):
-                for answers in state.answers(rows, first, troubles, **wanted):
+                for answers in state.answers(rows, first, troubles, **asked):
                     source.write(answers)
                     if watch:
                         view.see(answers, [rows[answer["line"] - first] for answer in answers])

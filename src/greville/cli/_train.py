@@ -10,13 +10,19 @@ from typing import Any
 
 from ._cluster import ClusterOptions, learn_on_cluster
 from ._command import command
-from ._errors import UserError
 from ._explain import write_page
-from ._files import check_writable, read_table_model
-from ._input_table import InputTable
+from ._files import InputTable, check_writable, read_table_model
 from ._options import Count, ModelOptions, ReadingOptions, Task
-from ._terminal import counted, say
-from ._train_report import report
+from ._terminal import (
+    UserError,
+    as_option,
+    counted,
+    part_of,
+    say,
+    say_findings,
+    say_skipped,
+    show_json,
+)
 from ._training import Training
 
 
@@ -79,10 +85,14 @@ def train(
         Write a page of HTML about the model here.
     """
     from ..persistence import locked
-    from ..tables import Holdout, TableModel
+    from ..tables import Holdout, TableModel, TrainingScore
 
     output = output or resume or Path("model.greville")
-    _check_paths(output, checkpoint, page)
+    check_writable(output, checkpoint, page)
+    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
+        raise UserError(
+            "--checkpoint and --output: name two files; the checkpoint is deleted at the end."
+        )
     if resume is not None and like is not None:
         raise UserError("--resume and --like: pass one of them.")
     base, settings = resume or like, options.settings(task)
@@ -102,21 +112,25 @@ def train(
             model = options.place(model if like is None else model.forgotten())
         columns = _columns_of(model)
         table = InputTable.find(data, reading, model.target, output=output)
-        again = {"test": bool(test), "report": page is not None}
-        for option in again if not table.can_be_read_again else ():
-            if again[option]:
+        for option, asked in (("test", bool(test)), ("report", page is not None)):
+            if asked and not table.can_be_read_again:
                 raise UserError(
                     f"--{option}: a pipe cannot be read twice; write it to a file first."
                 )
         fingerprint = _fingerprint(table, identity, {**settings, "test": test})
-        run = Training(table, model, output, checkpoint, fingerprint, Holdout(test), base is None)
+        run = Training(
+            *(table, model, output, checkpoint, fingerprint),
+            holdout=Holdout(test),
+            is_new=base is None,
+            score=TrainingScore(),
+        )
         finished = extra if output == base else None
         if not _restored(run, finished, options):
             return
         scores = learn_on_cluster(run, on, quiet) if on.wanted else run.learn(every, quiet)
         if resume is not None and not quiet and not on.wanted:
             _say_changes(columns, _columns_of(run.model))
-        report(run, scores, as_json, quiet)
+        _report(run, scores, as_json, quiet)
         _write_page(run, page)
 
 
@@ -127,16 +141,6 @@ def _write_page(run: Training, page: Path | None) -> None:
         with run.table.batches("reading", True, run.model.needed) as batches:
             rows = run.holdout.held_out(batches) if held_out else batches
             write_page(run.model, rows, page, learned=not held_out, source=run.output.name)
-
-
-def _check_paths(output: Path, checkpoint: Path | None, page: Path | None) -> None:
-    for path in (output, checkpoint, page):
-        if path is not None:
-            check_writable(path)
-    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
-        raise UserError(
-            "--checkpoint and --output: name two files; the checkpoint is deleted at the end."
-        )
 
 
 def _columns_of(model: Any) -> dict[str, Any]:
@@ -173,10 +177,7 @@ def _restored(run: Training, finished: dict[str, Any] | None, options: ModelOpti
     file = open_file(checkpoint)
     extra = file.extra or {}
     if extra.get("run") == run.fingerprint and isinstance(file.model, TableModel):
-        run.model, run.is_new = options.place(file.model), False
-        run.rows = run.saved = int(extra["rows"])
-        troubles = run.table.troubles
-        troubles.count, troubles.first = int(extra["skipped"]), list(extra["reasons"])
+        run.restore(options.place(file.model), extra)
         say(f"Going on after {counted(run.rows, 'row')}, where {checkpoint} was written.")
         return True
     if extra and run.output.exists():
@@ -189,3 +190,76 @@ def _restored(run: Training, finished: dict[str, Any] | None, options: ModelOpti
         f"{checkpoint}: it was not written by this command with these data and settings; "
         "remove it to start again, or name another."
     )
+
+
+def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: bool) -> None:
+    """Tell what was learned, from how many rows, and how good it is; as text or as JSON."""
+    model, output, troubles, findings = run.model, run.output, run.table.troubles, run.findings()
+    units = int(model.estimator.solver_.n_features_in_)
+    if as_json:
+        summary = {
+            "model": str(output),
+            "task": model.task,
+            "target": model.target,
+            "classes": len(model.classes) or None,
+            "rows": model.n_rows,
+            "rows_without_target": model.n_without_target,
+            "rows_skipped": troubles.count,
+            "inputs": len(model.schema.inputs),
+            "columns": [column.as_dict() for column in model.schema.columns],
+            "units": units,
+            "solver": model.settings["solver"],
+            "workers": run.n_workers,
+            "seconds": round(run.seconds, 3),
+            "rows_per_second": run.rows_per_second,
+            "score": scores,
+            "findings": [finding.as_dict(as_option) for finding in findings],
+        }
+        show_json(summary)
+    if quiet:
+        return
+    say_skipped(troubles)
+    if model.n_without_target:
+        total = model.n_rows + model.n_without_target
+        say(f"{part_of(model.n_without_target, total, 'row')} without a target; not learned.")
+    say_findings(findings)
+    what = f"{model.target!r}, a number"
+    if model.classes:
+        what = f"{len(model.classes):,} classes of {model.target!r}"
+    if model.target_kind == "integer" and model.settings["task"] == "auto":
+        what += " (for a number pass --task regression)"
+    where = "" if run.n_workers is None else f" on {counted(run.n_workers, 'worker')}"
+    say(
+        f"Learned {what}, from {counted(len(model.schema.used), 'column')} and "
+        f"{counted(model.n_rows, 'row')} with {counted(units, 'hidden unit')}{where} in "
+        f"{run.seconds:.1f} s ({run.rows_per_second or 0:,} rows/s)."
+    )
+    if scores is None:
+        say("The error was not measured; pass --test 0.2 to hold out rows for it.")
+    else:
+        say(_in_words(scores, model.target))
+    say(f"The model is in {output}. See how good it is: greville score {output} OTHER_DATA")
+
+
+def _in_words(scores: dict[str, Any], target: str) -> str:
+    """The scores in one sentence."""
+    rows = counted(scores["rows"], "row")
+    where = {
+        "leave-one-out": f"Leave-one-out, {rows}",
+        "held out": f"On {rows} that were held out",
+        "before learning": f"On {rows}, each chunk before it was learned",
+    }[scores["how"]]
+    if "accuracy" in scores:
+        share = f"{scores['most_frequent_class']:.3g}"
+        what = f"accuracy {scores['accuracy']:.3g} (predicting the most frequent class: {share})"
+    else:
+        mean = _digits(scores["target_std"])
+        what = f"RMSE {_digits(scores['rmse'])} (predicting the mean of {target!r}: {mean})"
+        what += "" if scores["r2"] is None else f"; R² {scores['r2']:.3g}"
+    doubt = " That is no better than guessing." * scores.get("no_better_than_guessing", False)
+    return f"{where}: {what}.{doubt}"
+
+
+def _digits(number: float) -> str:
+    """Four digits, and no exponent where it is not needed."""
+    return f"{number:,.0f}" if 1e4 <= number < 1e9 else f"{number:.4g}"

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from ._errors import UserError
-from ._input_table import InputTable
-from ._process import EXIT_STOPPED, TERMINATION, stopping_on
-from ._terminal import counted, say
+from ._files import InputTable
+from ._terminal import UserError, counted, stoppable
 
 # Rows that are learned together. Always as many, counted from the first, so that a run that was
 # stopped and goes on does what one that was not does, to the bit.
 _ROWS_PER_UPDATE = 16_384
 
-
-def _new_score() -> Any:
-    from ..tables import TrainingScore
-
-    return TrainingScore()
+_AGAIN = "The same command goes on from"
 
 
 @dataclass
@@ -37,7 +29,7 @@ class Training:
     fingerprint: str
     holdout: Any
     is_new: bool  # no row was learned, in this run or before it
-    score: Any = field(default_factory=_new_score)
+    score: Any
     rows: int = 0
     saved: int = 0
     seconds: float = 0.0
@@ -47,37 +39,36 @@ class Training:
     def learn(self, every: int, quiet: bool) -> dict[str, Any] | None:
         """Learn all rows, and write the model; its scores."""
         from ..fields import compact
-        from ..tables import Stopped, in_chunks
+        from ..tables import in_chunks
 
         start, before = time.perf_counter(), self.rows
-        with stopping_on(*TERMINATION) as stop:
-            try:
-                self._prepare(quiet, lambda: stop.asked)
-                needed = self.model.needed
-                with self.table.batches("training", quiet, needed, lambda: stop.asked) as batches:
-                    kept = self.holdout.learned(batches)
-                    for chunk in in_chunks(kept, _ROWS_PER_UPDATE, skip=self.rows):
-                        with stop.at_once():
-                            learned, troubles = self._copies()
-                            self.score.before_learning(learned, chunk)
-                            learned.learn(chunk, troubles)
-                            compact(learned)  # as a checkpoint does: it changes no bit then
-                        self.model, self.table.troubles = learned, troubles
-                        self.rows += sum(map(len, chunk))
-                        if self.rows - self.saved >= every:
-                            self.save_checkpoint()
-                with stop.at_once():
-                    settled, troubles = self._copies()
-                    settled.settle(troubles).choose()
-                self.model, self.table.troubles = settled, troubles
-            except Stopped:
-                self.save_checkpoint()
-                then = f" The same command goes on from {self.checkpoint}."
-                said = f"Stopped after {counted(self.rows, 'row')}."
-                say(said + then * (self.checkpoint is not None))
-                raise typer.Exit(EXIT_STOPPED) from None
+        with stoppable(self._stopped) as stop:
+            self._prepare(quiet, lambda: stop.asked)
+            needed = self.model.needed
+            with self.table.batches("training", quiet, needed, lambda: stop.asked) as batches:
+                kept = self.holdout.learned(batches)
+                for chunk in in_chunks(kept, _ROWS_PER_UPDATE, skip=self.rows):
+                    with stop.at_once():
+                        learned, troubles = self._copies()
+                        self.score.before_learning(learned, chunk)
+                        learned.learn(chunk, troubles)
+                        compact(learned)  # as a checkpoint does: it changes no bit then
+                    self.model, self.table.troubles = learned, troubles
+                    self.rows += sum(map(len, chunk))
+                    if self.rows - self.saved >= every:
+                        self.save_checkpoint()
+            with stop.at_once():
+                settled, troubles = self._copies()
+                settled.settle(troubles).choose()
+            self.model, self.table.troubles = settled, troubles
         self.finish(start, self.rows - before)
         return self.scores(quiet)
+
+    def _stopped(self) -> str:
+        """What is said where a signal ends the run."""
+        self.save_checkpoint()
+        said = f"Stopped after {counted(self.rows, 'row')}."
+        return said if self.checkpoint is None else f"{said} {_AGAIN} {self.checkpoint}."
 
     def _copies(self) -> tuple[Any, Any]:
         return self.model.twin(), self.table.troubles.copy()
@@ -116,6 +107,13 @@ class Training:
             state |= {"skipped": troubles.count, "reasons": troubles.first}
             save(self.model, self.checkpoint, extra=state)
             self.saved = self.rows
+
+    def restore(self, model: Any, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.model, self.is_new = model, False
+        self.rows = self.saved = int(state["rows"])
+        self.table.troubles.count = int(state["skipped"])
+        self.table.troubles.first = list(state["reasons"])
 
     def finish(self, start: float, rows: int) -> None:
         """Save the model, and remove the checkpoint."""
