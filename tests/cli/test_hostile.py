@@ -62,7 +62,7 @@ def test_a_long_line_of_a_stream_is_passed_over():
 
 @pytest.mark.full
 def test_columns_that_no_file_can_hold_are_refused_before_learning(monkeypatch):
-    columns = {f"c{i}{'x' * 9_000}": [1.0, 2.5, 4.0] for i in range(1_000)}
+    columns = {f"c{i}{'x' * 20_000}": [1.0, 2.5, 4.0] for i in range(1_000)}
     parquet.write_table(pa.table({**columns, "y": [1.0, 2.5, 3.0]}), "wide.parquet")
     monkeypatch.setattr(ELMRegressor, "partial_fit", lambda *_: pytest.fail("it learned"))
     said = refused_train("wide.parquet")
