@@ -24,6 +24,7 @@ from greville.tables import (
     in_chunks,
     read,
 )
+from greville.tables.lines import StreamLines
 from greville.tables.readers import relation, source
 
 from .. import children
@@ -332,3 +333,13 @@ next(batches)
 """
     done = children.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_rows_with_objects_are_those_of_a_file_of_them(here):
+    rows = [{"engine": {"power": i % 17, "size": {"cc": i % 5}}, "y": i % 17} for i in range(90)]
+    Path("t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = TableModel("y", task="regression").learn(rows_of("t.jsonl")).settle()
+    want = model.predict(rows_of("t.jsonl"))
+    np.testing.assert_allclose([model.predict_one(row) for row in rows[:20]], want[:20], rtol=1e-6)
+    lines = StreamLines().rows([json.dumps(row).encode() for row in rows[:2]])[0]
+    assert lines[1] == rows[1] | {"engine.power": 1, "engine.size": {"cc": 1}, "engine.size.cc": 1}

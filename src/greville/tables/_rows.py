@@ -11,7 +11,7 @@ import numpy as np
 from ._values import Floats
 from .batch import Batch, TableError, record_batch
 from .column import Column
-from .readers.json import array_of
+from .readers.json import array_of, flat
 from .schema import Schema
 
 # Values of a column whose inputs are remembered.
@@ -77,10 +77,10 @@ class RowEncoder:
 def checked_row(row: Any, learn: str = "learn") -> Row:
     """The row; a TypeError that names the method for several rows if it is none.
 
-    A row of a pandas data frame is one too.
+    A row of a pandas data frame is one too. What is in dicts of the row has names with points.
     """
     if isinstance(row, Mapping):
-        return row
+        return flat(row)
     if type(row).__name__ == "Series" and hasattr(row, "to_dict"):
         found: Row = row.to_dict()
         if all(isinstance(name, str) for name in found):

@@ -53,9 +53,10 @@ def read(request: ReadRequest) -> Iterator[Batch]:
             sheet, rows = _sheet(request, book)
             others = [other.title for other in book.worksheets if other is not sheet]
             text = f"{name}: the sheet {sheet.title!r} is read"
-            text += f", and not {listed(others)} (see --table)" if others else ""
-            batches = _without_total(_batches(request, sheet, rows))
-            yield from with_findings(batches, [Finding("sheet", text + ".")])
+            text += f", and not {listed(others)}" if others else ""
+            advice = "; to read another, pass {table}." if others else "."
+            finding = Finding("sheet", text, advice=advice, arguments={"table": None})
+            yield from with_findings(_without_total(_batches(request, sheet, rows)), [finding])
     except (TableError, MemoryError, OSError):
         raise
     except Exception as error:  # a damaged workbook raises whatever its parser does

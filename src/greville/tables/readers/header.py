@@ -85,7 +85,8 @@ def check_header(
 
 def _doubt(where: str, shown: str, what: str) -> Finding:
     text = f"{where}: its fields {shown} are taken for the names of the columns, but {what}"
-    return Finding("header", f"{text}; if it is a row of values, pass --no-header.", warning=True)
+    advice = "; if it is a row of values, pass {header}."
+    return Finding("header", text, None, True, advice, {"header": False})
 
 
 def _counted(names: Sequence[str]) -> bool:

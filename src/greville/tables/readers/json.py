@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ _DEEPEST = 128
 _MOST_FIELDS = 200
 
 TOO_LONG = f"it is longer than {LONGEST_LINE >> 20} MB"
+
+Row = Mapping[str, Any]
 
 _decode = json.JSONDecoder().decode
 _decode_nan = json.JSONDecoder(parse_constant={"NaN": None}.get).decode
@@ -174,7 +176,7 @@ def _trouble_with(line: bytes) -> str | None:
     return None
 
 
-def parsed_line(line: bytes) -> dict[str, Any] | str:
+def parsed_line(line: bytes) -> Row | str:
     """A line of JSON as a row, or what is wrong with it."""
     trouble = _trouble_with(line)
     if trouble is not None:
@@ -188,17 +190,20 @@ def parsed_line(line: bytes) -> dict[str, Any] | str:
     for name in row:
         if not (name.isascii() or is_text(name)):
             return f"the name {name!r} has half of a character in it"
-    return flat(row) if dict in map(type, row.values()) else row
+    return flat(row)
 
 
-def flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:
-    """A row with what is in objects of objects beside the rest, under names with points."""
-    found: dict[str, Any] = {}
+def flat(row: Row) -> Row:
+    """A row with what is in objects of objects beside the rest, under names with points.
+
+    The objects stay too: a model whose column has the name of one refuses it.
+    """
+    if dict not in map(type, row.values()):
+        return row
+    found = dict(row)
     for name, value in row.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{before}{name}.")
-        else:
-            found[before + name] = value
+            found |= {f"{name}.{each}": inner for each, inner in flat(value).items()}
     return found
 
 
