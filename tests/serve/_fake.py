@@ -39,7 +39,6 @@ def houses(**changes):
         "inputs": 12,
         "units": 100,
         "epsilon": 0.0123456,
-        "memory": 1048576,
         "columns": [
             {"name": "area", "what": "number"},
             {"name": "city", "what": "one of 2: Bonn, Oslo", "values": ["Bonn", "Oslo"]},
@@ -52,6 +51,7 @@ def houses(**changes):
         "snapshot": {"position": 1000, "at": AT},
         "waiting": 3,
         "read_only": False,
+        "leader": None,
         "version": "0.1.0",
     }
     return model | changes
@@ -79,8 +79,8 @@ def state(**changes):
         "rows": 1203,
         "predictions": 5000,
         "refused": 0,
-        "rate": 812.5,
-        "prediction_rate": 90.0,
+        "learned": 813,
+        "behind": None,
         "waiting": 3,
         "forgotten": 0,
         "error": {
@@ -107,7 +107,7 @@ def nothing_learned():
         task=None, rows=0, columns=[], inputs=None, units=None, epsilon=None, snapshot=None
     )
     error = {"name": "mean absolute error", "now": None, "since_start": None, "n": 0}
-    empty = {"rows": 0, "predictions": 0, "rate": 0.0, "prediction_rate": 0.0, "waiting": 0}
+    empty = {"rows": 0, "predictions": 0, "learned": 0, "waiting": 0}
     return model, state(**empty, error=error, history=[], alarms=[], last=[])
 
 
@@ -122,6 +122,7 @@ class Script:
         default_factory=lambda: {"prediction": 12.3, "std": 0.4, "interval": [11.642, 12.958]}
     )
     status: int = 200  # of /predict
+    importance: dict[str, float] = field(default_factory=dict)
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     streams: list[queue.Queue] = field(default_factory=list)
     address: str = ""
@@ -204,6 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"models": names})
         elif what == "model":
             self._answer(200, script.models[name])
+        elif what == "importance":
+            self._answer(200, script.importance)
         elif what == "events":
             self._stream(script.states[name])
         else:

@@ -46,19 +46,17 @@ class Application(Asking):
     def __init__(self, stack, folder, names=("m",), address=None, **options):
         from starlette.testclient import TestClient
 
-        from greville.serve import Address, ServeOptions, open_engine
-        from greville.serve.app import Service
-        from greville.serve.running import guarded
+        from greville.serve import Address, ServeOptions, open_learner
+        from greville.serve.application import make_app
 
         options = {"target": "y", "settings": {"task": "numbers", "hidden": 20}, **options}
         address = address or Address(limits=options.get("limits", Limits()))
-        self.engines = {
-            name: open_engine(folder / f"{name}.greville", ServeOptions(**options))[0]
+        self.services = {
+            name: open_learner(folder / f"{name}.greville", ServeOptions(**options))[0]
             for name in names
         }
-        self.service = Service(self.engines, address.limits)
         client = TestClient(
-            guarded(self.service, address),
+            make_app(self.services, address),
             "http://127.0.0.1:8000",
             raise_server_exceptions=False,
             follow_redirects=False,

@@ -38,13 +38,12 @@ def test_only_the_page_and_the_health_need_no_token(closed):
 
 def test_a_server_without_a_token_answers_to_names_of_this_machine_alone(shared, closed):
     """A page that has its own name lead here does not know the token, if there is one."""
-    for host in ("localhost", "LocalHost:8000", "127.0.0.1:1", "[::1]", "[::1]:8000", "localhost."):
+    for host in ("localhost", "LocalHost:8000", "127.0.0.1:1", "[::1]", "[::1]:8000"):
         assert shared.get("/model", headers={"Host": host})[0] == 200
     foreign = ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "::1"]
     foreign += ["localhost:x", "[::1", "localhost@evil.example", "evil.example/localhost", ""]
     for host in foreign:
-        status, answer = shared.get("/model", headers={"Host": host})
-        assert (status, set(answer)) == (403, {"error", "field"})
+        assert shared.get("/model", headers={"Host": host})[0] == 400
     headers = {"Host": "any.example", "Authorization": f"Bearer {TOKEN}"}
     assert closed.get("/model", headers=headers)[0] == 200
 

@@ -41,7 +41,7 @@ def test_what_is_missing_or_wrong(path, tmp_path):
     assert "name none, and no --at" in said("--follow", "http://127.0.0.1:1", path)
     assert "there is no such file" in said("--read-only", path)
     assert "--keep soon: pass a time" in said(path, "--target", "y", "--keep", "soon")
-    assert "--allow-origin foo: 'foo' is not an origin" in said(
+    assert "--allow-origin foo: this is not an origin" in said(
         path, "--target", "y", "--allow-origin", "foo"
     )
     assert "--max-body 1TB: pass a size" in said(path, "--target", "y", "--max-body", "1TB")

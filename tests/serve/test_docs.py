@@ -163,7 +163,7 @@ def test_all_options_on_the_page_exist(known_options):
 
 
 def test_the_limits_are_those_of_the_server():
-    from greville.serve.limits import Limits
+    from greville.serve import Limits
 
     table = re.search(r"## Limits\n(.*?)\n\n[^|]", PAGE.read_text(), re.DOTALL)[1]
     rows = [row.split(" | ")[1] for row in table.strip().splitlines()[2:]]

@@ -10,7 +10,7 @@ import pytest
 import greville
 from greville.tables import TableModel
 
-from .test_engine import greville_table
+from .test_learner import greville_table
 
 pytestmark = pytest.mark.full
 

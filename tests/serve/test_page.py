@@ -35,16 +35,27 @@ def test_says_what_is_predicted_and_how_well(scripted, visit):
     expect(page.locator("#lead")).to_have_text("A number, from 3 columns: area, city, garden")
     assert tile(page, "Error now") == ("1.235", "mean absolute error, 1,000 rows")
     assert tile(page, "Error since the start") == ("1.4", "mean absolute error, 1,203 rows")
-    assert tile(page, "Rows learned") == ("1,203", "813 a second")
-    assert tile(page, "Predictions") == ("5,000", "90 a second")
+    assert tile(page, "Rows learned") == ("1,203", "813 since the start")
+    assert tile(page, "Predictions") == ("5,000", "since the start")
     assert tile(page, "Drift alarms") == ("2", "last at row 900")
     assert tile(page, "Waiting for targets")[0] == "3"
     facts = {"Solver": "opium", "Regularisation ε": "0.01235", "Forgetting α": "none"}
-    facts |= {"Hidden units": "100", "Memory": "1 MiB", "Learning": "on", "Inputs": "12"}
+    facts |= {"Hidden units": "100", "Learning": "on", "Inputs": "12"}
     for name, value in facts.items():
         expect(fact(page, name)).to_have_text(value)
     expect(page.locator("#connection")).to_have_text("Live")
     expect(page).to_have_title("price – greville")
+    expect(page.locator("#importance")).to_be_hidden()
+
+
+def test_which_columns_matter_and_how_far_a_replica_is_behind(scripted, visit):
+    model = houses(leader={"url": "http://leader:8000"}, read_only=True)
+    script = scripted({"m": model}, {"m": state(behind=3)}, importance={"city": 2.5, "area": 0.5})
+    page = visit(script.address)
+    rows = page.locator("#importance tr")
+    expect(rows).to_have_text([re.compile(r"city\s*2.5"), re.compile(r"area\s*0.5")])
+    assert rows.first.locator("meter").get_attribute("value") == "2.5"
+    expect(fact(page, "Learning")).to_have_text("3 rows behind http://leader:8000")
 
 
 def test_the_picture_and_its_alarms(scripted, visit):

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from threading import Timer
@@ -139,27 +139,35 @@ def serve(
         connections=max_connections,
         seconds=_duration("timeout", timeout),
     )
-    token, origins = _token(token_file), tuple(allow_origin or ())
-    address = server.Address(host, port, token, origins, limits)
+    token = _token(token_file)
     if follow is not None and (models or at is not None):
         raise UserError("--follow: the models are those of that server; name none, and no --at.")
     files = {} if follow is not None else _files(models)
     os.umask(0o077)  # what is written here is for its owner
+    compiling = Timer(2, lambda: None if quiet else say(_COMPILING))
+    compiling.daemon = True
+
+    def started(url: str) -> None:
+        compiling.cancel()
+        if not quiet:
+            what = ", ".join(str(service.path) for service in services.values())
+            say(f"{url} serves {what} (Ctrl-C stops it; the page is at /, all requests at /docs).")
+
     try:
-        address.check()
+        address = server.Address(host, port, token, tuple(allow_origin or ()), limits)
         with ExitStack() as stack:
             sock = stack.enter_context(server.listen(host, port))  # before anything is written
-            engines: dict[str, Any]
+            services: dict[str, Any]
             if follow is not None:
-                engines = dict(server.open_replicas(follow, token))
+                services = dict(server.open_replicas(follow, token))
             elif read_only or at is not None:
-                engines = {name: _reader(path, at, id, target) for name, path in files.items()}
+                services = {name: _reader(path, at, id, target) for name, path in files.items()}
             else:
-                new_task = "numbers" if task == Task.auto else task
-                settings = options.settings(new_task, hidden="stream")
-                wanted = server.ServeOptions(
+                serve_options = server.ServeOptions(
                     target=target,
-                    settings=settings,
+                    settings=options.settings(
+                        "numbers" if task == Task.auto else task, hidden="stream"
+                    ),
                     given={k: v for k, v in options.settings(task).items() if k != "device"},
                     id=id,
                     new_log=new_log,
@@ -170,20 +178,16 @@ def serve(
                     keep_log=None if keep_log is None else _duration("keep-log", keep_log),
                     every=every,
                 )
-                engines = {name: _engine(path, wanted, stack) for name, path in files.items()}
-            with _saying_if_slow(_COMPILING, quiet):
-                server.load_kernels()
-            stopped_by = server.run(
-                engines,
-                address,
-                sock,
-                lambda url: _announce(url, engines, quiet),
-                lambda left: None if quiet else say(_replay_state(left)),
-            )
+                services = {
+                    name: _learner(path, serve_options, stack) for name, path in files.items()
+                }
+            compiling.start()
+            stack.callback(compiling.cancel)
+            stopped_by = server.run(services, address, sock, started)
     except (server.ServeError, server.LogError) as error:
         raise UserError(with_options(error)) from error
     if not quiet:
-        _say_end(engine for engine in engines.values() if isinstance(engine, server.Engine))
+        _say_end(each for each in services.values() if isinstance(each, server.Learner))
     raise typer.Exit(128 + signal.SIGINT if stopped_by == signal.SIGINT else 0)
 
 
@@ -203,14 +207,14 @@ def _files(paths: list[Path] | None) -> dict[str, Path]:
 
 
 def _reader(path: Path, at: str | None, id: str | None, target: str | None) -> Any:
-    from ..serve import Reader
+    from ..serve import open_earlier, open_reader
 
     if not path.exists():
         raise UserError(f"{path}: there is no such file.")
     if at is None:
-        reader = Reader.open(path, id)
+        reader = open_reader(path, id)
     else:
-        reader = Reader.open_at(path, **_moment(at))
+        reader = open_earlier(path, **_moment(at))
         say(f"{path} as it was at position {reader.position:,}.")
     if target not in (None, reader.target):
         raise UserError(f"--target {target}: {path} learns {reader.target!r}.")
@@ -229,57 +233,33 @@ def _moment(text: str) -> dict[str, Any]:
         ) from None
 
 
-def _engine(path: Path, wanted: Any, stack: ExitStack) -> Any:
-    """The engine of a model file that no other process uses."""
+def _learner(path: Path, serve_options: Any, stack: ExitStack) -> Any:
+    """The model of a file that no other process uses, with its log."""
     from ..persistence import locked
-    from ..serve import open_engine
+    from ..serve import open_learner
 
     check_writable(path)
     stack.enter_context(locked(path))
-    engine, said = open_engine(path, wanted)
-    stack.callback(engine.close)
-    for each in said:
-        say(f"Warning: {each}")
-    if engine.to_replay:
-        say(f"{path}: {counted(engine.to_replay, 'row')} of the log are learned again first.")
-    return engine
+    learner, remarks = open_learner(path, serve_options)
+    stack.callback(learner.close)
+    for remark in remarks:
+        say(f"Warning: {remark}")
+    if learner.to_replay:
+        say(f"{path}: {counted(learner.to_replay, 'row')} of the log are learned again first.")
+    return learner
 
 
-@contextmanager
-def _saying_if_slow(message: str, quiet: bool) -> Iterator[None]:
-    """Say what takes so long, if it takes longer than two seconds."""
-    timer = Timer(2, lambda: None if quiet else say(message))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _replay_state(left: int) -> str:
-    return (
-        f"{counted(left, 'row')} of the log left." if left else "All rows of the log are learned."
-    )
-
-
-def _announce(url: str, engines: dict[str, Any], quiet: bool) -> None:
-    if not quiet:
-        what = ", ".join(str(engine.path) for engine in engines.values())
-        say(f"{url} serves {what} (Ctrl-C stops it; the page is at /, all requests at /docs).")
-
-
-def _say_end(engines: Iterator[Any]) -> None:
-    for engine in engines:
-        missing = engine.position - engine.snapshot_position
-        if engine.position and missing:
+def _say_end(learners: Iterator[Any]) -> None:
+    for learner in learners:
+        missing = learner.position - learner.snapshot_position
+        if learner.position and missing:
             rows = counted(missing, "row")
             say(
-                f"Warning: {engine.path} could not be written; it lacks the last {rows}, which "
+                f"Warning: {learner.path} could not be written; it lacks the last {rows}, which "
                 "are in the log and are learned again at the next start."
             )
-        elif engine.position:
-            say(f"{engine.path} has all that was learned (position {engine.position:,}).")
+        elif learner.position:
+            say(f"{learner.path} has all that was learned (position {learner.position:,}).")
 
 
 def _token(path: Path | None) -> str | None:

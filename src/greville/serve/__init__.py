@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from .engine import Engine
-from .limits import Limits, ServeOptions
-from .log import Log, LogError, LogReader
-from .opening import ServeError, log_path, open_engine
-from .reader import Reader
+from .learner import Learner
+from .log import Log, LogError
+from .opening import log_path, open_earlier, open_learner, open_reader
+from .options import Address, Limits, ServeError, ServeOptions
 from .replica import Replica, open_replicas
-from .running import Address, listen, load_kernels, run
+from .running import listen, load_kernels, run
+from .service import Service
 
 __all__ = [
     "Address",
-    "Engine",
+    "Learner",
     "Limits",
     "Log",
     "LogError",
-    "LogReader",
-    "Reader",
     "Replica",
     "ServeError",
     "ServeOptions",
+    "Service",
     "listen",
     "load_kernels",
     "log_path",
-    "open_engine",
+    "open_earlier",
+    "open_learner",
+    "open_reader",
     "open_replicas",
     "run",
 ]

@@ -1,187 +1,141 @@
-"""What the page shows of a served model: counts, rates, errors, and the last rows."""
+"""What the page shows of a served model: errors, counts, the last rows, and what was refused."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any, NamedTuple
 
-from .engine import Engine
-from .learning import News, Row
-from .log import LogReader, Run
-from .reader import Reader
+from .log import Row
+from .record import ErrorRecord
 from .refusals import RequestError
 
-# Rows that are shown and refusals, fields of a row, characters of a field, rows in a second.
-_LAST, _LAST_REFUSED, _MOST_FIELDS, _LONGEST, _A_SECOND = 20, 5, 30, 100, 20
+# Rows that are remembered, those that are shown, their fields, and the characters of a field.
+_REMEMBERED, _SHOWN, _MOST_FIELDS, _LONGEST = 256, 20, 30, 100
 
-# Characters of a refusal in the server's log.
-_LONGEST_LINE = 300
-
-# Seconds over which rates are measured, and between two states that are sent.
-_RATE_SECONDS, _BETWEEN = 10, 1.0
-
-# Seconds between two looks at a log.
-_POLL = 0.05
+# Refusals that are shown, and seconds between two lines about them in the server's log.
+_LAST_REFUSED, _BETWEEN = 5, 1.0
 
 logger = logging.getLogger("greville.serve")
 
 
+class Outcome(NamedTuple):
+    """A row, what was predicted, and its target, unless that has not come."""
+
+    row: Row
+    prediction: Any
+    target: Any = None
+    number: int | None = None  # among the rows with errors
+    at: float = 0.0
+
+    def error(self, is_number: bool) -> float | None:
+        """How far off the prediction was: a distance, or 1 for a wrong class."""
+        if self.prediction is None:
+            return None
+        if not is_number:
+            return float(str(self.prediction) != str(self.target))
+        try:
+            return abs(float(self.prediction) - float(self.target))
+        except (TypeError, ValueError, OverflowError):
+            return None
+
+
 class Board:
-    """What is to be seen of one model. It is used in the thread of the event loop alone.
+    """Errors, counts since the start, and the last rows. Any thread may use it.
 
     Parameters
     ----------
-    engine : Engine or Reader
-    watchers : int
-        How many may watch at once.
+    record : ErrorRecord
     """
 
-    def __init__(self, engine: Engine | Reader, watchers: int) -> None:
-        self._engine, self._most_watchers, self._watchers = engine, watchers, 0
-        self.predictions = self.refused = self.learned = 0
-        self._last: deque[dict[str, Any]] = deque(maxlen=_LAST)
+    def __init__(self, record: ErrorRecord) -> None:
+        self.record = record
+        self.predictions = self.learned = self.refused = 0
+        self._lock = Lock()
+        self._outcomes: deque[Outcome] = deque(maxlen=_REMEMBERED)
         self._refusals: deque[str] = deque(maxlen=_LAST_REFUSED)
-        self._rates = deque([(time.monotonic(), 0, 0)], maxlen=_RATE_SECONDS + 1)
-        self._noted: dict[str, tuple[int, int]] = {}  # of a kind in the last second
-        self._closing = asyncio.Event()
+        self._logged_at = 0.0
 
-    # What happens
-
-    def predicted(self, rows: list[Row], answers: list[dict[str, Any]]) -> None:
+    def add_predictions(self, rows: Sequence[Row], answers: Sequence[dict[str, Any]]) -> None:
+        """Rows were predicted."""
         self.predictions += len(rows)
-        if self._is_rare("prediction"):
-            self._note(rows[-1], answers[-1]["prediction"])
+        last = zip(rows[-_SHOWN:], answers[-_SHOWN:], strict=True)
+        with self._lock:
+            self._outcomes.extend(
+                Outcome(row, answer["prediction"], at=time.time()) for row, answer in last
+            )
+
+    def add_outcomes(self, outcomes: Sequence[Outcome], is_number: bool) -> None:
+        """Targets were learned."""
+        with self._lock:
+            self.learned += len(outcomes)
+            errors = [outcome.error(is_number) for outcome in outcomes]
+            self.record.add(error for error in errors if error is not None)
+            first = self.record.n - len(outcomes) + 1
+            last = list(enumerate(outcomes, first))[-_REMEMBERED:]
+            self._outcomes.extend(
+                each._replace(number=max(k, 1), at=time.time()) for k, each in last
+            )
 
     def refuse(self, error: RequestError) -> None:
+        """A request was refused."""
         self.refused += 1
-        if self._is_rare("refusal"):
-            self._refusals.appendleft(error.message)
+        self._refusals.appendleft(error.message)
+        if time.monotonic() - self._logged_at > _BETWEEN:  # so that the log is not filled
+            self._logged_at = time.monotonic()
             text = error.message.encode("unicode_escape").decode()  # without ends of lines
-            logger.warning("refused with %d: %s", error.status, text[:_LONGEST_LINE])
+            logger.warning("refused with %d: %s", error.status, text[:300])
 
-    def learn(self, news: News) -> None:
-        """Rows were learned; they are no longer shown as waiting for their targets."""
-        self.learned += news.learned
-        ids = {_short(id) for id in news.ids}
-        waiting = [each for each in self._last if each["target"] is None and each["id"] in ids]
-        for entry in waiting:
-            self._last.remove(entry)
-        first = self._engine.record.n - len(news.outcomes) + 1
-        if self._is_rare("outcomes"):
-            for k, outcome in enumerate(news.outcomes, first):
-                self._note(outcome.row, outcome.prediction, max(k, 1), outcome.target)
+    def learned_rows(self) -> list[Row]:
+        """The last rows that were learned."""
+        with self._lock:
+            return [each.row for each in self._outcomes if each.target is not None]
 
-    def tick(self) -> None:
-        """Once a second."""
-        self._rates.append((time.monotonic(), self.learned, self.predictions))
-
-    def _note(
-        self, row: Row, prediction: Any, number: int | None = None, target: Any = None
-    ) -> None:
-        """Keep a row to be shown: with short values, and not too many fields."""
-        hidden = (self._engine.id, self._engine.target)
-        shown = [(k, v) for k, v in row.items() if k not in hidden][:_MOST_FIELDS]
-        self._last.append(
-            {
-                "row": number,
-                "at": time.time(),
-                "id": _short(row.get(self._engine.id)),
-                "prediction": _short(prediction),
-                "target": _short(target),
-                "values": {_short(name): _short(value) for name, value in shown},
-            }
-        )
-
-    def _is_rare(self, kind: str) -> bool:
-        """Whether there were not too many of a kind in this second."""
-        second = int(time.monotonic())
-        when, n = self._noted.get(kind, (second, 0))
-        n = n if when == second else 0
-        self._noted[kind] = second, n + 1
-        return n < _A_SECOND
-
-    # What is to be seen
-
-    def numbers(self) -> dict[str, Any]:
-        """Counts, rates and errors."""
-        engine, record = self._engine, self._engine.record
-        model = None if engine.published is None else engine.published.model
-        is_classes = model is not None and model.task == "classification"
-        (t0, l0, p0), (t1, l1, p1) = self._rates[0], self._rates[-1]
-        seconds = max(t1 - t0, 1e-9)
+    def state(self, id: str, target: str) -> dict[str, Any]:
+        """What is to be seen; the fields of ids and targets are not shown among the others."""
+        with self._lock:
+            outcomes, record = list(self._outcomes), self.record.model_copy()
         return {
-            "rows": 0 if model is None else int(model.n_rows),
             "learned": self.learned,
             "predictions": self.predictions,
             "refused": self.refused,
-            "rate": (l1 - l0) / seconds,
-            "prediction_rate": (p1 - p0) / seconds,
-            "waiting": engine.n_waiting,
-            "forgotten": engine.forgotten,
-            "error": {
-                "name": "share wrong" if is_classes else "mean absolute error",
-                "now": record.now,
-                "since_start": record.since_start,
-                "n": record.n,
-            },
-        }
-
-    def state(self) -> dict[str, Any]:
-        """All that is to be seen."""
-        record = self._engine.record
-        return {
-            **self.numbers(),
-            "history": record.history(),
+            "history": [
+                {"row": row, "now": now, "since_start": since_start}
+                for row, now, since_start in record.points
+            ],
             "alarms": [{"row": row, "at": at} for row, at in record.alarms],
-            "last": list(reversed(self._last)),
+            "last": _shown(outcomes, id, target),
             "refusals": list(self._refusals),
         }
 
-    # Those who watch
 
-    async def watch(self) -> AsyncIterator[str]:
-        """The state, once a second, as events."""
-        self._watchers += 1
-        try:
-            while not self._closing.is_set():
-                yield f"event: state\ndata: {json.dumps(self.state())}\n\n"
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), _BETWEEN)
-        finally:
-            self._watchers -= 1
-
-    async def entries(self, log: LogReader, after: int) -> AsyncIterator[str]:
-        """What stands in a log behind a position, as it comes; and its end, once a second."""
-        said_at = 0.0
-        try:
-            while not self._closing.is_set():
-                if self._engine.position > after or time.monotonic() - said_at > _BETWEEN:
-                    said_at = time.monotonic()
-                    runs: Sequence[Run | None] = await asyncio.to_thread(log.next_runs, after)
-                    for run in runs or [None]:
-                        entry = None if run is None else run._asdict()
-                        content = {"position": self._engine.position, "run": entry}
-                        yield f"event: log\ndata: {json.dumps(content)}\n\n"
-                        after = after if run is None else run.position
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), _POLL)
-        finally:
-            log.close()
-
-    def check_room(self) -> None:
-        """A RequestError if too many watch already."""
-        if self._watchers >= self._most_watchers:
-            raise RequestError(429, f"{self._watchers} clients watch already; try again later.")
-
-    def close(self) -> None:
-        """End all streams of events."""
-        self._closing.set()
+def _shown(outcomes: Sequence[Outcome], id: str, target: str) -> list[dict[str, Any]]:
+    """The last rows; those that waited for their targets are not shown once these have come."""
+    entries: list[dict[str, Any]] = []
+    ids = set()  # whose targets have come
+    for outcome in reversed(outcomes):
+        name = outcome.row.get(id)
+        if outcome.target is None and name is not None and name in ids:
+            continue
+        if outcome.target is not None:
+            ids.add(name)
+        values = [(k, v) for k, v in outcome.row.items() if k not in (id, target)][:_MOST_FIELDS]
+        entries.append(
+            {
+                "row": outcome.number,
+                "at": outcome.at,
+                "id": _short(name),
+                "prediction": _short(outcome.prediction),
+                "target": _short(outcome.target),
+                "values": {_short(field): _short(value) for field, value in values},
+            }
+        )
+        if len(entries) == _SHOWN:
+            break
+    return entries
 
 
 def _short(value: Any) -> Any:

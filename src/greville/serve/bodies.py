@@ -12,7 +12,8 @@ from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
 from ..tables.readers.json import is_text
-from .limits import Limits
+from .log import Row
+from .options import Limits
 from .refusals import RequestError
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -22,8 +23,6 @@ _LARGEST = 1e100
 
 # Bytes of a body from which it is read in another thread: others are answered meanwhile.
 _LONG_BODY = 1 << 17
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,8 @@ class Body:
 
 async def receive_body(request: Request, limits: Limits) -> Body:
     """The body of a request, if it is not too large, comes in time, and has rows."""
-    kind = request.headers.get("content-type", "").lower()
-    name, _, option = kind.partition(";")
-    if name.strip() not in (JSON, NDJSON) or option.strip() not in ("", "charset=utf-8"):
+    kind = request.headers.get("content-type", "").lower().replace(" ", "")
+    if kind.removesuffix(";charset=utf-8") not in (JSON, NDJSON):
         raise RequestError(
             415, f"Content-Type must be {JSON} or {NDJSON}, without or with charset=utf-8."
         )
@@ -66,39 +64,36 @@ async def receive_body(request: Request, limits: Limits) -> Body:
 async def _received(request: Request, limits: Limits) -> bytes:
     size, parts, more = 0, [], True
     length = int(request.headers.get("content-length", 0))
-    while more or size > limits.body:
-        if max(size, length) > limits.body:
-            raise RequestError(
-                413, f"The body is larger than {limits.body} bytes: send fewer rows at a time."
-            )
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
+    while more:
+        message = await request.receive() if length <= limits.body else {}
+        if message.get("type") == "http.disconnect":
             raise ClientDisconnect
         part, more = message.get("body", b""), message.get("more_body", False)
         size += len(part)
         parts.append(part)
+        if max(size, length) > limits.body:
+            raise RequestError(
+                413, f"The body is larger than {limits.body} bytes: send fewer rows at a time."
+            )
     return b"".join(parts)
 
 
-def read_body(content: bytes, content_type: str, limits: Limits) -> Body:
+def read_body(content: bytes, kind: str, limits: Limits) -> Body:
     """The rows of a body; a RequestError if it has none."""
-    if not content.strip():
-        raise RequestError(400, "The body is empty; send a JSON object, or a list of them.")
-    if content_type.partition(";")[0].strip().lower() == NDJSON:
+    if kind.startswith(NDJSON):
+        form = "lines"
         lines = [(k, line) for k, line in enumerate(content.split(b"\n"), 1) if line.strip()]
         _check_count(len(lines), limits)
-        names = [f"Line {k:,}" for k, _ in lines]
-        parsed = [_parsed(line, name) for (_, line), name in zip(lines, names, strict=True)]
-        form = "lines"
+        rows = {f"Line {k:,}": _parsed(line, f"Line {k:,}") for k, line in lines}
     else:
         found = _parsed(content, "The body")
         form = "many" if isinstance(found, list) else "one"
-        parsed = found if isinstance(found, list) else [found]
-        _check_count(len(parsed), limits)
-        names = ["The body"] if form == "one" else [f"Row {k:,}" for k in range(1, len(parsed) + 1)]
-    for row, name in zip(parsed, names, strict=True):
+        _check_count(len(found) if form == "many" else 1, limits)
+        rows = {f"Row {k:,}": row for k, row in enumerate(found, 1)} if form == "many" else {}
+        rows = rows or {"The body": found}
+    for name, row in rows.items():
         _check_row(row, name, limits)
-    return Body(parsed, form, content)
+    return Body(list(rows.values()), form, content)
 
 
 def _check_count(n: int, limits: Limits) -> None:
@@ -113,20 +108,15 @@ def _check_count(n: int, limits: Limits) -> None:
 def _parsed(text: bytes, name: str) -> Any:
     try:
         return _decode(text.decode())
-    except UnicodeDecodeError as error:
-        reason = f"is not text in UTF-8 ({error.reason})"
     except RecursionError:
         reason = "has lists or objects that are nested too deep"
-    except json.JSONDecodeError as error:
-        reason = f"is not JSON: {error}"
     except ValueError as error:
-        many = "set_int_max_str_digits" in str(error)
-        reason = f"cannot be used: {'a number has too many digits' if many else error}"
+        reason = f"cannot be read as JSON: {str(error).partition('; use sys.')[0]}"
     raise RequestError(400, f"{name} {reason}.")
 
 
 def _not_a_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON; leave the field out, or send null")
+    raise ValueError(f"{name} is no number there; leave the field out, or send null")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Row:
@@ -149,27 +139,27 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
     if len(row) > limits.columns:
         raise RequestError(413, f"{name} has {len(row):,} fields; send at most {limits.columns:,}.")
     for field, value in row.items():
-        if not field.isascii() and not is_text(field):
+        if not _is_usable(field):
             raise RequestError(
-                422, f"{name}: a field's name has an unpaired surrogate; send valid Unicode."
+                422, f"{name}: a field's name has half of a character; send valid Unicode."
             )
-        reason = _trouble_with(value)
-        if reason is not None:
-            raise RequestError(422, f"{name}: the field {shown(field)} {reason}.", field)
+        if not (_is_usable(value) or (type(value) is list and _are_numbers(value))):
+            raise RequestError(
+                422,
+                f"{name}: the field {shown(field)} cannot be used; send valid text, a number up to "
+                "1e100, true, false, null or a list of such numbers.",
+                field,
+            )
 
 
-def _trouble_with(value: Any) -> str | None:
-    """Why a value cannot be used in any column."""
+def _is_usable(value: Any) -> bool:
+    """Whether a column may have this value."""
     kind = type(value)
     if kind is float or kind is int:
-        if -_LARGEST <= value <= _LARGEST:
-            return None
-        return "is infinite or too large; numbers may be up to 1e100"
-    if kind is dict or (kind is list and not _are_numbers(value)):
-        return "cannot be used; send text, a number, true, false, null or a list of numbers"
-    if kind is str and not value.isascii() and not is_text(value):
-        return "has half of a character"
-    return None
+        return -_LARGEST <= value <= _LARGEST
+    if kind is str:
+        return value.isascii() or is_text(value)
+    return value is None or kind is bool
 
 
 def _are_numbers(values: list[Any]) -> bool:

@@ -1,7 +1,7 @@
 """The log of a served model: what was learned, in order, and rows that wait for their targets.
 
-It is a database of SQLite. A transaction is on the disk when `commit` returns (unless `sync` is
-false): then, and not before, requests are acknowledged.
+It is a database of SQLite. A transaction is on the disk when it ends (unless `sync` is false):
+then, and not before, requests are acknowledged.
 """
 
 from __future__ import annotations
@@ -9,26 +9,25 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 import sqlite3
-from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# "grev": other databases are refused.
-_APPLICATION, _FORMAT = 0x67726576, 2
+# "grev", by which a log is known, and the number of its tables' form.
+_FORMAT = (0x67726576, 3)
 
-# Pages after which SQLite moves what was written into the main file: 16 MB.
-_CHECKPOINT_PAGES = 4000
+# Entries read at a time when they are learned again, runs of them that are sent at a time, and
+# bytes of the largest base.
+_AT_ONCE, _RUNS_AT_ONCE, _LARGEST_BASE = 1024, 8, 1 << 29
 
-# Entries read at a time when they are learned again, and bytes of the largest base.
-_AT_ONCE, _LARGEST_BASE = 1024, 1 << 29
-
-_TABLES = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+_NEW = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE about (uid TEXT NOT NULL);
+INSERT INTO about VALUES (lower(hex(randomblob(16))));
 CREATE TABLE entries (
     position INTEGER PRIMARY KEY,
     at REAL NOT NULL,           -- seconds since 1970
@@ -39,6 +38,7 @@ CREATE TABLE entries (
     prediction TEXT             -- that was given before its target came, as JSON
 );
 CREATE INDEX entries_by_id ON entries (id, position) WHERE id IS NOT NULL;
+CREATE INDEX entries_to_erase ON entries (position) WHERE action = 'unlearn' AND row IS NOT NULL;
 CREATE TABLE bases (           -- snapshots from which earlier states are learned again
     position INTEGER PRIMARY KEY,
     at REAL NOT NULL,
@@ -58,18 +58,40 @@ CREATE TABLE requests (
     answer TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX requests_by_time ON requests (at);
+PRAGMA application_id = {_FORMAT[0]};
+PRAGMA user_version = {_FORMAT[1]};
+COMMIT;
 """
 
-# Entries with rows that were unlearned and are still there. They have an index, since they are
-# looked for every minute; a log from before it gets it at the start.
-_TO_ERASE = "action = 'unlearn' AND row IS NOT NULL"
-_INDEX_TO_ERASE = f"CREATE INDEX IF NOT EXISTS to_erase ON entries (position) WHERE {_TO_ERASE}"
+# What is erased is not left on the disk. 4000 pages are written again at a time: 16 MB.
+_SETTINGS = """
+PRAGMA journal_mode = WAL;
+PRAGMA secure_delete = ON;
+PRAGMA wal_autocheckpoint = 4000;
+"""
 
-# Runs of a log that are sent at a time.
-_RUNS_AT_ONCE = 8
+# Rows that were unlearned and are still there.
+_TO_ERASE = "action = 'unlearn' AND row IS NOT NULL AND position <= :until"
 
-# Behind all positions
-_NO_END = (1 << 63) - 1
+# The same rows where they were learned. Those without an id are found if they are written alike:
+# the first of them that was unlearned is the first that was learned, and so on.
+_ERASE_NAMED = f"""
+UPDATE entries SET row = NULL, prediction = NULL WHERE position IN (
+    SELECT learned.position FROM entries AS learned JOIN (SELECT * FROM entries WHERE {_TO_ERASE})
+    AS gone ON learned.id = gone.id AND learned.position < gone.position
+)"""
+_ERASE_ALIKE = f"""
+WITH gone AS (
+    SELECT position, row, row_number() OVER (PARTITION BY row ORDER BY position) AS number
+    FROM entries WHERE {_TO_ERASE} AND id IS NULL
+), learned AS (
+    SELECT position, row, row_number() OVER (PARTITION BY row ORDER BY position) AS number
+    FROM entries WHERE action = 'learn' AND row IN (SELECT row FROM gone)
+)
+UPDATE entries SET row = NULL, prediction = NULL WHERE position IN (
+    SELECT learned.position FROM learned JOIN gone USING (row, number)
+    WHERE learned.position < gone.position
+)"""
 
 Row = dict[str, Any]
 
@@ -102,60 +124,112 @@ class Kept(NamedTuple):
     prediction: Any
 
 
-class LogReader:
-    """What stands in a log, which another thread or process may write at the same time.
+class Log:
+    """The log of one model. One thread at a time uses it; others may read it at the same time.
 
     Parameters
     ----------
     path : path-like
+        Made if it is not there, readable by its owner only.
+    sync : bool
+        Whether a transaction waits for the disk. Without it the last rows may be lost when the
+        machine stops, but not when the process does.
+    read_only : bool
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, sync: bool = True, read_only: bool = False
+    ) -> None:
         self.path = Path(path)
         try:
-            self._db = self._connect()
-        except (OSError, sqlite3.Error) as error:
-            raise self._unusable(error) from error
-        try:
-            self._prepare()
-            self.uid: str = self._one("SELECT value FROM about WHERE name = 'uid'")
+            self._db = self._connect(sync, read_only)
+            self.uid: str = self._one("SELECT uid FROM about")
             self.position: int = self._one("SELECT max(position) FROM entries") or 0
-        except BaseException as error:
-            self._db.close()
-            if isinstance(error, sqlite3.Error):
-                raise self._unusable(error) from error
+            self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
+        except (OSError, sqlite3.Error) as error:
+            if hasattr(self, "_db"):
+                self._db.close()
+            raise LogError(
+                f"{self.path}: it cannot be used as a log ({error}); put back a copy of it, or "
+                "move it away."
+            ) from error
+
+    def _connect(self, sync: bool, read_only: bool) -> sqlite3.Connection:
+        if not read_only:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        address = f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+        db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        try:
+            if not read_only and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                db.executescript(_NEW)
+            names = ("application_id", "user_version")
+            if tuple(db.execute(f"PRAGMA {name}").fetchone()[0] for name in names) != _FORMAT:
+                raise LogError(f"{self.path}: it is no log of this version of greville serve.")
+            if not read_only:
+                db.executescript(f"{_SETTINGS} PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
+        except BaseException:
+            db.close()
             raise
+        return db
 
-    def _connect(self) -> sqlite3.Connection:
-        address = f"{self.path.absolute().as_uri()}?mode=ro"
-        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-
-    def _prepare(self) -> None:
-        """Look whether it is a log."""
-        if self._pragma("application_id") != _APPLICATION:
-            raise LogError(f"{self.path}: it is a database, and no log of greville serve.")
-        if self._pragma("user_version") != _FORMAT:
-            raise LogError(f"{self.path}: it was not written by this version of greville serve.")
-
-    def _unusable(self, error: Exception) -> LogError:
-        return LogError(
-            f"{self.path}: it cannot be used as a log ({error}); put back a copy of it, or move it "
-            "away."
-        )
-
-    def _pragma(self, name: str) -> Any:
-        return self._one(f"PRAGMA {name}")
+    def close(self) -> None:
+        self._db.close()
 
     def _one(self, query: str, *values: Any) -> Any:
         found = self._db.execute(query, values).fetchone()
         return None if found is None else found[0]
 
-    def runs(self, after: int, until: int | None = None) -> Iterator[Run]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A block of which all is on the disk at its end, or nothing; a part of one around it."""
+        before = self.position, self.n_waiting
+        self._db.execute("SAVEPOINT part")
+        try:
+            yield
+            self._db.execute("RELEASE part")
+        except BaseException:
+            self.position, self.n_waiting = before
+            with suppress(sqlite3.Error):  # there is none any more, if the disk is full
+                self._db.execute("ROLLBACK TO part")
+                self._db.execute("RELEASE part")
+            raise
+
+    # Entries
+
+    def append(
+        self,
+        action: str,
+        ids: Sequence[str | None],
+        rows: Sequence[Row],
+        at: float,
+        given: Sequence[Any] = (),
+    ) -> int:
+        """Add a row each, with the predictions that were given before; the position of the last."""
+        first = self.position + 1
+        said = [None if each is None else json.dumps(each) for each in given or [None] * len(rows)]
+        self._db.executemany(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (first + k, at, action, first, id, json.dumps(row), each)
+                for k, (id, row, each) in enumerate(zip(ids, rows, said, strict=True))
+            ],
+        )
+        self.position += len(rows)
+        return self.position
+
+    def learned(self, id: str) -> Row | None:
+        """The row with this id, if it was learned and not unlearned since."""
+        found = self._db.execute(
+            "SELECT action, row FROM entries WHERE id = ? ORDER BY position DESC LIMIT 1", (id,)
+        ).fetchone()
+        return None if found is None or found[0] != "learn" else json.loads(found[1])
+
+    def runs(self, after: int, until: int = (1 << 63) - 1) -> Iterator[Run]:
         """What stands behind a position: rows to learn, some at a time; to unlearn, by request."""
         found = self._db.execute(
             "SELECT position, action, request, row, prediction FROM entries WHERE position > ? "
             "AND position <= ? ORDER BY position",
-            (after, _NO_END if until is None else until),
+            (after, until),
         )
         last_request = self._one("SELECT request FROM entries WHERE position = ?", after)
         run = Run("", [], [], [], after)
@@ -177,10 +251,9 @@ class LogReader:
             yield run
 
     def _parsed(self, position: int, row: str | None) -> Row:
-        try:
+        found = None
+        with suppress(ValueError):
             found = None if row is None else json.loads(row)
-        except ValueError:
-            found = None
         if not isinstance(found, dict):
             raise LogError(
                 f"{self.path}: the row at position {position:,} is damaged or was erased; put back "
@@ -192,174 +265,25 @@ class LogReader:
         """The first of them; without any the log has not gone on."""
         return list(islice(self.runs(after), _RUNS_AT_ONCE))
 
-    def reaches(self, after: int) -> bool:
-        """Whether all that stands behind a position is there."""
-        query = "SELECT count(*), count(row) FROM entries WHERE position > ?"
-        n, whole = self._db.execute(query, (after,)).fetchone()
-        end = self._one("SELECT max(position) FROM entries") or 0
-        return n == whole == end - after
-
-    def position_at(self, at: float) -> int:
-        """The last position at a time, in seconds since 1970."""
-        return self._one("SELECT max(position) FROM entries WHERE at <= ?", at) or 0
-
-    def base(self, position: int, at: float = math.inf) -> tuple[int, bytes]:
-        """The last base up to a position and a time; a LogError if there is none."""
-        query = "SELECT position, model FROM bases WHERE position <= ? AND at <= ? "
-        found = self._db.execute(query + "ORDER BY position DESC", (position, at)).fetchone()
-        if found is None:
-            first = self._db.execute("SELECT min(position), min(at) FROM bases").fetchone()
-            since = "" if first[0] is None else f" than position {first[0]:,}, {_clock(first[1])}"
-            raise LogError(
-                f"{self.path}: it reaches back no further{since or ' than its end'}: what was "
-                "before was deleted (--keep-log), or erased when rows were unlearned."
-            )
-        return found[0], found[1]
-
-    def close(self) -> None:
-        self._db.close()
-
-
-class Log(LogReader):
-    """The log of one model. One thread at a time uses it.
-
-    Parameters
-    ----------
-    path : path-like
-        Made if it is not there, readable by its owner only.
-    sync : bool
-        Whether `commit` waits for the disk. Without it the last rows may be lost when the machine
-        stops, but not when the process does.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], *, sync: bool = True) -> None:
-        self._sync = sync
-        super().__init__(path)
-        self.n_waiting: int = self._one("SELECT count(*) FROM waiting")
-
-    def _connect(self) -> sqlite3.Connection:
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-
-    def _prepare(self) -> None:
-        db, kind = self._db, self._pragma("application_id")
-        if kind == 0 and not self._one("SELECT count(*) FROM sqlite_master"):
-            db.execute("PRAGMA page_size = 4096")
-            db.execute("BEGIN IMMEDIATE")
-            for statement in _TABLES.split(";\n"):
-                db.execute(statement)
-            db.execute("INSERT INTO about VALUES ('uid', ?)", (secrets.token_hex(16),))
-            db.execute(f"PRAGMA application_id = {_APPLICATION}")
-            db.execute(f"PRAGMA user_version = {_FORMAT}")
-            db.execute("COMMIT")
-        elif kind != _APPLICATION or self._pragma("user_version") != _FORMAT:
-            raise LogError(f"{self.path}: it was not written by this version of greville serve.")
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute(_INDEX_TO_ERASE)
-        db.execute(f"PRAGMA synchronous = {'FULL' if self._sync else 'NORMAL'}")
-        db.execute("PRAGMA secure_delete = ON")  # what is erased is not left on the disk
-        db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-
-    # Transactions
-
-    def begin(self) -> None:
-        self._before = self.position, self.n_waiting
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        """Everything since `begin` is on the disk when this returns; else a LogError, and none."""
-        try:
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self.rollback()
-            raise LogError(f"{self.path}: it cannot be written ({error}).") from error
-
-    def rollback(self) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-        self.position, self.n_waiting = self._before
-
-    def begin_part(self) -> None:
-        """The beginning of a part that may be taken back alone."""
-        self._before_part = self.position, self.n_waiting
-        self._db.execute("SAVEPOINT part")
-
-    def end_part(self) -> None:
-        self._db.execute("RELEASE part")
-
-    def take_back_part(self) -> None:
-        self._db.execute("ROLLBACK TO part")
-        self._db.execute("RELEASE part")
-        self.position, self.n_waiting = self._before_part
-
-    # Entries
-
-    def append(
-        self,
-        action: str,
-        ids: Sequence[str | None],
-        rows: Sequence[Row],
-        at: float,
-        given: Sequence[Any] = (),
-    ) -> int:
-        """Add a row each, with the predictions that were given before; the position of the last."""
-        first = self.position + 1
-        told = [None if each is None else json.dumps(each) for each in given or [None] * len(rows)]
-        self._db.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (first + k, at, action, first, id, json.dumps(row), each)
-                for k, (id, row, each) in enumerate(zip(ids, rows, told, strict=True))
-            ],
-        )
-        self.position += len(rows)
-        return self.position
-
-    def learned(self, id: str) -> Row | None:
-        """The row with this id, if it was learned and not unlearned since."""
-        found = self._db.execute(
-            "SELECT action, row FROM entries WHERE id = ? ORDER BY position DESC LIMIT 1", (id,)
-        ).fetchone()
-        return None if found is None or found[0] != "learn" else json.loads(found[1])
-
     def erase_unlearned(self, until: int) -> bool:
         """Erase rows that were unlearned, where a snapshot has what was learned until then.
 
-        Whether there were any. Rows without an id are found if they were written alike when they
-        were learned.
+        Whether there were any.
         """
-        found = self._db.execute(
-            f"SELECT position, id, row FROM entries WHERE {_TO_ERASE} AND position <= ? "
-            "ORDER BY position",
-            (until,),
-        ).fetchall()
-        alike = self._learned_alike(until) if any(id is None for _, id, _ in found) else {}
-        for position, id, row in found:
-            if id is None:
-                places = alike.get(row)
-                earlier = [places.popleft()] if places and places[0] < position else []
-                which, values = "position = ?", earlier
-            else:
-                which, values = "id = ? AND position <= ?", [id, position]
-            if values:
-                self._db.execute(
-                    f"UPDATE entries SET row = NULL, prediction = NULL WHERE {which}", values
-                )
-            self._db.execute("UPDATE entries SET row = NULL WHERE position = ?", (position,))
-        return bool(found)
+        values = {"until": until}
+        if not self._db.execute(f"SELECT 1 FROM entries WHERE {_TO_ERASE}", values).fetchone():
+            return False
+        self._db.execute(_ERASE_NAMED, values)
+        self._db.execute(_ERASE_ALIKE, values)
+        self._db.execute(f"UPDATE entries SET row = NULL WHERE {_TO_ERASE}", values)
+        return True
 
-    def _learned_alike(self, until: int) -> dict[str, deque[int]]:
-        """Where rows were learned that are written like those to erase; the log is read once."""
-        found = self._db.execute(
-            "SELECT row, position FROM entries WHERE action = 'learn' AND position <= ? AND row IN "
-            f"(SELECT row FROM entries WHERE {_TO_ERASE} AND position <= ? AND id IS NULL) "
-            "ORDER BY position",
-            (until, until),
-        )
-        places: dict[str, deque[int]] = {}
-        for row, position in found:
-            places.setdefault(row, deque()).append(position)
-        return places
+    def trim(self, before: float) -> None:
+        """Delete what is not needed for the states since a time; the last entry stays."""
+        base = self._one("SELECT max(position) FROM bases WHERE at <= ?", before) or 0
+        self._db.execute("DELETE FROM bases WHERE position < ?", (base,))
+        last = min(base, self.position - 1)
+        self._db.execute("DELETE FROM entries WHERE position <= ?", (last,))
 
     # Rows that wait for their targets
 
@@ -401,14 +325,24 @@ class Log(LogReader):
         self.n_waiting -= n
         return n
 
-    def trim(self, before: float) -> None:
-        """Delete what is not needed for the states since a time; the last entry stays."""
-        base = self._one("SELECT max(position) FROM bases WHERE at <= ?", before) or 0
-        self._db.execute("DELETE FROM bases WHERE position < ?", (base,))
-        last = min(base, self.position - 1)
-        self._db.execute("DELETE FROM entries WHERE position <= ?", (last,))
-
     # Bases
+
+    def position_at(self, at: float) -> int:
+        """The last position at a time, in seconds since 1970."""
+        return self._one("SELECT max(position) FROM entries WHERE at <= ?", at) or 0
+
+    def base(self, position: int, at: float = math.inf) -> bytes:
+        """The last base up to a position and a time; a LogError if there is none."""
+        query = "SELECT model FROM bases WHERE position <= ? AND at <= ? ORDER BY position DESC"
+        found = self._one(query, position, at)
+        if found is None:
+            first = self._db.execute("SELECT min(position), min(at) FROM bases").fetchone()
+            since = "its end" if first[0] is None else f"position {first[0]:,}, {_clock(first[1])}"
+            raise LogError(
+                f"{self.path}: it reaches back no further than {since}: what was before was "
+                "deleted (--keep-log), or erased when rows were unlearned."
+            )
+        return found
 
     def add_base(self, position: int, at: float, model: bytes) -> None:
         """Keep a snapshot, from which later states can be learned again; none that is too large."""

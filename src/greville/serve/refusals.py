@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -32,11 +34,31 @@ class RequestError(Exception):
     """
 
     def __init__(self, status: int, message: str, field: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(status, message, field)
         self.status, self.message, self.field = status, message, field
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"error": self.message, "field": self.field}
+    def __str__(self) -> str:
+        return self.message
 
     def response(self) -> JSONResponse:
-        return JSONResponse(self.as_dict(), self.status, _HEADERS.get(self.status))
+        content = {"error": self.message, "field": self.field}
+        return JSONResponse(content, self.status, _HEADERS.get(self.status))
+
+
+@contextmanager
+def naming_row(rows: Sequence[Any], k: int) -> Iterator[None]:
+    """Have a refusal say which of several rows it is about."""
+    try:
+        yield
+    except RequestError as error:
+        if len(rows) > 1:
+            error.message = f"Row {k + 1:,}: {error.message}"
+        raise
+
+
+def unusable(reason: str, row: dict[str, Any]) -> RequestError:
+    """What a client is told about a row that cannot be used, with the first field that is named."""
+    places = {reason.find(repr(name)): name for name in row if repr(name) in reason}
+    text = reason.rstrip(".")
+    field = places[min(places)] if places else None
+    return RequestError(422, f"{text[:1].upper()}{text[1:]}.", field)

@@ -15,11 +15,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ..persistence import ModelFileError
-from .learning import Learning
-from .limits import Limits
 from .log import Run
-from .opening import ServeError
-from .reader import Reader, opened_model
+from .options import ServeError
+from .service import Service, Snapshot
 
 logger = logging.getLogger("greville.serve")
 
@@ -29,7 +27,7 @@ _SILENCE, _BETWEEN = 10.0, 0.5
 _TROUBLES = (OSError, http.client.HTTPException, ValueError, ModelFileError)
 
 
-class Replica(Reader):
+class Replica(Service):
     """A model that learns what its leader has learned, and nothing else.
 
     Where the leader cannot be reached it goes on answering, and says how far it is behind.
@@ -45,25 +43,21 @@ class Replica(Reader):
     """
 
     def __init__(self, leader: str, name: str, token: str | None = None) -> None:
-        super().__init__(
-            leader,
-            f"This server follows {leader} and learns nothing itself; send this request there.",
-        )
+        super().__init__(leader, f"This server follows {leader}; send this request there.")
         self.leader, self._token = leader, token
         self._url = f"{leader}/models/{quote(name, safe='')}"
         self.leader_position, self.heard_at = 0, 0.0
-        self._uid = ""
-        self._learning: Learning | None = None
+        self._is_loaded = self._is_lost = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"replica of {name}", daemon=True)
 
     @property
-    def behind(self) -> int:
+    def behind(self) -> int:  # type: ignore[override]
         """Entries of the leader's log that are not learned here, as far as is known."""
         return max(self.leader_position - self.position, 0)
 
     @property
-    def silence(self) -> float:
+    def silence(self) -> float:  # type: ignore[override]
         """Seconds since the leader was heard."""
         return time.time() - self.heard_at
 
@@ -76,63 +70,55 @@ class Replica(Reader):
             self._thread.join(2.0)
 
     def _run(self) -> None:
-        lost = False
         while not self._stop.is_set():
             try:
-                if self._learning is None:
+                if not self._is_loaded:
                     self._load()
                 for event in self._events():
-                    lost = False
+                    self._is_lost = False
                     self._take_event(event)
                     if self._stop.is_set():
                         return
             except urllib.error.HTTPError as error:
-                with error:
-                    if error.code == 410:  # it has another log, or what came next was erased
-                        self._learning = None
-                        continue
-                    lost = self._say_once(lost, f"it answers {error.code}")
+                error.close()
+                self._is_loaded = self._is_loaded and error.code != 410  # it has another log
+                self._say_once(f"it answers {error.code}")
             except _TROUBLES as error:
-                lost = self._say_once(lost, str(error) or type(error).__name__)
+                self._say_once(str(error) or type(error).__name__)
             except Exception:
                 logger.exception("%s cannot be followed; it is loaded again.", self._url)
-                self._learning = None
+                self._is_loaded = False
             self._stop.wait(_BETWEEN)
 
-    def _say_once(self, lost: bool, why: str) -> bool:
-        if not lost:
+    def _say_once(self, why: str) -> None:
+        if not self._is_lost:
             logger.warning("%s is not heard (%s); it is asked again and again.", self._url, why)
-        return True
+        self._is_lost = True
 
     def _load(self) -> None:
         with fetched(f"{self._url}/model/file?log", self._token) as response:
-            content, uid = response.read(), response.headers["Greville-Log"]
-        stream, position, record = opened_model(content, None)
-        self._uid, self._learning = uid, Learning(stream, None, record, Limits())  # type: ignore[arg-type]
-        self.leader_position = max(position, self.leader_position if uid == self._uid else 0)
-        self.heard_at = time.time()
-        self.take(stream, position, record)
+            self.load(Snapshot.from_bytes(response.read()))
+        self.leader_position, self.heard_at = self.position, time.time()
+        self._is_loaded = True
+        self.publish()
 
     def _events(self) -> Iterator[dict[str, Any]]:
-        address = f"{self._url}/log?after={self.position}&log={self._uid}"
+        address = f"{self._url}/log?after={self.position}&log={self.log_uid}"
         with closing(fetched(address, self._token)) as response:
             for line in response:
                 if line.startswith(b"data: "):
                     yield json.loads(line.removeprefix(b"data: "))
 
     def _take_event(self, event: dict[str, Any]) -> None:
-        assert self._learning is not None
         self.leader_position, self.heard_at = event["position"], time.time()
         if event["run"] is None:
             return
         run = Run(**event["run"])
         if run.position - len(run.rows) != self.position:
             raise ValueError(f"the log goes on at {run.position:,}, not at {self.position:,}")
-        news = self._learning.replay(run)
-        self.stream = self._learning.stream
-        self.position = self.snapshot_position = run.position
-        self.published = self.stream.answering()
-        self.on_news(news)
+        self.replay(run)
+        self.snapshot_position = run.position
+        self.publish()
 
 
 def fetched(address: str, token: str | None) -> Any:

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
-import tempfile
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
-from typing import Any
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing, suppress
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, BeforeValidator
 
 from .. import __version__
-from ..persistence import ModelFileError, save
-from ..tables import Answering, Stream, model_bytes, model_summary
-from .board import Board
-from .bodies import Row, receive_body
-from .description import EVENTS, FILE, LEARN, LOG, LONGEST_KEY, MODEL, PREDICT, UNLEARN
-from .engine import Engine
-from .learning import Work, id_text, unusable
-from .limits import Limits
-from .log import LogReader
-from .reader import Reader
-from .refusals import RequestError
+from ..persistence import ModelFileError
+from ..tables import Answering, model_bytes, model_summary
+from .bodies import JSON, NDJSON, receive_body
+from .learner import Learner, Work, id_text
+from .log import Log, LogError, Row, Run
+from .refusals import RequestError, naming_row, unusable
 from .replica import Replica
+from .service import Service
 
 # Rows times units from which a prediction is computed in another thread.
 _MUCH_WORK = 1 << 20
@@ -33,65 +33,103 @@ _MUCH_WORK = 1 << 20
 # Values of a column, and columns that are not used, which are named.
 _MOST_VALUES, _MOST_NAMED = 200, 20
 
-logger = logging.getLogger("greville.serve")
-
-Handler = Callable[[Request], Awaitable[Response]]
-
-
-class ServedModel:
-    """One model, as requests see it."""
-
-    def __init__(self, name: str, engine: Engine | Reader, limits: Limits) -> None:
-        self.name, self.engine, self.limits = name, engine, limits
-        self.board = Board(engine, limits.watchers)
-
-
-def find_model(request: Request) -> ServedModel:
-    """The model that the path names, or the only one."""
-    models: dict[str, ServedModel] = request.app.state.models
-    name = request.path_params.get("name")
-    if name is None and len(models) == 1:
-        (name,) = models
-    model = models.get(name)  # type: ignore[arg-type]
-    if model is None:
-        paths = ", ".join(f"/models/{each}" for each in list(models)[:10])
-        what = "Several models are served" if name is None else "There is no such model"
-        raise RequestError(404, f"{what}; take one of {paths}.", "name")
-    request.scope["greville.model"] = model  # for what is refused
-    return model
-
+# Seconds between two events of those that come regularly, and between two looks at a log.
+_BETWEEN, _POLL = 1.0, 0.05
 
 # The interval around a prediction in which nine of ten targets lie: so many standard deviations.
 _NINE_OF_TEN = 1.6448536269514722
 
+logger = logging.getLogger("greville.serve")
 
-async def predict(request: Request) -> Response:
+
+class Refusal(BaseModel):
+    """What is wrong, in one sentence, and the field that is meant."""
+
+    error: str
+    field: str | None
+
+
+class _DirectRoute(APIRoute):
+    """Calls its handler at once where no query is to be read, which takes FastAPI longer."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Any:
+            return await (handle if request.scope["query_string"] else self.endpoint)(request)
+
+        return answer
+
+
+def find_service(request: Request) -> Service:
+    """The model that the path names, or the only one."""
+    services: dict[str, Service] = request.app.state.services
+    name = request.path_params.get("name")
+    if name is None and len(services) == 1:
+        return next(iter(services.values()))
+    if name not in services:
+        others = ", ".join(f"/models/{each}" for each in list(services)[:10])
+        what = "Several models are served" if name is None else "There is no such model"
+        raise RequestError(404, f"{what}; take one of {others}.", "name")
+    return services[name]
+
+
+_ROW = {"type": "object", "additionalProperties": True, "example": {"area": 80, "city": "Oslo"}}
+_CONTENT = {
+    JSON: {"schema": {"oneOf": [_ROW, {"type": "array", "items": _ROW}]}},
+    NDJSON: {"schema": {"type": "string", "description": "One JSON object a line."}},
+}
+_POSTED: dict[str, Any] = {
+    "methods": ["POST"],
+    "openapi_extra": {"requestBody": {"required": True, "content": _CONTENT}},
+}
+
+
+# "?std" alone switches it on.
+_Flag = Annotated[bool, BeforeValidator(lambda text: text if text != "" else True)]
+
+
+class Additions(BaseModel, extra="forbid"):
+    """A standard deviation with an interval for nine of ten, and the probability of each class."""
+
+    std: _Flag = False
+    proba: _Flag = False
+
+
+_NO_ADDITIONS = Additions()
+_Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", min_length=1, max_length=200, description="Done once a key."),
+]
+
+
+async def predict(
+    request: Request, additions: Annotated[Additions, Query()] = _NO_ADDITIONS
+) -> Response:
     """A row with an id is kept, on the disk, until its target comes with /learn."""
-    model = find_model(request)
-    engine, answering = model.engine, model.engine.answering()
-    flags = query_flags(request, "std", "proba")
-    _check_flags(flags, answering)
-    body = await receive_body(request, model.limits)
-    rows, name = body.rows, engine.id
-    named = [row for row in rows if row.get(name) is not None]
-    for row in named:
-        id_text(row[name], name)
+    service = find_service(request)
+    answering, name = service.answering(), service.id
+    _check_additions(additions, answering)
+    body = await receive_body(request, request.app.state.limits)
+    rows, flags = body.rows, {"std": additions.std, "proba": additions.proba}
+    kept = [row for row in rows if id_text(row, name) is not None]
     if len(rows) * answering.units > _MUCH_WORK:
         answers = await asyncio.to_thread(answering.answers, rows, **flags)
     else:
         answers = answering.answers(rows, **flags)
     for k, (row, answer) in enumerate(zip(rows, answers, strict=True)):
         if "error" in answer:
-            raise unusable(answer["error"], row, "" if len(rows) == 1 else f"Row {k + 1:,}: ")
-        if flags["std"]:
+            with naming_row(rows, k):
+                raise unusable(answer["error"], row)
+        if additions.std:
             answer["interval"] = _interval(answer["prediction"], answer.get("std"))
         if row.get(name) is not None:
             answer["id"] = row[name]
         answer.update(_unused(answering, [row], name))
-    if named:
+    if kept:
         given = [answer["prediction"] for answer in answers if "id" in answer]
-        await asyncio.wrap_future(engine.submit(Work("keep", named, given)))
-    model.board.predicted(rows, answers)
+        await asyncio.wrap_future(service.submit(Work("keep", kept, given)))
+    service.board.add_predictions(rows, answers)
     return body.response(answers)
 
 
@@ -102,30 +140,15 @@ def _interval(prediction: Any, std: Any) -> list[float] | None:
     return [prediction - _NINE_OF_TEN * std, prediction + _NINE_OF_TEN * std]
 
 
-def query_flags(request: Request, *names: str) -> dict[str, bool]:
-    """What is switched on in the query, where nothing else may be."""
-    flags = dict.fromkeys(names, False)
-    for name, value in request.query_params.items() if request.scope["query_string"] else ():
-        if name not in names:
-            known = " or ".join(names)
-            raise RequestError(422, f"The query has an unknown field; it may be {known}.", name)
-        if value.lower() not in ("", "1", "true", "0", "false"):
-            raise RequestError(
-                422, f"The field {name} of the query is neither true nor false.", name
-            )
-        flags[name] = value.lower() in ("", "1", "true")
-    return flags
-
-
-def _check_flags(flags: Mapping[str, bool], answering: Answering) -> None:
+def _check_additions(additions: Additions, answering: Answering) -> None:
     """A RequestError if the model has no such thing."""
     model = answering.model
     if model.estimator is None:
         return
-    if flags["std"] and not model.says_how_sure:
+    if additions.std and not model.says_how_sure:
         what = "classes" if model.task == "classification" else "numbers with the solver light"
         raise RequestError(422, f"There is no std: the model predicts {what}.", "std")
-    if flags["proba"] and model.task != "classification":
+    if additions.proba and model.task != "classification":
         raise RequestError(422, "There is no proba: the model predicts a number.", "proba")
 
 
@@ -135,146 +158,178 @@ def _unused(answering: Answering, rows: list[Row], id: str) -> dict[str, list[st
     return {"unused": sorted(unused)[:_MOST_NAMED]} if unused else {}
 
 
-async def learn(request: Request) -> Response:
+async def learn(request: Request, idempotency_key: _Key = None) -> Response:
     """Rows with their targets, or ids of kept rows with targets; all of a request or none.
 
     Answered when they are on the disk. An id that was learned before is counted as repeated.
     After 100 targets in ascending or descending order the answer has a warning.
     """
-    return await _change("learn", request)
+    return await _change("learn", request, idempotency_key)
 
 
-async def unlearn(request: Request) -> Response:
+async def unlearn(request: Request, idempotency_key: _Key = None) -> Response:
     """Rows with their targets, or ids of rows that were learned: as if they had never come."""
-    return await _change("unlearn", request)
+    return await _change("unlearn", request, idempotency_key)
 
 
-async def _change(action: str, request: Request) -> Response:
-    model = find_model(request)
-    answering, key = model.engine.answering(), request.headers.get("idempotency-key")
-    if key is not None and not 0 < len(key) <= LONGEST_KEY:
-        raise RequestError(
-            422,
-            f"The Idempotency-Key must have 1 to {LONGEST_KEY} characters.",
-            "Idempotency-Key",
-        )
-    body = await receive_body(request, model.limits)
-    content = action.encode() + b" " + body.content
-    digest = "" if key is None else hashlib.sha256(content).hexdigest()
+async def _change(action: str, request: Request, key: str | None) -> Response:
+    service = find_service(request)
+    answering = service.answering()
+    body = await receive_body(request, request.app.state.limits)
+    digest = "" if key is None else hashlib.sha256(action.encode() + body.content).hexdigest()
     work = Work(action, body.rows, key=key, digest=digest)
-    answer = await asyncio.wrap_future(model.engine.submit(work))
+    answer = await asyncio.wrap_future(service.submit(work))
     if not answering.model.schema_may_change:
-        answer = {**answer, **_unused(answering, body.rows, model.engine.id)}
+        answer = {**answer, **_unused(answering, body.rows, service.id)}
     return JSONResponse(answer)
 
 
-async def describe(request: Request) -> Response:
+async def describe(request: Request) -> dict[str, Any]:
     """What greville info says, and how far the model has come."""
-    model = find_model(request)
-    engine = model.engine
-    known = engine.answering().model
+    service = find_service(request)
+    known = service.answering().model
     columns = known.schema.columns if known.has_schema else []
-    return JSONResponse(
-        {
-            "name": model.name,
-            **model_summary(known),
-            "columns": [_column(column) for column in columns if column.inputs],
-            "memory": model_bytes(known),
-            "says_std": known.task is None or known.says_how_sure,
-            "says_proba": known.task == "classification",
-            "id": engine.id,
-            "position": engine.position,
-            "snapshot": {"position": engine.snapshot_position, "at": engine.snapshot_at},
-            "waiting": engine.n_waiting,
-            "read_only": isinstance(engine, Reader),
-            "leader": leader_of(engine),
-            "version": __version__,
-        }
-    )
-
-
-def leader_of(engine: Engine | Reader) -> dict[str, Any] | None:
-    """Whom a replica follows, and how far it is behind."""
-    if not isinstance(engine, Replica):
-        return None
-    numbers = {"position": engine.leader_position, "behind": engine.behind}
-    return {"url": engine.leader, **numbers, "seconds_since_heard": round(engine.silence, 1)}
+    leader = None
+    if isinstance(service, Replica):
+        numbers = {"position": service.leader_position, "behind": service.behind}
+        seconds = round(service.silence, 1)
+        leader = {"url": service.leader, **numbers, "seconds_since_heard": seconds}
+    return {
+        "name": service.name,
+        **model_summary(known),
+        "columns": [_column(column) for column in columns if column.inputs],
+        "memory": model_bytes(known),
+        "says_std": known.task is None or known.says_how_sure,
+        "says_proba": known.task == "classification",
+        "id": service.id,
+        "position": service.position,
+        "snapshot": {"position": service.snapshot_position, "at": service.snapshot_at},
+        "waiting": service.n_waiting,
+        "read_only": not isinstance(service, Learner),
+        "leader": leader,
+        "version": __version__,
+    }
 
 
 def _column(column: Any) -> dict[str, Any]:
-    found = {"name": column.name, "what": column.description()}
-    values = [*getattr(column, "values", ()), *getattr(column, "late", ())]
-    return {**found, "values": [str(each) for each in values][:_MOST_VALUES]} if values else found
+    described = {"name": column.name, "what": column.description()}
+    values = [str(each) for each in (*getattr(column, "values", ()), *getattr(column, "late", ()))]
+    return {**described, "values": values[:_MOST_VALUES]} if values else described
 
 
-async def download(request: Request) -> Response:
+def importance(request: Request) -> dict[str, float]:
+    """How far predictions move with each column, in units of the target, at the last rows."""
+    return find_service(request).importance()
+
+
+def download(
+    request: Request,
+    log: Annotated[_Flag, Query(description="With its place in the log, for replicas.")] = False,
+) -> Response:
     """For greville predict, greville.load, or another server."""
-    model = find_model(request)
-    model.engine.answering()
-    log = query_flags(request, "log")["log"]
+    service = find_service(request)
+    service.answering()
     try:
-        stream, extra, _ = await asyncio.wrap_future(model.engine.submit(Work("copy")))
-        content = await asyncio.to_thread(_as_bytes, stream, extra if log else None)
+        content = service.file(log and bool(_learner(service)))
     except (OSError, ModelFileError) as error:
         logger.error("/model/file: %s", error)
         raise RequestError(
             503, "The file cannot be written or read now; the server's log says why."
         ) from error
-    ascii_name = "".join(
-        c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in model.name
-    )
-    headers = {"content-disposition": f'attachment; filename="{ascii_name}.greville"'}
-    if log:
-        headers["Greville-Log"] = _log_of(model).log_uid
+    name = service.name.encode("ascii", "replace").decode().replace("?", "_")
+    headers = {"content-disposition": f'attachment; filename="{name}.greville"'}
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def _log_of(model: ServedModel) -> Engine:
+def _learner(service: Service) -> Learner:
     """What has a log, which can be followed."""
-    if isinstance(model.engine, Engine):
-        return model.engine
+    if isinstance(service, Learner):
+        return service
     raise RequestError(404, "This server has no log; follow the server that learns.")
-
-
-async def follow(request: Request) -> Response:
-    """Server-sent events, for greville serve --follow: all that was learned after a position."""
-    model = find_model(request)
-    engine = _log_of(model)
-    engine.answering()
-    after = request.query_params.get("after", "")
-    if not (after.isascii() and after.isdigit() and len(after) < 19):
-        raise RequestError(422, "The field after of the query must be a position.", "after")
-    log = await asyncio.to_thread(LogReader, engine.log_path)
-    reaches = await asyncio.to_thread(log.reaches, int(after))
-    if request.query_params.get("log") != engine.log_uid or not reaches:
-        log.close()
-        raise RequestError(
-            410, "This log does not go on from there; load /model/file?log again.", "after"
-        )
-    return StreamingResponse(model.board.entries(log, int(after)), media_type="text/event-stream")
-
-
-def _as_bytes(stream: Stream, extra: dict[str, Any] | None) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.greville"
-        save(stream, path, extra=extra)
-        return path.read_bytes()
 
 
 async def events(request: Request) -> Response:
     """Server-sent events: "state" each second, with counts, errors, alarms and the last rows."""
-    model = find_model(request)
-    model.board.check_room()
-    return StreamingResponse(model.board.watch(), media_type="text/event-stream")
+    service = find_service(request)
+
+    async def states() -> AsyncIterator[str]:
+        while not request.app.state.is_stopping():
+            yield f"event: state\ndata: {json.dumps(service.state())}\n\n"
+            await asyncio.sleep(_BETWEEN)
+
+    return StreamingResponse(states(), media_type="text/event-stream")
 
 
-# The path, the method, what answers, and what the description says besides.
-PATHS: tuple[tuple[str, str, Handler, dict[str, Any]], ...] = (
-    ("/predict", "POST", predict, PREDICT),
-    ("/learn", "POST", learn, LEARN),
-    ("/unlearn", "POST", unlearn, UNLEARN),
-    ("/model", "GET", describe, MODEL),
-    ("/model/file", "GET", download, FILE),
-    ("/events", "GET", events, EVENTS),
-    ("/log", "GET", follow, LOG),
+async def follow(
+    request: Request, after: Annotated[int, Query(ge=0, lt=1 << 63)], log: str = ""
+) -> Response:
+    """Server-sent events, for greville serve --follow: all that was learned after a position."""
+    learner = _learner(find_service(request))
+    learner.answering()
+    reader = await asyncio.to_thread(Log, learner.log.path, read_only=True)
+    try:
+        if log != reader.uid or after > reader.position:
+            raise LogError("It is another log.")
+        runs: list[Run] = await asyncio.to_thread(reader.next_runs, after)
+    except LogError as error:
+        reader.close()
+        raise RequestError(
+            410, "This log does not go on from there; load /model/file?log again.", "after"
+        ) from error
+
+    async def entries(runs: list[Run], position: int) -> AsyncIterator[str]:
+        said_at = time.monotonic()
+        with closing(reader), suppress(LogError):  # what comes next was erased since
+            while not request.app.state.is_stopping():
+                for run in runs:
+                    yield _log_event(learner.position, run._asdict())
+                    position, said_at = run.position, time.monotonic()
+                if time.monotonic() - said_at > _BETWEEN:
+                    yield _log_event(learner.position, None)
+                    said_at = time.monotonic()
+                if learner.position == position:
+                    await asyncio.sleep(_POLL)
+                is_new = learner.position > position
+                runs = await asyncio.to_thread(reader.next_runs, position) if is_new else []
+
+    return StreamingResponse(entries(runs, after), media_type="text/event-stream")
+
+
+def _log_event(position: int, run: dict[str, Any] | None) -> str:
+    return f"event: log\ndata: {json.dumps({'position': position, 'run': run})}\n\n"
+
+
+def _named(name: str) -> None:
+    """Describes the name in a path."""
+
+
+_PATHS: tuple[tuple[str, Callable[..., Any], dict[str, Any]], ...] = (
+    ("/predict", predict, {**_POSTED, "route_class_override": _DirectRoute}),
+    ("/learn", learn, _POSTED),
+    ("/unlearn", unlearn, _POSTED),
+    ("/model", describe, {}),
+    ("/importance", importance, {}),
+    ("/model/file", download, {"response_class": Response}),
+    ("/events", events, {"response_class": StreamingResponse}),
+    ("/log", follow, {"include_in_schema": False}),
 )
+
+
+def add_paths(app: FastAPI) -> None:
+    """Add the paths of the only model, and those of all by their names.
+
+    Not by `include_router`: that looks for them in a router of its own, which takes longer than a
+    prediction.
+    """
+    token = Depends(HTTPBearer(auto_error=False))  # which describes it; `Access` checks it
+    for prefix, dependencies in (("", [token]), ("/models/{name}", [token, Depends(_named)])):
+        for path, handler, options in _PATHS:
+            app.router.add_api_route(
+                prefix + path,
+                handler,
+                dependencies=dependencies,
+                tags=["several models" if prefix else "one model"],
+                responses={"4XX": {"model": Refusal, "description": "What is wrong."}},
+                response_model=None,
+                **options,
+            )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..following import Follower
 from ._answers import Answers
+from ._rows import batches_of_rows
 from .batch import TableError
 from .model import TableModel
 from .target import REGRESSION
@@ -55,6 +56,11 @@ class Answering:
     def unused(self, row: Row) -> set[str]:
         """Names in a row that the model knows nothing of: they may be misspelled."""
         return row.keys() - self._names if self._names else set()
+
+    def importance(self, rows: Sequence[Row]) -> dict[str, float]:
+        """How far predictions move with each column at some rows, the farthest first."""
+        numbers = self.model.importance(batches_of_rows(rows, "the rows")).as_dict()
+        return {name: each["change"] for name, each in numbers.items()}
 
     def answers(
         self, rows: Sequence[Row], *, std: bool = False, proba: bool = False

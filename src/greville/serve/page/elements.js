@@ -56,17 +56,6 @@ export const counted = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 export const percent = (share, digits = 3) =>
   typeof share === "number" ? `${number(100 * share, digits)} %` : NONE;
 
-export function bytes(value) {
-  if (typeof value !== "number") return NONE;
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let i = 0;
-  for (; value >= 1024 && i < units.length - 1; i++) value /= 1024;
-  return `${number(value, 3)} ${units[i]}`;
-}
-
-/** A rate: 812.5 rows are 813 a second, 0.02 are 0.02. */
-export const rate = (value) => (value >= 100 ? count(Math.round(value)) : number(value, 3));
-
 const twoDigits = (n) => String(n).padStart(2, "0");
 
 /** The time of day, with the date where it is not today's. */
@@ -93,4 +82,14 @@ export function listed(names, most) {
   const first = names.slice(0, most).map((name) => shortened(plain(name), 60));
   const more = names.length > most ? ` and ${count(names.length - most)} more` : "";
   return first.join(", ") + more;
+}
+
+/** Names with a bar and a number each. */
+export function bars(entries, most, text) {
+  const rows = entries.map(([name, value]) => {
+    const bar = make("meter", { max: most, value, "aria-hidden": "true" });
+    const head = make("th", { scope: "row" }, shortened(name, 200));
+    return make("tr", {}, head, make("td", {}, bar), make("td", {}, text(value)));
+  });
+  return make("table", { class: "bars" }, make("tbody", {}, rows));
 }

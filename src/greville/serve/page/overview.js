@@ -1,21 +1,7 @@
 // The numbers and texts of the page: title, tiles, what to do first, what was refused, the model.
 
-import {
-  bytes,
-  count,
-  counted,
-  find,
-  listed,
-  make,
-  number,
-  percent,
-  plain,
-  rate,
-  redraw,
-  shortened,
-  time,
-  write,
-} from "./elements.js";
+import { bars, count, counted, find, listed, make, number, percent, plain } from "./elements.js";
+import { redraw, shortened, time, write } from "./elements.js";
 
 /** All of it. */
 export function drawOverview(model, now, base) {
@@ -29,6 +15,7 @@ export function drawOverview(model, now, base) {
     now.refusals.map((text) => make("li", {}, shortened(text, 400))),
   );
   drawFacts(model, now);
+  drawImportance(model);
 }
 
 function drawTitle(model) {
@@ -49,8 +36,8 @@ function drawTiles({ error, alarms, ...now }) {
   const tiles = [
     ["Error now", value(error.now), of(Math.min(error.n, 1000))],
     ["Error since the start", value(error.since_start), of(error.n)],
-    ["Rows learned", count(now.rows), `${rate(now.rate)} a second`],
-    ["Predictions", count(now.predictions), `${rate(now.prediction_rate)} a second`],
+    ["Rows learned", count(now.rows), `${count(now.learned)} since the start`],
+    ["Predictions", count(now.predictions), "since the start"],
     ["Drift alarms", count(alarms.length), alarms.length ? `last at row ${count(alarms.at(-1).row)}` : "none"],
     ["Waiting for targets", count(now.waiting), `rows with an id${forgotten}`],
   ];
@@ -85,22 +72,28 @@ function drawAlarms({ alarms }) {
 }
 
 function drawFacts(model, now) {
-  const { snapshot } = model;
+  const { snapshot, leader } = model;
+  const behind = `${counted(now.behind, "row", "rows")} behind ${leader?.url}`;
   const facts = [
     ["Solver", plain(model.solver)],
     ["Regularisation ε", number(model.epsilon)],
     ["Forgetting α", model.alpha === null ? "none" : plain(model.alpha)],
     ["Hidden units", count(model.units)],
     ["Inputs", count(model.inputs)],
-    ["Memory", bytes(model.memory)],
     ["Columns", model.columns_may_still_change ? "may still change" : "final"],
     ["Position in the log", count(model.position)],
     ["Snapshot", snapshot ? `position ${count(snapshot.position)}, ${time(snapshot.at)}` : "none yet"],
-    ["Learning", model.read_only ? "off: read only" : "on"],
-    ["Rows given up", count(now.forgotten)],
+    ["Learning", leader ? behind : model.read_only ? "off: read only" : "on"],
     ["greville", plain(model.version)],
   ];
   redraw(find("facts"), facts, () =>
     facts.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text))),
   );
+}
+
+function drawImportance({ importance }) {
+  const entries = Object.entries(importance);
+  find("importance").hidden = !entries.length;
+  const most = Math.max(...entries.map(([, value]) => value));
+  redraw(find("importance-bars"), entries, () => [bars(entries.slice(0, 12), most, number)]);
 }

@@ -69,7 +69,8 @@ async function chooseModel(signal) {
 
 async function askModel(signal) {
   askedAt = Date.now();
-  model = await askJson(`${base}model`, { signal });
+  const known = await askJson(`${base}model`, { signal });
+  model = { ...known, importance: await askJson(`${base}importance`, { signal }) };
 }
 
 /** Ask for the model again where rows were learned since. */

@@ -1,6 +1,6 @@
 // The last rows: what was predicted, and what came.
 
-import { NONE, count, find, make, number, plain, redraw, shortened, shown, time, write } from "./elements.js";
+import { NONE, count, find, make, number, plain, redraw, shortened, shown, time } from "./elements.js";
 
 const COLUMNS = ["Row", "Time", "Prediction", "Outcome", "Error", "Values"];
 
@@ -46,9 +46,7 @@ function rowOf(entry, isOfLabels) {
 }
 
 /** Draw the last rows of a state. */
-export function drawRows({ last, rate, prediction_rate }, isOfLabels) {
-  const some = rate + prediction_rate > 20; // which is as many as the server shows
-  write(find("last-note"), some ? "newest first, not all of them" : "newest first");
+export function drawRows({ last }, isOfLabels) {
   redraw(find("rows"), last, () => {
     if (!last.length) return [make("p", { class: "muted" }, "No row has come since the server was started.")];
     const heads = COLUMNS.map((name) => make("th", { scope: "col" }, name));

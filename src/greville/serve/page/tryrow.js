@@ -1,7 +1,7 @@
 // The form that predicts a row.
 
 import { Refused, askJson } from "./client.js";
-import { counted, find, make, number, percent, plain, redraw, shortened } from "./elements.js";
+import { bars, counted, find, make, number, percent, plain, redraw, shortened } from "./elements.js";
 
 const CLASSES_SHOWN = 8;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
@@ -134,13 +134,8 @@ export class TryRow {
   /** Probabilities, the most likely first. */
   shares(proba) {
     const sorted = Object.entries(proba).sort(([, a], [, b]) => b - a);
-    const rows = sorted.slice(0, CLASSES_SHOWN).map(([label, share]) => {
-      const bar = make("meter", { max: 1, value: share, "aria-hidden": "true" });
-      const name = make("th", { scope: "row" }, shortened(label, 200));
-      return make("tr", {}, name, make("td", {}, bar), make("td", {}, percent(share)));
-    });
     const rest = sorted.length - CLASSES_SHOWN;
     const note = rest > 0 ? [make("p", { class: "note" }, `and ${counted(rest, "class", "classes")} more`)] : [];
-    return [make("table", {}, make("tbody", {}, rows)), ...note];
+    return [bars(sorted.slice(0, CLASSES_SHOWN), 1, percent), ...note];
   }
 }

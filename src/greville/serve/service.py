@@ -1,0 +1,233 @@
+"""A served model: what answers now, what was learned, and what its page shows."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from ..persistence import ModelFile, open_file, save
+from ..tables import Answering, Stream, TableModel
+from .board import Board, Outcome
+from .log import Row, Run
+from .options import ServeError
+from .record import ErrorRecord
+from .refusals import RequestError
+
+logger = logging.getLogger("greville.serve")
+
+
+class Place(BaseModel):
+    """What stands beside the stream in a snapshot: which log it belongs to, and where it is."""
+
+    log: str = ""
+    position: int = 0
+    record: ErrorRecord = ErrorRecord()
+
+
+class Snapshot(NamedTuple):
+    """A stream, and its place in a log, if it was served."""
+
+    stream: Stream
+    place: Place | None = None
+
+    @classmethod
+    def of(cls, file: ModelFile, id: str | None = None, follow: bool = True) -> Snapshot:
+        """That of a model file; a new stream goes on with a model."""
+        try:
+            place = Place.model_validate((file.extra or {})["serve"])
+        except (KeyError, ValidationError):
+            place = None
+        return cls(_stream_of(file, id, follow), place)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, id: str | None = None) -> Snapshot:
+        """That of the content of a model file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.greville"
+            path.write_bytes(content)
+            return cls.of(open_file(path), id)
+
+
+def _stream_of(file: ModelFile, id: str | None, follow: bool) -> Stream:
+    model = file.model
+    if isinstance(model, TableModel):
+        stream = Stream(model, id or "id", follow=follow)
+    elif not isinstance(model, Stream):
+        raise ServeError(
+            f"{file.path}: it holds a {type(model).__name__}; a model of greville train or "
+            "greville stream is needed."
+        )
+    elif model.id is not None and id not in (None, model.id):
+        raise ServeError(f"{file.path}: its rows are named by {model.id!r}, not by {id!r}.")
+    else:
+        stream = model
+        stream.name_ids(model.id or id or "id")
+    known = stream.model
+    if stream.id == known.target:
+        raise ServeError(f"{file.path}: it predicts {stream.id!r}, which cannot identify rows too.")
+    if known.has_schema and stream.id in known.schema.names:
+        raise ServeError(
+            f"{file.path}: it learns from a column {stream.id!r}; choose another name for the "
+            "field of ids."
+        )
+    return stream
+
+
+class Service:
+    """A model that answers, and learns nothing by itself.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the model comes from.
+    refusal : str
+        What those are told who want it to learn.
+    snapshot : Snapshot, optional
+        What it answers from, at once; without it, once `load` was called.
+    """
+
+    name, id, target = "", "id", ""
+    n_waiting = n_queued = forgotten = 0
+    behind: int | None = None  # entries of a leader's log that are not learned here
+    silence: float | None = None  # seconds since a leader was heard
+    failure: str | None = None  # why it answers no more
+
+    def __init__(self, path: Any, refusal: str = "", snapshot: Snapshot | None = None) -> None:
+        self.path, self._refusal = path, refusal
+        self.published: Answering | None = None
+        self.lock = threading.RLock()  # of the stream
+        self.board, self.log_uid = Board(ErrorRecord()), ""
+        self.position = self.snapshot_position = 0
+        self.snapshot_at = time.time()
+        if snapshot is not None:
+            self.load(snapshot)
+            self.publish()
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot."""
+        place = snapshot.place or Place()
+        with self.lock:
+            self.stream = snapshot.stream
+            self.id, self.target = self.stream.id or "id", self.stream.model.target
+            self.log_uid, self.position, self.snapshot_position = place.log, *2 * [place.position]
+            self.board.record = place.record
+            monitor = self.stream.monitor
+            self._n_alarms = 0 if monitor is None else len(monitor.alarms_)
+
+    def publish(self) -> None:
+        """Have all further answers come from what was learned until now."""
+        self.published = self.stream.answering()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that it answers from."""
+        return 0 if self.published is None else int(self.published.model.n_rows)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.published is not None and self.failure is None
+
+    def answering(self) -> Answering:
+        """What answers rows now."""
+        if self.failure is not None:
+            raise RequestError(503, self.failure)
+        if self.published is None:
+            raise RequestError(503, f"{self.progress()}; try again soon.")
+        return self.published
+
+    def progress(self) -> str:
+        """Why there is no answer yet."""
+        return "The model has not been loaded yet"
+
+    def copy(self) -> tuple[Stream, dict[str, Any]]:
+        """The stream as it is now, and what stands beside it in a file."""
+        with self.lock:
+            place = Place(log=self.log_uid, position=self.position, record=self.board.record)
+            return self.stream.copy(), {"serve": place.model_dump(mode="json")}
+
+    def file(self, with_place: bool) -> bytes:
+        """The content of a model file, for others to load or, with its place, to follow."""
+        stream, extra = self.copy()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.greville"
+            save(stream, path, extra=extra if with_place else None)
+            return path.read_bytes()
+
+    def replay(self, run: Run) -> None:
+        """Learn, or unlearn, what stands in a log."""
+        with self.lock:
+            if run.action == "learn":
+                answers = self.stream.relearn(run.rows, run.joined)
+                for row, answer in zip(run.rows, answers, strict=True):
+                    if "error" in answer:
+                        logger.warning("%s: a row of the log: %s", answer["error"], row)
+                self.count(self.outcomes(run.rows, answers, run.given))
+            else:
+                self.stream.unlearn(run.rows)
+            self.position = run.position
+
+    def outcomes(
+        self, rows: Sequence[Row], answers: Sequence[Any], given: Sequence[Any]
+    ) -> list[Outcome]:
+        """Rows that were learned, with what was predicted for them at first."""
+        return [
+            Outcome(row, answer.get("prediction") if early is None else early, row[self.target])
+            for row, answer, early in zip(rows, answers, given, strict=True)
+        ]
+
+    def count(self, outcomes: Sequence[Outcome]) -> None:
+        """Count errors and alarms of drift. What goes wrong here loses nothing that was learned."""
+        record = self.board.record
+        before = record.n
+        try:
+            self.board.add_outcomes(outcomes, self.stream.model.task != "classification")
+            monitor = self.stream.monitor
+            if monitor is not None:
+                # It counts the errors it has seen; the last of them are those of these rows.
+                for k in monitor.alarms_[self._n_alarms :]:
+                    row = max(before + 1, record.n - (monitor.n_seen_ - 1 - k))
+                    record.add_alarm(row, time.time())
+                self._n_alarms = len(monitor.alarms_)
+        except Exception:
+            logger.exception("Errors of predictions were not counted.")
+
+    def importance(self) -> dict[str, float]:
+        """How far predictions move with each column, at the last rows that were learned."""
+        rows = self.board.learned_rows()
+        return self.answering().importance(rows) if rows else {}
+
+    def state(self) -> dict[str, Any]:
+        """What is to be seen of it now."""
+        model = None if self.published is None else self.published.model
+        is_classes = model is not None and model.task == "classification"
+        record = self.board.record
+        return {
+            "rows": self.n_rows,
+            "waiting": self.n_waiting,
+            "forgotten": self.forgotten,
+            "behind": self.behind,
+            "error": {
+                "name": "share wrong" if is_classes else "mean absolute error",
+                "now": record.now,
+                "since_start": record.since_start,
+                "n": record.n,
+            },
+            **self.board.state(self.id, self.target),
+        }
+
+    def start(self) -> None:
+        """Begin to learn, for those that do."""
+
+    def close(self) -> None:
+        """Learn no more."""
+
+    def submit(self, work: Any) -> Any:
+        """Refuse to learn."""
+        raise RequestError(403, self._refusal)
