@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from ._command import command
-from ._files import InputTable, check_writable, load_table_model
-from ._options import ReadingOptions
+from ._files import InputTable, check_writable, load_table_model, read_table_model
+from ._options import Names, ReadingOptions
 from ._terminal import (
     UserError,
     counted,
@@ -114,6 +115,8 @@ def unlearn(
     data: list[str],
     *,
     output: Path | None = None,
+    certificate: Path | None = None,
+    others: Names = None,
     reading: ReadingOptions,
     as_json: bool = False,
     quiet: bool = False,
@@ -126,22 +129,36 @@ def unlearn(
 
         greville unlearn model.greville withdrawn.csv
 
+        greville unlearn model.greville withdrawn.csv --certificate proof.json --others kept.csv
+
     Parameters
     ----------
     output : PATH
         Write the model here. Default: the model file itself.
+    certificate : PATH
+        Write fingerprints of the model before and after, and numbers of rows, into this JSON file.
+    others : DATA
+        All rows that the model still knows, which the certificate compares it with.
     """
     from ..persistence import locked, save
+    from ..proof import Proof
 
+    if others and certificate is None:
+        raise UserError("--others: they are for --certificate; name a file for it.")
     output = output or model
-    check_writable(output)
+    for path in filter(None, (output, certificate)):
+        check_writable(path)
     with locked(model if output == model else None):
-        known = load_table_model(model, replaced=output == model)
+        known, _, fingerprint = read_table_model(model, replaced=output == model)
         table, removed = InputTable.find(data, reading), 0
+        proof = None if certificate is None else Proof(known, fingerprint)
         with table.batches("unlearning", quiet, known.needed) as batches:
             for batch in batches:
                 table.troubles.count_skipped(batch)
                 removed += known.unlearn(batch, table.troubles)
+        if proof is not None and certificate is not None:
+            found = _certified(proof, known, others, reading, quiet)
+            certificate.write_text(json.dumps(found, indent=2) + "\n", encoding="utf8")
         save(known, output)
     if as_json:
         show_json({"model": str(output), "removed": removed, "rows": known.n_rows})
@@ -149,3 +166,17 @@ def unlearn(
         say_skipped(table.troubles)
         say_findings(table.troubles.findings)
         say(f"Removed {counted(removed, 'row')}; {output} now knows {known.n_rows:,}.")
+
+
+def _certified(
+    proof: Any, model: Any, others: Names, reading: ReadingOptions, quiet: bool
+) -> dict[str, Any]:
+    """The certificate, with what a model that never saw the rows says where others are given."""
+    if not others:
+        return proof.certify(model)
+    table = InputTable.find(others, reading)
+    with table.batches("comparing", quiet, model.needed) as batches:
+        try:
+            return proof.certify(model, batches)
+        except ValueError as error:
+            raise UserError(f"--{error}") from error

@@ -4,7 +4,7 @@
 are stored (`greville.fields`), and is found through the `registry`.
 """
 
-from .api import ModelFile, check_fits, load, open_file, read, save
+from .api import ModelFile, check_fits, fingerprint, load, open_file, read, save
 from .atomic import whole_file
 from .container import ModelFileError
 from .locking import locked
@@ -14,6 +14,7 @@ __all__ = [
     "ModelFile",
     "ModelFileError",
     "check_fits",
+    "fingerprint",
     "load",
     "locked",
     "open_file",

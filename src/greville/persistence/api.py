@@ -84,6 +84,19 @@ def check_fits(model: Any) -> None:
         raise ValueError(f"{error}.") from None
 
 
+def fingerprint(model: Any) -> str:
+    """The checksum of a file with this model, which ``greville info`` shows: SHA-256.
+
+    Examples
+    --------
+    >>> from greville import Opium
+    >>> from greville.persistence import fingerprint
+    >>> fingerprint(Opium(epsilon=0.1)) == fingerprint(Opium(epsilon=0.1))
+    True
+    """
+    return container.checksum(container.FORMAT, *_encoded(model, None))
+
+
 def _encoded(model: Any, extra: dict[str, Any] | None) -> tuple[Any, dict[str, Array]]:
     """The document and the tensors of a file."""
     if not registry.declaration_for(model).whole:

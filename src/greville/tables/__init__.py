@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .batch import Batch as Batch
     from .batch import TableError as TableError
     from .batch import Troubles as Troubles
+    from .batch import batches_of as batches_of
     from .batch import check_column_names as check_column_names
     from .batch import in_chunks as in_chunks
     from .doubts import totals_row as totals_row
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .evaluation import score_rows as score_rows
     from .findings import Finding as Finding
     from .findings import grouped as grouped
+    from .insights import encoded as encoded
     from .model import TableModel as TableModel
     from .overview import Overview as Overview
     from .overview import look_at as look_at
@@ -60,7 +62,10 @@ _EXPORTS = {
     "_settings": ("FIRST_ROWS", "solver_names"),
     "about": ("model_bytes", "model_summary"),
     "answering": ("Answering",),
-    "batch": ("Batch", "TableError", "Troubles", "check_column_names", "in_chunks"),
+    "batch": (
+        *("Batch", "TableError", "Troubles"),
+        *("batches_of", "check_column_names", "in_chunks"),
+    ),
     "doubts": ("totals_row",),
     "evaluation": (
         *("ClassificationScore", "Holdout", "RegressionScore", "TrainingScore"),
@@ -68,6 +73,7 @@ _EXPORTS = {
     ),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding", "grouped"),
+    "insights": ("encoded",),
     "model": ("TableModel",),
     "predictions": ("with_predictions",),
     "readers.folders": ("find_sources",),
