@@ -110,11 +110,11 @@ class Kind:
         )
 
     def or_else(self, advice: str) -> Kind:
-        """The same test, with advice."""
+        """This test with advice in its message."""
         return replace(self, advice=advice)
 
     def kept_in(self, attribute: str) -> Kind:
-        """The same test, for a field that an object keeps in another attribute."""
+        """This test for a field that an object keeps in another attribute."""
         return replace(self, attribute=attribute)
 
 

@@ -70,7 +70,7 @@ def _reporting(done: str, n_rows: int) -> Iterator[Tell]:
 
 
 def later(tell: Tell | None, n: int) -> Tell | None:
-    """The same for a part of the rows that comes after n others."""
+    """A progress report for a part of the rows that comes after n others."""
     return None if tell is None else lambda done: tell(n + done)
 
 

@@ -47,7 +47,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out.
+    """The outcome of `compare_models`: the score of every model.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Comparison:
     models: dict[str, Contestant]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The scores as a dict that JSON can hold."""
         return {
             "task": self.task,
             "rows": self.n_rows,

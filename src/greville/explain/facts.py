@@ -129,7 +129,7 @@ def _measures(
 
 
 def _effects(model: TableModel, rows: list[Batch], importance: Importance) -> list[Effect]:
-    """Those of the most important columns that have values in an order, or few; and of two."""
+    """Effects of the most important columns that are ordered or have few values, and of two."""
     found: list[Effect] = []
     for name in importance.order():
         if len(found) == _MOST_EFFECTS:

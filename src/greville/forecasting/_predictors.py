@@ -53,12 +53,12 @@ class Predictions(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Predictions]) -> Predictions:
-        """One after the other."""
+        """The predictions of several parts, one after the other."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class _Changes(NamedTuple):
-    """The same as changes, in the units of the features."""
+    """What each predictor says, as changes of the series in the units of the features."""
 
     predicted: Array  # (n, n_predictors, n_steps)
     mixed: Array  # (n, n_steps)

@@ -23,12 +23,12 @@ class StepErrors:
 
     @classmethod
     def start(cls, lags: int, horizon: int) -> StepErrors:
-        """Of no sample."""
+        """The errors before any sample."""
         burn_in = first_that_counts(lags, horizon)
         return cls(burn_in, np.zeros((horizon, 1 + len(SIMPLE))), np.zeros(horizon, int))
 
     def then(self, start: int, values: Array, made: Predictions) -> StepErrors:
-        """With these samples, the first of which is number `start`.
+        """The errors after these samples too, the first of which is number `start`.
 
         `made` has the predictions of as many times before them as there are steps, and theirs.
         """
