@@ -305,6 +305,14 @@ def test_several_models_of_numbers_and_of_classes(start_application):
     assert answer["prediction"] == "low"
     assert sum(answer["proba"].values()) == pytest.approx(1)
     assert server.post("/models/classes/predict?std", {"a": 1.0})[1]["field"] == "std"
+    one, other = server.post("/models/numbers/predict?why", [rows(1)[0], {"a": None, "b": 1.0}])[1]
+    for answer in (one, other):
+        assert answer["why"]["shares"].keys() == {"a", "b", "kind"}
+        why = answer["why"]
+        total = why["base"] + sum(why["shares"].values()) + why["last_targets"]
+        assert total == pytest.approx(answer["prediction"])
+    answer = server.post("/models/classes/predict?why", {"a": 1.0})[1]
+    assert answer["why"]["shares"].keys() == {"a"}
     found = server.get("/models/classes/model")[1]
     assert (found["rows"], found["classes"]) == (100, ["high", "low"])
     assert (found["says_std"], found["says_proba"]) == (False, True)

@@ -90,10 +90,12 @@ _Flag = Annotated[bool, BeforeValidator(lambda text: text if text != "" else Tru
 
 
 class Additions(BaseModel, extra="forbid"):
-    """A standard deviation with an interval for nine of ten, and the probability of each class."""
+    """A standard deviation with an interval for nine of ten, the probability of each class, and
+    the share of each column in the prediction."""
 
     std: _Flag = False
     proba: _Flag = False
+    why: _Flag = False
 
 
 _NO_ADDITIONS = Additions()
@@ -111,7 +113,7 @@ async def predict(
     answering, name = service.answering(), service.id
     _check_additions(additions, answering)
     body = await receive_body(request, request.app.state.limits)
-    rows, flags = body.rows, {"std": additions.std, "proba": additions.proba}
+    rows, flags = body.rows, additions.model_dump()
     kept = [row for row in rows if id_text(row, name) is not None]
     if len(rows) * answering.units > _MUCH_WORK:
         answers = await asyncio.to_thread(answering.answers, rows, **flags)

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..following import Follower
 from ._answers import Answers
-from ._rows import batches_of_rows
+from ._rows import batch_of_rows, batches_of_rows, runs_of_one_kind
 from .batch import TableError
+from .insights import shares
 from .model import TableModel
 from .target import REGRESSION
 from .unlearned import UnlearnedValues
@@ -63,7 +66,7 @@ class Answering:
         return {name: each["change"] for name, each in numbers.items()}
 
     def answers(
-        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False
+        self, rows: Sequence[Row], *, std: bool = False, proba: bool = False, why: bool = False
     ) -> list[Answer]:
         """An answer for each row: a "prediction" (None before anything was learned) or an "error".
 
@@ -72,10 +75,14 @@ class Answering:
         rows : sequence of dict
         std, proba : bool
             Whether to answer also with a standard deviation, or with the probability of each class.
+        why : bool
+            Whether to answer also with the prediction for the mean row and the share of each
+            column, the largest first: they add up to the prediction, with what the last targets
+            have changed, or to the score of the class that is predicted.
         """
         if self.model.estimator is None:
             return [{"prediction": None} for _ in rows]
-        asked = std or proba or self._unlearned is not None
+        asked = std or proba or why or self._unlearned is not None
         if len(rows) == 1 and not asked and infinite_value(rows[0]) is None:
             try:
                 value = self.model.predict_one(rows[0])
@@ -94,7 +101,23 @@ class Answering:
                 _mix(predicted, i, self._follower)
         if self._unlearned is not None:
             self._unlearned.add(predicted)
-        return [answer_of(predicted, i) for i in range(len(rows))]
+        answers = [answer_of(predicted, i) for i in range(len(rows))]
+        if why:
+            self._add_shares(rows, answers)
+        return answers
+
+    def _add_shares(self, rows: Sequence[Row], answers: list[Answer]) -> None:
+        """Say why predictions are what they are; the last targets are what a follower mixes in."""
+        places = [i for i, answer in enumerate(answers) if "error" not in answer]
+        kept = [rows[i] for i in places]
+        for run in runs_of_one_kind(kept):
+            names, numbers = self.model.schema.names, range(run.start + 1, run.stop + 1)
+            batch = batch_of_rows(kept[run], names, "the rows", numbers)
+            labels = np.array([answers[i]["prediction"] for i in places[run]])
+            for i, (base, found) in zip(
+                places[run], shares(self.model, batch, labels), strict=True
+            ):
+                answers[i]["why"] = {"base": base, "shares": found}
 
 
 class Following(NamedTuple):

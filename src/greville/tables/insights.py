@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ._values import Values
 from .batch import Batch, TableError, listed
 from .column import Column
 from .kinds import Flag, Text, Time
+
+Shares = dict[str, float]
 
 # Rows of a sample that are looked at, and categories of a column.
 MOST_ROWS, _MOST_VALUES, _MOST_OF_TWO = 2000, 24, 10
@@ -61,10 +64,10 @@ def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
     return why_of(_estimator(model), X, list(groups.values()), names, mean, categories), wrong
 
 
-def reasons(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[str]:
-    """For each row the columns with the largest shares of its prediction, as text.
+def shares(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[tuple[float, Shares]]:
+    """For each row the prediction for the mean row, and the shares of columns, the largest first.
 
-    For classes of the output of the class that is predicted.
+    For classes they are those of the output of the class that is predicted.
     """
     why = table_why(model, batch)[0]
     outputs = np.zeros(len(batch), int)
@@ -72,8 +75,16 @@ def reasons(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[str]:
         places = {label: i for i, label in enumerate(model.classes)}
         outputs = np.array([places.get(label, 0) for label in prediction.tolist()])
     return [
-        "; ".join(f"{name} {share:+.4g}" for name, share in why.largest(row, output=int(output)))
+        (float(why.base[output]), dict(why.largest(row, len(why.names), int(output))))
         for row, output in enumerate(outputs)
+    ]
+
+
+def reasons(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[str]:
+    """For each row the columns with the largest shares of its prediction, as text."""
+    return [
+        "; ".join(f"{name} {share:+.4g}" for name, share in islice(found.items(), 3))
+        for _, found in shares(model, batch, prediction)
     ]
 
 
