@@ -110,7 +110,7 @@ class Bench:
         self.chunks()
         self.single()
         self.predictions()
-        self.tf32()
+        self.float32()
         self.waiting()
 
     def limits(self) -> None:
@@ -289,26 +289,20 @@ class Bench:
             "80 %",
         )
 
-    def tf32(self) -> None:
+    def float32(self) -> None:
         rows = self.rows.float()
         exact = ELMClassifier(UNITS, Opium(10.0), random_state=0).fit(self.rows, self.labels)
         want: Any = exact.decision_function(self.test)
-        for precision in (None, "tf32"):
-            solver: Any = Opium(10.0, precision=precision)
-            model: Any = ELMClassifier(UNITS, solver, random_state=0)
-
-            def fit(model: Any = model) -> None:
-                model.fit(rows, self.labels)
-
-            took = self.seconds(fit)
-            got = model.decision_function(self.test.float()).double()
-            off = float((got - want).abs().max())
-            error = 100 * (1 - model.score(self.test.float(), self.test_labels))
-            self.line(
-                f"`fit`, {UNITS} units, float32" + ("" if precision is None else ', `"tf32"`'),
-                f"{took:.3f} s",
-                f"outputs up to {off:.1e} from those of float64; error {error:.2f} %",
-            )
+        model: Any = ELMClassifier(UNITS, Opium(10.0), random_state=0)
+        took = self.seconds(lambda: model.fit(rows, self.labels))
+        got = model.decision_function(self.test.float()).double()
+        off = float((got - want).abs().max())
+        error = 100 * (1 - model.score(self.test.float(), self.test_labels))
+        self.line(
+            f"`fit`, {UNITS} units, float32",
+            f"{took:.3f} s",
+            f"outputs up to {off:.1e} from those of float64; error {error:.2f} %",
+        )
 
     def waiting(self) -> None:
         """How often short chunks make the program wait for the device."""

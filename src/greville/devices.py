@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from textwrap import shorten
 from typing import Any, NamedTuple, Self
@@ -19,7 +17,6 @@ import numpy as np
 
 from . import backend
 from .backend import Backend
-from .validation import NotEnoughMemory, readable
 
 # Units from which device="auto" takes a GPU. A chunk of 1000 rows takes 170 ms with 2000 units on
 # two cores, and 10 ms with 4000 units on an H200; with a few hundred units either waits for Python.
@@ -182,16 +179,10 @@ def received_on_host(A: Any, name: str) -> Any:
     return on_host(A) if is_tensor(A) else A
 
 
-def empty_like(like: Any, *shapes: tuple[int, ...]) -> tuple[Any, ...]:
-    """Tensors that may be written to later, also if this is called in an `inference_mode`."""
-    with sys.modules["torch"].inference_mode(False):
-        return tuple(like.new_empty(shape) for shape in shapes)
-
-
 # Backends
 
 
-def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None) -> Backend:
+def backend_for(device: Any, origin: Origin, n_units: int) -> Backend:
     """Where a new model learns.
 
     Parameters
@@ -201,7 +192,6 @@ def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None
     origin : Origin
         Of the first rows.
     n_units : int
-    precision : "tf32" or None
 
     Raises
     ------
@@ -221,13 +211,13 @@ def backend_for(device: Any, origin: Origin, n_units: int, precision: Any = None
                 f"device={str(device)!r}: the rows are on {origin.device}; pass rows that are on "
                 f"{wanted} or in NumPy arrays, or device={str(origin.device)!r}."
             )
-        return _torch_backend(origin.device, precision)
+        return _torch_backend(origin.device)
     if device is None or _names_host(device):
         return backend.default()
     if str(device) == "auto":
         found = _usual_gpu() if n_units >= UNITS_WORTH_A_GPU else None
-        return backend.default() if found is None else _torch_backend(found, precision)
-    return _torch_backend(_device(device), precision)
+        return backend.default() if found is None else _torch_backend(found)
+    return _torch_backend(_device(device))
 
 
 def check_device(device: Any) -> None:
@@ -370,8 +360,8 @@ def named(b: Backend) -> str:
     return "cpu" if place is None else str(place)
 
 
-def _torch_backend(device: Any, precision: Any) -> Backend:
-    return backend.get(f"torch:{device}" + ("" if precision is None else f":{precision}"))
+def _torch_backend(device: Any) -> Backend:
+    return backend.get(f"torch:{device}")
 
 
 def _device(name: Any) -> Any:
@@ -405,36 +395,6 @@ def _usual_gpu() -> Any:
     if not torch.cuda.is_available():
         return None
     return torch.device("cuda", torch.cuda.current_device())
-
-
-@contextmanager
-def memory_errors_named(b: Backend, n_units: int, dtype: Any) -> Iterator[None]:
-    """Have a device that runs out of memory say what was asked of it; what it held is freed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from greville.backend import default
-    >>> from greville.devices import memory_errors_named
-    >>> with memory_errors_named(default(), 100, np.float64):
-    ...     gram = np.ones((100, 100))
-    """
-    try:
-        yield
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
-            raise
-        asked = str(error).partition(". GPU")[0].partition("\n")[0]
-        matrix = np.dtype(dtype).itemsize * float(n_units) ** 2
-        problem = NotEnoughMemory(
-            f"{named(b)}: {asked}. A model of {n_units:,} units holds up to four matrices of "
-            f"{readable(matrix)} there, {readable(4 * matrix)} in all; pass fewer units with "
-            "hidden, or float32 rows. The model is as it was."
-        )
-    else:
-        return
-    sys.modules["torch"].cuda.empty_cache()
-    raise problem
 
 
 class Movable:
@@ -471,8 +431,7 @@ class Movable:
             device = _usual_gpu() or "cpu"
         check_device(device)
         host = _names_host(device)
-        precision = getattr(self, "precision", None)
-        self._move(backend.get("scipy") if host else _torch_backend(_device(device), precision))
+        self._move(backend.get("scipy") if host else _torch_backend(_device(device)))
         self.device = "cpu" if host else str(_device(device))
         return self
 

@@ -28,7 +28,7 @@ class StepState(WeightsState):
     step: Annotated[float, finite]
 
     def innovated(self, H, Y, weight):
-        b, W, errors = self.b, self.W, []
+        b, W, errors = self.backend, self.W, []
         for i, w in enumerate(weight):
             h = H[i : i + 1, :]
             errors.append(Y[i : i + 1, :] - b.matmul(h, W))
@@ -38,8 +38,8 @@ class StepState(WeightsState):
 
     def with_outputs(self, n_outputs, old):
         base, wider = self.flushed(), np.zeros((self.shape.n_hidden, n_outputs), self.dtype)
-        wider[:, old] = self.b.to_numpy(base.W)
-        return replace(base, W=self.b.asarray(wider))
+        wider[:, old] = self.backend.to_numpy(base.W)
+        return replace(base, W=self.backend.asarray(wider))
 
 
 @stored_solver({"step": number}, StepState)

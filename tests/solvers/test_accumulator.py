@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from greville import Greville, Opium
-from greville.solvers import Accumulator
 
 from ..every_pair import every_pair
 
@@ -26,7 +25,7 @@ def added_up(model, H, Y, weight, cuts):
     """Rows added up in as many places as there are pieces, some in two calls, and merged."""
     parts = []
     for rows in np.split(np.arange(len(H)), cuts):
-        part = Accumulator.for_solver(model)
+        part = model.accumulator()
         for call in np.array_split(rows, 2):
             if len(call):
                 part.partial_fit(H[call], Y[call], weight[call])
@@ -132,8 +131,8 @@ def test_sums_are_values():
     model = started(Opium(), 20, 1)
     before = added_up(model, H[:2000], Y[:2000], weight[:2000], [50])
     kept = deepcopy(before)
-    more = Accumulator().restore(before).partial_fit(H[2000:], Y[2000:], weight[2000:])
-    more.merge(Accumulator().restore(before))
+    more = Opium().accumulator().restore(before).partial_fit(H[2000:], Y[2000:], weight[2000:])
+    more.merge(Opium().accumulator().restore(before))
     assert more.n_samples_seen_ == 6000
     first, second = (model.fitted_.merge(fitted) for fitted in (before, kept))
     for name in ("R", "Z"):
@@ -143,7 +142,7 @@ def test_sums_are_values():
 
 def test_sums_do_not_predict():
     H, Y, _ = problem(10, 5, 1)
-    part = Accumulator().partial_fit(H, Y)
+    part = Opium().accumulator().partial_fit(H, Y)
     with pytest.raises(ValueError, match="not a fitted model"):
         part.predict(H)
 

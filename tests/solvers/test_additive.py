@@ -139,7 +139,7 @@ def test_what_cannot_be_merged(rng):
     model = Opium(0.1).fit(H, Y)
     for other, why in (
         (Opium(0.2).fit(H, Y), "epsilon is 0.2"),
-        (Opium(0.1).fit(H[:, :4], Y), "hidden units is 4"),
+        (Opium(0.1).fit(H[:, :4], Y), "units is 4"),
         (Opium(0.1).fit(H, Y[:, :1]), "outputs is 1"),
         (Opium(0.1).fit(H.astype(np.float32), Y), "dtype is float32"),
         (Greville().fit(H, Y), "expected Opium, got Greville"),

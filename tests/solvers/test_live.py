@@ -214,25 +214,6 @@ def test_what_is_refused_changes_nothing(rng, model):
     assert pickle.dumps(model) == before
 
 
-def test_a_parameter_counts_from_the_next_row(rng):
-    H, Y = problem(rng, 200, 4)
-    model, other = (OpiumLight(0.5).fit(H[:50], Y[:50, 0]) for _ in range(2))
-    for m, on in ((model, True), (other, False)):
-        with kernels(on):
-            for k in range(50, 200):
-                if k == 120:
-                    m.set_params(gain=2.0)
-                m.learn_one(H[k], Y[k, 0])
-    assert relative_error(model.coef_, other.coef_) < 1e-12
-    model = DynamicOpium(1.001).fit(H, Y[:, 0])
-    for h, y in zip(H[:100], Y[:100, 0], strict=True):
-        model.learn_one(h, y)
-    assert is_live(model)
-    model.alpha = 5
-    with pytest.raises(ValueError, match="alpha=5"):
-        model.learn_one(H[0], 1.0)
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_copies_and_files_on_the_way(rng, solver, tmp_path):
     H, Y = problem(rng, 300, 5)
@@ -443,7 +424,7 @@ def test_no_folder_to_keep_what_was_compiled(monkeypatch):
             raise RuntimeError("no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(layout, "njit", njit)
+    monkeypatch.setattr("numba.njit", njit)
     kept = loading._compile(layout, "snapshot", np.dtype(np.float64))
     assert kept is layout.snapshot
     assert calls == [True, False]
@@ -534,39 +515,6 @@ def test_threads_get_their_own_predictions(rng, kind):
         sys.setswitchinterval(interval)
     assert is_live(model)
     assert not wrong
-
-
-@pytest.mark.parametrize("ask", [False, True])
-@pytest.mark.parametrize(
-    ("solver", "change"),
-    [
-        (OpiumLight(0.5), {"gain": 2.0}),
-        (DynamicOpium(1.003, 0.1), {"alpha": 1.2}),
-        (DynamicOpium(1.003, 0.1), {"floor": 0.5}),
-    ],
-    ids=str,
-)
-def test_parameters_count_from_the_next_row_on(rng, solver, change, ask):
-    """Whether rows wait or were predicted."""
-    H, Y = problem(rng, 2000, 5)
-    Y = Y[:, 0]
-    exact, model = clone(solver).fit(H[:1100], Y[:1100]), clone(solver).fit(H[:1100], Y[:1100])
-    for k in range(1100, 2000):
-        if k == 1240:
-            model.set_params(**change)
-        if ask:
-            model.predict_one(H[k])
-        model.learn_one(H[k], Y[k])
-    with kernels(False):
-        exact.prequential(H[1100:1240], Y[1100:1240])
-        exact.set_params(**change).prequential(H[1240:], Y[1240:])
-    assert relative_error(model.coef_, exact.coef_) < 1e-9
-    name, value = next(iter(change.items()))
-    assert getattr(model.fitted_, name) == value
-    bad = clone(solver).fit(H, Y).set_params(**{name: -1.0})
-    bad.predict_one(H[0])
-    with pytest.raises(ValueError, match=name):
-        bad.learn_one(H[0], Y[0])
 
 
 @pytest.mark.parametrize("alpha", [1.05, 1.5])

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium, linalg
-from greville.solvers import _choosing, _gram, _ridge
+from greville.solvers import _gram, _ridge
 
 from .. import oracles
 from ..oracles import relative_error
@@ -52,8 +52,8 @@ def test_huge_and_tiny_numbers_neither_overflow_nor_vanish(rng):
 @pytest.mark.host
 @pytest.mark.parametrize(("n", "tall"), [(1000, True), (400, False), (40, False)])
 def test_tall_chunks_go_through_the_gram_and_short_ones_do_not(rng, monkeypatch, n, tall):
-    calls, real = [], _choosing.learn_by_gram
-    monkeypatch.setattr(_choosing, "learn_by_gram", lambda *args: calls.append(1) or real(*args))
+    calls, real = [], _gram.sums_by_gram
+    monkeypatch.setattr(_gram, "sums_by_gram", lambda *args: calls.append(1) or real(*args))
     H, Y = problem(rng, 1000, 100)
     model = Opium().partial_fit(H, Y)
     calls.clear()
@@ -95,13 +95,13 @@ def test_float32_rows_that_need_float64(rng, backend, monkeypatch, condition, la
     V, _ = np.linalg.qr(rng.normal(size=(50, 50)))
     H = (U * np.logspace(0, -np.log10(condition), 50) @ V.T * 100).astype(np.float32)
     Y = (H @ rng.normal(size=(50, 2)) + 0.1 * rng.normal(size=(600, 2))).astype(np.float32)
-    tried, real = [], _choosing.learn_by_gram
+    tried, real = [], _gram.sums_by_gram
 
-    def spy(state, blocks, n_rows, precision, decay):
+    def spy(state, blocks, n_rows, precision, decay=1.0):
         tried.append(precision.char)
         return real(state, blocks, n_rows, precision, decay)
 
-    monkeypatch.setattr(_choosing, "learn_by_gram", spy)
+    monkeypatch.setattr(_gram, "sums_by_gram", spy)
     model = Opium(1e-2).fit(H, Y)
     assert "".join(tried) == grams
     assert model.coef_.dtype == np.float32

@@ -18,6 +18,7 @@ from greville import (
     DynamicOpium,
     ELMClassifier,
     ELMRegressor,
+    Greville,
     Opium,
     OpiumLight,
     RandomLayer,
@@ -410,22 +411,38 @@ def test_one_thread_learns_while_others_ask(rng, solver):
     assert relative_error(model.coef_, alone.coef_) < 1e-8
 
 
-def test_parameters_set_between_rows_count(rng):
-    """From one of the next rows on, also where each is predicted first."""
+@pytest.mark.parametrize(
+    ("solver", "change"),
+    [
+        (OpiumLight(0.5), {"gain": 2.0}),
+        (DynamicOpium(1.003, 0.1), {"alpha": 1.2}),
+        (DynamicOpium(1.003, 0.1), {"floor": 0.5}),
+        (DynamicOpium(1.003, 0.1), {"epsilon": 0.2}),
+        (Opium(0.1), {"epsilon": 0.2}),
+        (SlidingOpium(50), {"window": 60}),
+        (Greville(), {"tol": 0.1}),
+    ],
+    ids=str,
+)
+def test_a_started_model_refuses_rows_after_its_parameters_were_set(rng, both, solver, change):
+    """Until `fit` starts it again, or they are set back; it predicts all the while."""
     H, Y = problem(rng, 600, 5)
     Y = Y[:, 0]
-    model = DynamicOpium(1.0, floor=None)
-    follow(model, H[:300], Y[:300])
-    model.set_params(alpha=1.1)
-    follow(model, H[300:], Y[300:])
-    assert model.alpha_ == 1.1
-    want = DynamicOpium(1.1, floor=None).partial_fit(H[300:], Y[300:])  # the rest is forgotten
-    assert relative_error(model.coef_, want.coef_) < 1e-6
-    for change in ({"alpha": "auto"}, {"alpha": 7}):
-        model.set_params(**change)
-        with pytest.raises(ValueError, match="alpha="):
-            follow(model, H, Y)
-        model.set_params(alpha=1.1)
+    model = clone(solver).fit(H[:300], Y[:300])
+    follow(model, H[300:500], Y[300:500])
+    before, coef = model.get_params(), model.coef_
+    for bad in (change, {next(iter(change)): -1.0}):
+        model.set_params(**bad)
+        for learn in (model.partial_fit, model.prequential):
+            with pytest.raises(ValueError, match=next(iter(change))):
+                learn(H[:5], Y[:5])
+        with pytest.raises(ValueError, match=next(iter(change))):
+            follow(model, H[:100], Y[:100])
+        assert np.isfinite(model.predict_one(H[0]))
+        assert np.array_equal(model.coef_, coef)
+    model.set_params(**before).learn_one(H[500], Y[500])
+    assert model.n_samples_seen_ == 501
+    assert model.set_params(**change).fit(H, Y).n_samples_seen_ == 600
 
 
 def test_targets_of_another_kind_leave_the_dtype(rng):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from greville import Batch, DynamicOpium, Greville, Opium, OpiumLight
-from greville.solvers import _choosing
+from greville.solvers import _gram
 
 from .. import oracles
 from ..children import LIMIT
@@ -293,7 +293,7 @@ def test_rows_given_and_changed_afterwards_were_learned_as_given(rng):
 @pytest.mark.everywhere
 @pytest.mark.parametrize("case", ONLINE, ids=repr)
 def test_where_the_gram_fails_qr_takes_over(rng, monkeypatch, case):
-    monkeypatch.setattr(_choosing, "learn_by_gram", lambda *args: None)
+    monkeypatch.setattr(_gram, "sums_by_gram", lambda *args: None)
     H, Y = problem(rng, 900, 30)
     for cuts in ([], [200], [450]):
         assert relative_error(learned(case.solver, H, Y, cuts).coef_.T, case.weights(H, Y)) < 1e-10

@@ -17,9 +17,8 @@ _factories: dict[str, Callable[[], Backend]] = {
 _made: dict[str, Backend] = {}
 _default = ["scipy"]
 
-# "torch:cuda:0" is the backend for that device, and "torch:cuda:0:tf32" one with faster and less
-# exact products.
-_TORCH, _FAST = "torch:", ":tf32"
+# "torch:cuda:0" is the backend for that device.
+_TORCH = "torch:"
 
 
 def register(name: str, factory: Callable[[], Backend]) -> None:
@@ -42,9 +41,8 @@ def get(name: str) -> Backend:
     """
     if name not in _made:
         if name.startswith(_TORCH):
-            device = name.removeprefix(_TORCH).removesuffix(_FAST)
             torch = import_module("greville.backend.torch")
-            _made[name] = torch.TorchBackend(device, tf32=name.endswith(_FAST))
+            _made[name] = torch.TorchBackend(name.removeprefix(_TORCH))
         elif name in _factories:
             _made[name] = _factories[name]()
         else:

@@ -52,15 +52,11 @@ class TorchBackend(Backend):
     ----------
     device : str
         As torch names it: "cuda:0", "mps", "cpu".
-    tf32 : bool
-        Whether float32 products may round their factors to 11 bits, for speed.
     """
 
-    def __init__(self, device: str, *, tf32: bool = False) -> None:
+    def __init__(self, device: str) -> None:
         self._place = torch.device(device)
         super().__init__(_Namespace(self._place), f"torch:{device}", self._place)
-        self.name += ":tf32" if tf32 else ""
-        self.tf32 = tf32
         self._wide = torch.float32 if self._place.type == "mps" else torch.float64
         self._copies: Any = None
         self.tuning = _tuning(self._place)
@@ -126,14 +122,13 @@ class TorchBackend(Backend):
 
     @contextmanager
     def _exact(self, A: Any) -> Iterator[None]:
-        """Have float32 products computed as this backend is told to, whatever others have set."""
+        """Have float32 products keep all digits of their factors, whatever others have set."""
         if A.dtype is not torch.float32 or self._place.type != "cuda":
             yield
             return
         with _precision:
-            read, write, wanted = _precision_setting(tf32=self.tf32)
-            before = read()
-            write(wanted)
+            before, write, exact = _precision_setting()
+            write(exact)
             try:
                 yield
             finally:
@@ -226,22 +221,17 @@ def _tuning(device: Any) -> Tuning:
     )
 
 
-def _precision_setting(*, tf32: bool) -> tuple[Any, Any, str]:
-    """How float32 products are computed is read and set by one of two ways, never by both."""
+def _precision_setting() -> tuple[str, Any, str]:
+    """How float32 products are computed, what sets that, and how they are exact.
+
+    torch has two ways to say so, of which a program may use one.
+    """
     try:
-        torch.get_float32_matmul_precision()
-        return (
-            torch.get_float32_matmul_precision,
-            torch.set_float32_matmul_precision,
-            "high" if tf32 else "highest",
-        )
-    except RuntimeError:  # this program uses the newer way
+        before = torch.get_float32_matmul_precision()
+        return before, torch.set_float32_matmul_precision, "highest"
+    except RuntimeError:
         setting = torch.backends.cuda.matmul
-        return (
-            lambda: setting.fp32_precision,
-            lambda value: setattr(setting, "fp32_precision", value),
-            "tf32" if tf32 else "ieee",
-        )
+        return setting.fp32_precision, lambda how: setattr(setting, "fp32_precision", how), "ieee"
 
 
 def _upper_parts(n: int) -> Iterator[tuple[slice, slice]]:

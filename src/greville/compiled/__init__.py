@@ -5,13 +5,13 @@ Nothing is compiled or imported here: `load` does both when a stream of single r
 Without numba, or where it does not work, there are no kernels, and rows go through NumPy and BLAS.
 """
 
-from .loading import Kernels, Unavailable, announce_compiling, load, usable, use, worth_loading
+from .loading import DUE, Kernels, Unavailable, load, usable, use, worth_loading
 from .on_demand import proportions_kernel, states_kernel
 
 __all__ = [
+    "DUE",
     "Kernels",
     "Unavailable",
-    "announce_compiling",
     "load",
     "proportions_kernel",
     "states_kernel",

@@ -6,10 +6,10 @@ the bit.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
+
+from .loading import compiled
 
 _SIGNATURE = "void(f4[:,:,::1], i8[::1], i8[::1], b1[:,::1], f4[::1], f4[:,::1])"
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
@@ -17,13 +17,6 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 # Responses are continued to a multiple of this by what exceeds nothing: what is left over by
 # vectors takes longer than they do.
 _VECTORS = np.uint64(32)
-
-
-def _compiled(function: Any) -> Any:
-    try:
-        return njit(_SIGNATURE, cache=True, **_OPTIONS)(function)
-    except (RuntimeError, OSError):  # no folder, or no room, in which it can be kept
-        return njit(_SIGNATURE, **_OPTIONS)(function)
 
 
 # Places are unsigned: only then does the compiler know that none counts from the end, and uses
@@ -58,7 +51,7 @@ def _exceed(response, filled, n, levels, start, stop, out, row):
         out[row, k] = above / np.float32(n)
 
 
-@_compiled
+@compiled(_SIGNATURE, **_OPTIONS)
 def proportions(x, dilations, sizes, channels, bias, H):
     """H[i] for each of the series x[i], of shape (n_channels, length)."""
     zero, one, two, length = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(x.shape[2])

@@ -22,6 +22,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import register_jitable
 
+from .loading import DUE
+
 # The header of the work
 N_HIDDEN = 0
 N_OUTPUTS = 1
@@ -61,7 +63,6 @@ LAYER_HEADER = 8
 
 # What learning a row returns.
 DONE = 0
-DUE = 1  # it is learned, and something else is due now
 FULL = -1  # the rows so far must be learned elsewhere, or something else is due
 UNUSUAL = -2  # the row must be checked
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from ._kernels import _tanh
+from .loading import compiled
 
 _SIGNATURE = "void(f8[:,::1], i8[:,::1], f8[:,::1], f8, f8[::1], f8[:,::1])"
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
-def _compiled(function: Any) -> Any:
-    try:
-        return njit(_SIGNATURE, cache=True, **_OPTIONS)(function)
-    except (RuntimeError, OSError):  # no folder, or no room, in which it can be kept
-        return njit(_SIGNATURE, **_OPTIONS)(function)
-
-
-@_compiled
+@compiled(_SIGNATURE, **_OPTIONS)
 def states(drive, sources, strengths, leak, x, H):
     """H[t] for each row drive[t], after the state x, which becomes the last."""
     degree, n_units = np.uint64(sources.shape[0]), np.uint64(len(x))

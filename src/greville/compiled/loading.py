@@ -16,6 +16,9 @@ import numpy as np
 
 from ..threads import new_lock
 
+# What kernels return for a row after which something else is due; less than zero is not learned.
+DUE = 1
+
 # Predictions of single rows after which it is worth a quarter of a second to load the kernels.
 _WORTH_LOADING = 32
 
@@ -31,7 +34,6 @@ class _Process:
 
     loaded: ClassVar[dict[str, Kernels]] = {}
     n_asked = 0
-    announces = False
     announced = False
     usable: bool | None = None  # unknown before it is asked for
 
@@ -52,7 +54,7 @@ class Kernels:
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        with _uncollected():
+        with uncollected():
             from numba.core.errors import NumbaError
 
             from . import _kernels
@@ -72,28 +74,32 @@ class Kernels:
                 try:
                     compiled = _compile(self.layout, name, self.dtype)
                 except Exception as error:  # numba's own, and a lack of memory
-                    _give_up(error)
+                    give_up(error)
                     raise Unavailable from error
                 vars(self)[name] = compiled
         return compiled
 
 
 def _compile(layout: Any, name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    function, signature = getattr(layout, name), layout.signature(name, dtype.name)
-    with _uncollected(), _announced():
+    with uncollected(), announced():
+        return compiled(layout.signature(name, dtype.name), **layout.OPTIONS)(getattr(layout, name))
+
+
+def compiled(signature: Any, **options: Any) -> Callable[[Any], Any]:
+    """A decorator that compiles a function at once, and keeps it on disk where that is possible."""
+    from numba import njit
+
+    def decorate(function: Any) -> Any:
         try:
-            return layout.njit(signature, cache=True, **layout.OPTIONS)(function)
+            return njit(signature, cache=True, **options)(function)
         except (RuntimeError, OSError):  # no folder, or no room, in which it can be kept
-            return layout.njit(signature, **layout.OPTIONS)(function)
+            return njit(signature, **options)(function)
 
-
-def announce_compiling() -> None:
-    """Say on stderr when kernels are compiled, also where that is no terminal."""
-    _Process.announces = True
+    return decorate
 
 
 @contextmanager
-def _announced() -> Iterator[None]:
+def announced() -> Iterator[None]:
     """Say why a call takes long, once, if compiling takes longer than loading from disk."""
     timer = threading.Timer(_LONG, _announce)
     timer.daemon = True
@@ -109,12 +115,12 @@ def _announce() -> None:
         return
     _Process.announced = True
     with suppress(AttributeError, OSError, ValueError):  # no stderr, or one that is closed
-        if _Process.announces or sys.stderr.isatty():
+        if sys.stderr.isatty():
             print(_COMPILING, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Without garbage collections, a third of the time: numba makes very many objects."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -155,15 +161,14 @@ def load(dtype: np.dtype[Any]) -> Kernels | None:
         try:
             kernels = _Process.loaded[dtype.name] = Kernels(dtype)
         except (ImportError, OSError) as error:  # OSError where llvmlite has no memory
-            _give_up(error)
+            give_up(error)
     return kernels
 
 
-def _give_up(error: Exception) -> None:
+def give_up(error: Exception) -> None:
     _Process.usable = False
     warnings.warn(
-        f"numba is installed but does not work ({error}); single rows are learned without it, more "
-        "slowly.",
+        f"numba is installed but does not work ({error}); work goes on without it, more slowly.",
         RuntimeWarning,
         stacklevel=2,
     )

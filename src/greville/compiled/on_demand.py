@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
 
-from .loading import _announced, _uncollected, usable
+from .loading import announced, give_up, uncollected, usable
 
 # Operations on single numbers after which it is worth loading compiled code: half a second's in
 # NumPy.
@@ -57,14 +56,9 @@ def _worthwhile(module: str, name: str, n: int) -> Callable[..., Any] | None:
 @cache
 def _loaded(module: str, name: str) -> Callable[..., Any] | None:
     try:
-        with _uncollected(), _announced():
+        with uncollected(), announced():
             function: Callable[..., Any] = getattr(import_module(f".{module}", __package__), name)
     except Exception as error:  # numba's own, and a lack of memory or of a folder
-        warnings.warn(
-            f"numba is installed but does not work ({error}); features of sequences are made "
-            "without it, more slowly.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        give_up(error)
         return None
     return function

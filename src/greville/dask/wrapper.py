@@ -133,7 +133,7 @@ class OnCluster:
     def _sums(self, local: Any, rows: Blocks, options: Any) -> Any:
         """The sums over all rows; None if there are none."""
         if isinstance(local, solvers.Solver):
-            start: Any = solvers.Accumulator.for_solver(local)
+            start: Any = local.accumulator()
         else:
             start = local.accumulator()
         shared = dask.delayed((start, self.device, options), pure=False, traverse=False)
@@ -363,7 +363,6 @@ class Opium(OnCluster, solvers.Opium):
     epsilon : float or "auto", default=1e-3
     intercept : bool, default=False
     device : str, optional
-    precision : "tf32", optional
         All as for `greville.Opium`.
 
     Examples

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array, Backend
 from ..backend.scipy import DOT
-from ..compiled import announce_compiling, usable, worth_loading
+from ..compiled import DUE, worth_loading
 from ..devices import (
     Movable,
     check_place,
@@ -45,7 +45,6 @@ from ..solvers import (
     Solver,
     StartedMeanwhile,
     place_summary,
-    solver_summary,
 )
 from ..validation import (
     FLOATS,
@@ -66,16 +65,13 @@ from .capabilities import (
 from .examples import Examples
 from .fitted import WARMUP_ROWS, Fitted, n_measured
 from .hidden import is_same_transformer
-from .rows_in_place import LEARNED_AND_DUE, LiveRows
+from .rows_in_place import LiveRows
 from .starting import measured_again, start
 from .targets import Targets
 
 _NEVER_LEARNED = (
     "y: it has labels that were never learned; leave such rows out, or learn them first."
 )
-
-# Parameters of a solver that say where it learns.
-_PLACES = ("device", "precision")
 
 T = TypeVar("T", bound="ELM")
 
@@ -92,13 +88,6 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
     # Parameters that files do not have
     device: Any = None
     verbose: Any = False
-
-    # Of `Publishing`, which it is
-    _live: Any
-    _lock: Any
-    _not_live: Any
-    _go_live: Any
-    _unless_learning: Any
 
     _fitted: Fitted | None
     _agreed: Any = None  # the solver with which the model has started, for sure
@@ -147,8 +136,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             return
         started, present = self.start_value.template, make_solver(self.solver)
         mine, its = (solver.get_params(deep=False) for solver in (present, started))
-        for name in _PLACES:
-            mine.pop(name, None), its.pop(name, None)
+        mine.pop("device", None), its.pop("device", None)  # where it learns
         if type(present) is not type(started) or mine != its:
             raise ValueError(
                 f"solver={self.solver!r}: this model has started with {started!r}, and goes on "
@@ -374,10 +362,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             solver, not_yet = None, None if unknown is None else unknown[piece]
             if scored:
                 rows, before = fitted.rows(part, later(tell, piece.start)), fitted.solver
-                if spread:
-                    solver, (predicted, *spreads) = before.record_with_spread(rows)
-                else:
-                    (solver, predicted), spreads = before.record(rows), []
+                solver, (predicted, *spreads) = before.record(rows, spread=spread)
                 units = fitted.targets.scaling
                 predicted = units.undo(before.shape.backend.to_numpy(predicted))
                 outputs.append([predicted, *map(units.undo_spread, spreads)])
@@ -445,9 +430,9 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         if self._fitted is not None and (live is None or self.solver is not self._agreed):
             with self._lock:
                 self._check_solver()
-                live = self._live or (self._goes_live(self._fitted) and self._live)
-        status = live.learned(x, y) if live else -1
-        if status == LEARNED_AND_DUE:
+                live = self.started_live()
+        status = -1 if live is None else live.learned(x, y)
+        if status == DUE:
             self.renew(live)
         return self if status >= 0 else self._learn_without_kernels(x, y)
 
@@ -476,14 +461,8 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             learned: Self = self.partial_fit(row[None], y[None] if is_tensor(y) else [y])
             return learned
 
-    def _goes_live(self, fitted: Fitted) -> bool:
-        """Start to learn single rows in place, if kernels can go on from `fitted`."""
-        solver = fitted.solver.settled if fitted.solver.pending else fitted.solver
-        if solver.pending or fitted.n_seen < self._live_from or not usable():
-            return False
-        if self.verbose:
-            announce_compiling()
-        return bool(self._go_live(fitted, LiveRows.start(fitted._replace(solver=solver))))
+    def _made_live(self, fitted: Fitted) -> LiveRows | None:
+        return LiveRows.start(fitted)
 
     # Models as sums over rows
 
@@ -661,11 +640,8 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         hidden = fitted.hidden
         if not fitted.solver.shape.backend.has_kernels:
             return self.predict(check_one(x, "x", hidden.n_inputs, FLOATS)[None])[0]
-        if live is None and fitted is not self._not_live and worth_loading():
-            with self._unless_learning() as free:
-                goes_live = free and self._goes_live(fitted)
-            if goes_live:
-                return self.predict_one(x)
+        if live is None and worth_loading() and self.started_live(wait=False) is not None:
+            return self.predict_one(x)
         return fitted.targets.decode_one(fitted.solver.predict_one(hidden.activations_one(x)))
 
     def _predicted(
@@ -825,7 +801,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             "hidden layer": hidden.in_words(solver.shape.n_hidden),
             "classes" if classes else "outputs": named_list(classes, targets.n_outputs),
             "solver": " ".join(repr(known.template).split()),
-            **solver_summary(solver, n_seen),
+            **solver.in_words(n_seen),
             **place_summary(solver, *arrays),
         }
 
@@ -836,7 +812,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         Returns
         -------
         path : Path
-            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+            With arrays `epsilon` and `evidence`, and the number `chosen`.
         """
         check_is_fitted(self)
         solver: Any = self.solver_

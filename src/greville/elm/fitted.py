@@ -13,7 +13,7 @@ from ..backend import Array, Backend, threads_for_rows
 from ..devices import on_host, place_of
 from ..fields import Fields, known, nothing, require, require_finite, stored
 from ..progress import Tell
-from ..solvers import LateCheck, Rows, Solver, State, block_length, takes_memory_to_read
+from ..solvers import Rows, Solver, State, block_length, device_check, takes_memory_to_read
 from .calibration import Calibration, windows_within
 from .examples import Examples
 from .hidden import HiddenMap
@@ -153,14 +153,23 @@ class Fitted(NamedTuple):
         """Whether leave-one-out scores are wanted, and can be had."""
         return self.calibration is not None and self.template.capabilities.leaves_out
 
+    @property
+    def pending(self) -> tuple[Any, ...]:
+        """Rows that wait to be learned together."""
+        return self.solver.pending
+
+    @property
+    def settled(self) -> Fitted:
+        """The value to go on from: without pending rows if a reader has had them learned."""
+        return self._replace(solver=self.solver.settled) if self.solver.pending else self
+
     # What solvers learn
 
     def rows(self, examples: Examples, tell: Tell | None = None) -> Rows:
         """Activations and outputs, made a block at a time; `tell` is told of each."""
         X, y, weight = examples
         encoded, b, hidden = self.targets.encode(y), self.solver.shape.backend, self.hidden
-        late, n = not b.has_kernels and place_of(b) is not None, X.shape[0]
-        check = LateCheck(b, self.solver.dtype, ("X", "y"), weight) if late else None
+        n, check = X.shape[0], device_check(b, self.solver.dtype, weight)
         if n <= _ONE_BLOCK and tell is None:
             return Rows.of(hidden.activations(X, weight, b), encoded(slice(n)), weight, check)
 

@@ -20,9 +20,6 @@ from .hidden import HiddenMap
 # Numbers in the weights of a layer of which a copy is kept for the kernels.
 _MOST_WEIGHTS = 1 << 20
 
-# What kernels return for a row that is learned, and where ε, or a floor, is due after it.
-LEARNED, LEARNED_AND_DUE = 0, 1
-
 
 class LiveRows:
     """The arrays into which kernels learn rows of inputs, and the layer that they apply.
@@ -125,9 +122,7 @@ class LiveRows:
                 status = -1
             if status >= 0:
                 return status
-        if not self._arrays.learned(self._hidden.activations_one(x), target):
-            return -1
-        return LEARNED_AND_DUE if self._arrays.is_due else LEARNED
+        return self._arrays.learned(self._hidden.activations_one(x), target)
 
 
 def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:

@@ -286,7 +286,7 @@ def _backend_for(model: Any, solver: Any, layer: Any, rows: Examples) -> Backend
     units = getattr(layer, "n_hidden", "auto")
     each = 1 if layer is None else UNITS_PER_INPUT
     n_units = each * rows.X.shape[1] if isinstance(units, str) else int(units)
-    return backend_for(device, origin_of(rows.X), n_units, getattr(solver, "precision", None))
+    return backend_for(device, origin_of(rows.X), n_units)
 
 
 def _units(

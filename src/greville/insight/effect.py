@@ -113,7 +113,7 @@ def effect_of(
         if root is not None and std is not None:
             h = root.backend.asarray(mean, root.dtype)
             with np.errstate(invalid="ignore"):  # infinity times zero, before there is any error
-                variance = root.redundancy * root.leverages(h)[:, None] * root.noise()
+                variance = root.tally.redundancy * root.leverages(h)[:, None] * root.noise()
             std[place] = np.sqrt(variance)[0] * parts.target_unit
     if parts.classes is None and len(parts.intercept) == 1:
         prediction, std = prediction[..., 0], None if std is None else std[..., 0]

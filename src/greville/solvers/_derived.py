@@ -1,9 +1,16 @@
-"""Immutable values, and what is computed from them when it is first read."""
+"""Immutable values, what is computed from them when it is first read, and how they are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import fields
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from .. import backend
+from ..devices import on_host
+from ..fields import Fields, stored
 
 V = TypeVar("V")
 
@@ -11,16 +18,72 @@ V = TypeVar("V")
 class Value:
     """A frozen dataclass whose derived values are neither copied nor pickled with it."""
 
+    # The fields that are arrays of the backend, or other values
+    arrays: ClassVar[tuple[str, ...]] = ()
+
     def __getstate__(self) -> dict[str, Any]:
         mine = vars(self)
-        return {name: mine[name] for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
+        return {name: mine[name] for name in names_of(type(self))}
+
+    def on(self, b: backend.Backend) -> Self:
+        """The same on another backend."""
+        changes: dict[str, Any] = {}
+        for name in self.arrays:
+            A = getattr(self, name)
+            if A is not None:
+                changes[name] = A.on(b) if isinstance(A, Value) else b.copy(b.asarray(on_host(A)))
+        if "backend" in names_of(type(self)):
+            changes["backend"] = b
+        return replace(self, **changes)
+
+
+def stored_value(
+    check: Callable[[Any], None], *, whole: bool = False
+) -> Callable[[type[Any]], type[Any]]:
+    """Declare a value, whose arrays are NumPy's in files, and on the default backend when loaded.
+
+    Neither its backend nor rows that are pending are stored.
+    """
+
+    def to_fields(value: Any) -> Fields:
+        names = names_of(type(value)) - {"backend", "pending"}
+        found = {name: getattr(value, name) for name in names}
+        arrays = [name for name in value.arrays if not isinstance(found[name], Value)]
+        return found | {name: on_host(found[name]) for name in arrays}
+
+    def from_fields(cls: Any, found: Fields) -> Any:
+        b, found = backend.default(), dict(found)
+        for name in cls.arrays:
+            if isinstance(found[name], np.ndarray):
+                usual = name in ("R", "Z")  # in which order their columns are
+                found[name] = b.asarray(np.asfortranarray(found[name]) if usual else found[name])
+        return cls(**found, **({"backend": b} if "backend" in names_of(cls) else {}))
+
+    return stored(
+        derived=("backend", "pending"),
+        whole=whole,
+        check=check,
+        to_fields=to_fields,
+        from_fields=from_fields,
+    )
+
+
+_names: dict[type, frozenset[str]] = {}
+
+
+def names_of(cls: Any) -> frozenset[str]:
+    """The names of the fields of a dataclass."""
+    names = _names.get(cls)
+    if names is None:
+        names = _names[cls] = frozenset(field.name for field in fields(cls))
+    return names
 
 
 def replace(value: V, **changes: Any) -> V:
     """A value with some fields changed: `dataclasses.replace` in a fifth of the time."""
     new: V = object.__new__(type(value))
-    mine, fields = vars(value), value.__dataclass_fields__  # type: ignore[attr-defined]
-    vars(new).update({name: mine[name] for name in fields}, **changes)
+    mine = vars(value)
+    vars(new).update({name: mine[name] for name in names_of(type(value))}, **changes)
     return new
 
 
@@ -47,7 +110,7 @@ def is_derived(obj: Any, name: str) -> bool:
     return name in vars(obj)
 
 
-def with_derived(obj: Any, **values: Any) -> Any:
+def with_derived(obj: V, **values: Any) -> V:
     """A new immutable object with derived values that were found on another way."""
     vars(obj).update(values)
     return obj

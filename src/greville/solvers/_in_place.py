@@ -18,7 +18,7 @@ from ..compiled import Kernels, Unavailable, load
 from ..mixture import Mixture
 from ..threads import new_lock
 from ..validation import largest_square
-from ._derived import replace
+from ._derived import derived, replace
 from ._mean import ZERO
 from ._rows import Rows
 
@@ -35,9 +35,6 @@ _ROOM, _FEWEST_OF_ROOM = 1 << 17, 512
 _LONGEST = 1e150
 
 _NO_LAYER = _NO_OUT = np.empty(0)
-
-# What kernels return for a row that is learned; 1 where something else is due.
-_LEARNED = (0, 1)
 
 
 class Learned(NamedTuple):
@@ -101,12 +98,13 @@ class InPlace:
         self._at = kernels.layout.places(M, L, len(members), room)
         self._fill(limit, room)
 
-    def __getattr__(self, name: str) -> Any:
-        """The kernels that take activations, compiled when they are first called."""
-        if name not in ("predict", "learn"):
-            raise AttributeError(name)
-        kernel = vars(self)[name] = self.kernel(name, _NO_LAYER)
-        return kernel
+    @derived
+    def _predict(self) -> Any:
+        return self.kernel("predict", _NO_LAYER)
+
+    @derived
+    def _learn(self) -> Any:
+        return self.kernel("learn", _NO_LAYER)
 
     def kernel(self, name: str, layer: Array) -> Any:
         """The kernel "predict" or "learn" for rows that a layer takes.
@@ -186,11 +184,6 @@ class InPlace:
         """How many rows the model has learned, with those before the arrays were filled."""
         return self.start_value.n_seen + int(self.array[self.kernels.layout.N_ROWS])
 
-    @property
-    def is_due(self) -> bool:
-        """Whether `fitted` chooses ε or adds a floor now, or there is no more room."""
-        return bool(self.array[self.kernels.layout.N_ROWS] >= self._due)
-
     def allow(self, n: int) -> None:
         """Let at most n more rows be learned."""
         layout = self.kernels.layout
@@ -260,19 +253,20 @@ class InPlace:
         """The prediction for one row; None where kernels cannot predict it."""
         try:
             if self.single:
-                value = self.predict(h)
+                value = self._predict(h)
                 return None if isnan(value) else self.number(value)
             out = np.empty(self.start_value.n_outputs)
-            return None if isnan(self.predict(out, h)) else out.astype(self.number)
+            return None if isnan(self._predict(out, h)) else out.astype(self.number)
         except self.kernels.refusals:  # not an array of this dtype
             return None
 
-    def learned(self, h: Any, y: Any) -> bool:
-        """Learn one row; False where kernels cannot learn it."""
+    def learned(self, h: Any, y: Any) -> int:
+        """Learn one row: 0, or 1 where ε, a floor or more room is due then; < 0 if it was not."""
         try:
-            return self.learn(h, y) in _LEARNED
+            status: int = self._learn(h, y)
         except self.kernels.refusals:  # as above, or not a number
-            return False
+            return -1
+        return status
 
 
 def _fits(member: Any) -> bool:

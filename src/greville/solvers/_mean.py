@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..backend import Array, Backend, eps
-from ..fields import array, finite, stored
-from ._checks import check_mean
+from ..devices import on_host
+from ..fields import array, finite, require
+from ._derived import Value, stored_value
 from ._rows import Counts, Rows
 
 # What is left of the count when all rows are unlearned may be this much rounding, as a part of it.
@@ -32,30 +33,18 @@ _SOME = 64
 ZERO = 8.0
 
 
-class Sequence(NamedTuple):
-    """Rows that are learned one after the other, each around the mean of all before it.
-
-    Attributes
-    ----------
-    rows, targets : around the means before each
-    factor : what to multiply each with (NumPy)
-    before : how much the rows before each count (NumPy)
-    target_means : the means of the targets before each
-    after : the mean after all
-    """
-
-    rows: Array
-    targets: Array
-    factor: Array
-    before: Array
-    target_means: Array
-    after: Mean
+def _check_mean(mean: Mean) -> None:
+    require(mean.count >= 0, "a mean has a negative count")
+    dtypes = {on_host(A).dtype for A in (mean.row, mean.target)}
+    require(dtypes == {np.dtype(np.float64)}, "a mean is not float64")
 
 
-@stored(check=check_mean)
+@stored_value(_check_mean)
 @dataclass(frozen=True, eq=False)
-class Mean:
+class Mean(Value):
     """The weighted mean of all rows and of their targets, in float64, and how much they count."""
+
+    arrays = ("row", "target")
 
     count: Annotated[float, finite]
     row: Annotated[Array, array(1)]
@@ -72,18 +61,19 @@ class Mean:
         self, b: Backend, H: Array, Y: Array, weight: Array | None
     ) -> tuple[Array, Array, Mean]:
         """What rows add to the scatter, as rows of their own, and the mean after them."""
-        *scatter, count, row, target = _around_own_mean(b, H, Y, weight)
+        dtype = b.dtype_of(H)
+        w = np.ones(H.shape[0], dtype) if weight is None else weight.astype(dtype, copy=False)
+        count = float(w.sum(dtype=np.float64))
+        weights = b.asarray(np.append(w, w.dtype.type(0)))  # nothing for the row that is added
+        (rows, row), (targets, target) = (_centred(b, A, weights, count) for A in (H, Y))
+        if weight is not None:
+            root = b.asarray(np.sqrt(w)[:, None])
+            rows[:-1, :] *= root
+            targets[:-1, :] *= root
         if count == 0:
-            return scatter[0][:-1, :], scatter[1][:-1, :], self
-        return *self._joined(b, scatter, count, row, target), self.merged(count, row, target)
-
-    def remove(
-        self, b: Backend, H: Array, Y: Array, weight: Array | None
-    ) -> tuple[Array, Array, Mean]:
-        """What rows take from the scatter, as rows of their own, and the mean without them."""
-        *scatter, count, row, target = _around_own_mean(b, H, Y, weight)
-        rest = self.without(b, Mean(count, row, target))
-        return *rest._joined(b, scatter, count, row, target), rest
+            return rows[:-1, :], targets[:-1, :], self
+        rows[-1:, :], targets[-1:, :], mean = self.step_to(b, Mean(count, row, target), dtype)
+        return rows, targets, mean
 
     def without(self, b: Backend, other: Mean) -> Mean:
         """The mean of the rows that are not those of another mean."""
@@ -99,60 +89,40 @@ class Mean:
 
     def step_to(self, b: Backend, other: Mean, dtype: Any) -> tuple[Array, Array, Mean]:
         """The one row that merging two scatters adds, its target, and the common mean."""
-        size = _size_of_step(self.count, other.count)
-        step = zero_rounding(b.xp, (other.row - self.row)[None, :], self.row, eps(dtype))
-        return (
-            b.asarray(size * step, dtype),
-            b.asarray(size * (other.target - self.target)[None, :], dtype),
-            self.merged(other.count, other.row, other.target),
-        )
+        n, m = self.count, other.count
+        size = float(np.sqrt(n / (n + m) * m)) if n > 0 and m > 0 else 0.0
+        step = zero_rounding(b.xp, (other.row - self.row)[None, :], other.row, eps(dtype))
+        target = other.target - self.target
+        if n + m == 0:
+            return b.asarray(size * step, dtype), b.asarray(size * target[None, :], dtype), self
+        share = m / (n + m)
+        mean = Mean(n + m, self.row + share * (other.row - self.row), self.target + share * target)
+        return b.asarray(size * step, dtype), b.asarray(size * target[None, :], dtype), mean
 
     def faded(self, decay: float) -> Mean:
         """The same mean, of rows that count less."""
         return self if decay == 1.0 else Mean(self.count * decay, self.row, self.target)
 
-    def merged(self, count: float, row: Array, target: Array) -> Mean:
-        """The mean after rows of another mean."""
-        total = self.count + count
-        if total == 0:
-            return self
-        share = count / total
-        return Mean(
-            total, self.row + share * (row - self.row), self.target + share * (target - self.target)
-        )
-
-    def _joined(
-        self, b: Backend, scatter: list[Array], count: float, row: Array, target: Array
-    ) -> tuple[Array, Array]:
-        """A scatter, with the row from this mean to its mean in the last place."""
-        rows, targets = scatter
-        size, dtype = _size_of_step(self.count, count), b.dtype_of(rows)
-        step = zero_rounding(b.xp, row - self.row, row, eps(dtype))
-        rows[-1, :] = b.asarray(size * step, dtype)
-        targets[-1, :] = b.asarray(size * (target - self.target), dtype)
-        return rows, targets
-
     # One row after the other
 
-    def follow(self, b: Backend, H: Array, Y: Array, weight: Array) -> Sequence:
-        """Rows and targets, each around the mean of all before it; `weight` is NumPy's."""
+    def follow(
+        self, b: Backend, H: Array, Y: Array, weight: Array
+    ) -> tuple[Array, Array, Array, Array, Mean]:
+        """Rows that are learned one after the other, each around the mean of all before it.
+
+        With their targets likewise, what to multiply each with, how much the rows before each
+        count, and the mean after all. `weight`, factors and counts are NumPy's.
+        """
         dtype, w = b.dtype_of(H), weight.astype(np.float64)
         counts = self.count + np.concatenate([[0.0], np.cumsum(w)])
         before, after = counts[:-1], counts[1:]
-        rows, means = _running(b, H, self.row, self.count, w, counts, last_only=True)
-        targets, target_means = _running(b, Y, self.target, self.count, w, counts)
-        rows = zero_rounding(b.xp, rows, means[-1, :], eps(dtype))
+        rows, row = _running(b, H, self.row, self.count, w, counts)
+        targets, target = _running(b, Y, self.target, self.count, w, counts)
+        rows = zero_rounding(b.xp, rows, row, eps(dtype))
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(after > 0, np.sqrt(before * w / after), 0.0)
-        last = Mean(float(counts[-1]), means[-1, :], target_means[-1, :])
-        return Sequence(
-            b.asarray(rows, dtype),
-            b.asarray(targets, dtype),
-            factor,
-            before,
-            target_means[:-1, :],
-            last,
-        )
+        mean = Mean(float(counts[-1]), row, target)
+        return b.asarray(rows, dtype), b.asarray(targets, dtype), factor, before, mean
 
     # Reading
 
@@ -193,8 +163,8 @@ class Chunk:
     rows : Rows
     length : int
         How many rows at a time.
-    start : Mean, Chunk or None
-        The mean before these rows, or the blocks that come before them.
+    mean : Mean or None
+        The mean before these rows.
     keep : float, optional
         What is left of a row's weight, and of the mean before, after the next row; `energies` are
         then the |a|² of the rows. By default rows do not fade.
@@ -205,32 +175,27 @@ class Chunk:
         b: Backend,
         rows: Rows,
         length: int,
-        start: Mean | Chunk | None,
+        mean: Mean | None,
         keep: float | None = None,
     ) -> None:
-        self._b = b
-        self._rows = rows
-        self._length = length
-        self._start = start
+        self._b, self._rows, self._length = b, rows, length
         self.n = rows.n
-        self.after: Mean | None = None
         self.energies = np.zeros(0 if keep is None else rows.n)
         self._fading: Array | None = None
         self._weight = rows.weight
         if keep is not None:
             self._fading = keep ** np.arange(rows.n - 1, -1, -1.0)
             self._weight = self._fading * rows.weights
-            if isinstance(start, Mean):
-                self._start = self.after = start.faded(keep**rows.n)
+            mean = None if mean is None else mean.faded(keep**rows.n)
+        self._before = self.after = mean
 
-    def tally(self, before: Array | None = None) -> Counts:
-        """How much the rows count; `before` are fingerprints of those before them, if any."""
+    def tally(self, before: Counts | None = None) -> Counts:
+        """How much the rows count; `before` are the counts of those before them."""
         fading = 1.0 if self._fading is None else self._fading
-        return Counts.of(self._rows.weights, fading).with_rows(self._b, self._rows, before)
+        return Counts.of(self._b, self._rows, fading, before)
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
-        mean = self._start.after if isinstance(self._start, Chunk) else self._start
-        b, weight = self._b, self._weight
+        b, mean, weight = self._b, self._before, self._weight
         for part in self._rows.slices(self._length):
             H, Y = (b.asarray(A) for A in self._rows.make(part.start, part.stop))
             if self._fading is not None:
@@ -245,26 +210,6 @@ class Chunk:
             del H, Y  # before the next are made
 
 
-def _size_of_step(n: float, m: float) -> float:
-    return float(np.sqrt(n / (n + m) * m)) if n > 0 and m > 0 else 0.0
-
-
-def _around_own_mean(
-    b: Backend, H: Array, Y: Array, weight: Array | None
-) -> tuple[Array, Array, float, Array, Array]:
-    """Weighted rows and targets around their mean, with room for one more; their count and mean."""
-    dtype = b.dtype_of(H)
-    w = np.ones(H.shape[0], dtype) if weight is None else weight.astype(dtype, copy=False)
-    count = float(w.sum(dtype=np.float64))
-    weights = b.asarray(np.append(w, w.dtype.type(0)))  # nothing for the row that is added
-    (rows, row), (targets, target) = (_centred(b, A, weights, count) for A in (H, Y))
-    if weight is not None:
-        root = b.asarray(np.sqrt(w)[:, None])
-        rows[:-1, :] *= root
-        targets[:-1, :] *= root
-    return rows, targets, count, row, target
-
-
 def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array]:
     """Rows around their mean in an array with one row more, and that mean in float64.
 
@@ -273,7 +218,9 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     """
     xp, dtype = b.xp, b.dtype_of(A)
     n, width = A.shape
-    out = _room_for_one_more(xp, A)
+    out = xp.empty((n + 1, width), dtype=A.dtype)
+    if isinstance(A, np.ndarray) and A.flags.f_contiguous and not A.flags.c_contiguous:
+        out = np.empty((width, n + 1), A.dtype).T  # laid out as A
     rows = out[:-1, :]
     if count == 0:
         rows[:, :] = A
@@ -282,8 +229,7 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     if isinstance(A, np.ndarray):
         np.subtract(A, first, out=rows)
     else:
-        rows[:, :] = A
-        rows -= first
+        rows[:, :] = A - first
     out[-1, :] = 0
     left = b.asarray(_weighted_sum(b, out, w), np.float64) / count
     some = b.asarray(rows[:: max(1, n // _SOME), :], np.float64)
@@ -300,14 +246,6 @@ def _centred(b: Backend, A: Array, w: Array, count: float) -> tuple[Array, Array
     return out, mean
 
 
-def _room_for_one_more(xp: Any, A: Array) -> Array:
-    """An array of the dtype and the layout of A, with one row more."""
-    n, width = A.shape
-    if isinstance(A, np.ndarray) and A.flags.f_contiguous and not A.flags.c_contiguous:
-        return np.empty((width, n + 1), A.dtype).T
-    return xp.empty((n + 1, width), dtype=A.dtype)
-
-
 def zero_rounding(xp: Any, rows: Array, mean: Array, eps: float) -> Array:
     """Rows with zeros for what is rounding in numbers around a mean."""
     rounding = xp.abs(rows) <= ZERO * eps * xp.abs(mean)
@@ -321,30 +259,17 @@ def _weighted_sum(b: Backend, A: Array, w: Array) -> Array:
 
 
 def _running(
-    b: Backend,
-    A: Array,
-    mean: Array,
-    count: float,
-    w: Array,
-    counts: Array,
-    *,
-    last_only: bool = False,
+    b: Backend, A: Array, mean: Array, count: float, w: Array, counts: Array
 ) -> tuple[Array, Array]:
-    """Rows around the mean of all before each, and the means before the first, second, ... row.
+    """Rows around the mean of all before each, and the mean after them.
 
-    Rows before any that counts stay as they are, around zero. Of the means, only the last may be
-    asked for.
+    Rows before any that counts stay as they are, around zero.
     """
     origin = mean if count > 0 else b.asarray(A[0, :], np.float64)
     rows = A - origin
     moved = b.running_sums(rows if (w == 1).all() else rows * b.asarray(w[:, None]))
     moved /= b.asarray(np.where(counts > 0, counts, 1.0)[:, None])
     rows -= moved[:-1, :]
-    means = origin + (moved[-1:, :] if last_only else moved)
-    if count == 0:
-        for i in np.flatnonzero(counts == 0).tolist():
-            if i < A.shape[0]:
-                rows[i, :] = b.asarray(A[i, :], np.float64)
-            if not last_only or i == A.shape[0]:
-                means[-1 if last_only else i, :] = mean
-    return rows, means
+    for i in np.flatnonzero(counts[:-1] == 0).tolist():
+        rows[i, :] = b.asarray(A[i, :], np.float64)
+    return rows, mean if counts[-1] == 0 else origin + moved[-1, :]

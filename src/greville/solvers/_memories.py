@@ -11,7 +11,7 @@ from ..backend import Array, Backend
 from ..fields import Fields, array, each, finite, known, require, stored
 from ..mixture import Mixture, mix
 from ._derived import replace
-from ._forgetting import MEMORIES, FadingState, cannot_change_alpha
+from ._forgetting import MEMORIES, FadingState
 from ._rows import Rows
 from ._state import Shape, State
 
@@ -105,25 +105,23 @@ class MemoriesState(State):
         """The same on another backend, with no row pending."""
         return self._each(lambda member: member.on(b))
 
-    def continued(self, settings: Any) -> Self:
-        if not isinstance(settings["alpha"], str):
-            raise ValueError(cannot_change_alpha(settings["alpha"]))
-        members = [m.continued({**settings, "alpha": m.alpha}) for m in self.members]
-        changed = any(new is not old for new, old in zip(members, self.members, strict=True))
-        if not changed:
-            return self
-        return self._each(lambda member: member.continued({**settings, "alpha": member.alpha}))
+    def fits(self, settings: Any) -> bool:
+        auto = isinstance(settings["alpha"], str)
+        return auto and all(m.fits({**settings, "alpha": m.alpha}) for m in self.members)
 
     def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
         b, rows = self.shape.backend, Rows.of(H, Y, weight)
         runs = [member.record(rows) for member in self.members]
-        errors = np.stack([b.to_numpy(Y - predicted) for _, predicted in runs])
+        errors = np.stack([b.to_numpy(Y - predicted) for _, [predicted] in runs])
         mixture, weights = self.mixture.update_many(errors, weight)
         new = replace(self, members=tuple(member for member, _ in runs), mixture=mixture)
         return new, b.asarray(mix(weights[:-1], errors))
 
     def record_rows(self) -> int:
         return _ROWS_AT_ONCE  # which the members cut as they need it
+
+    def in_words(self, n_seen: int) -> dict[str, str]:
+        return {"forgetting": "chosen by recent errors (alpha='auto')"}
 
     def rows_until_event(self) -> int:
         return min(member.rows_until_event() for member in self.members)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
+from ..compiled import usable
 from ..threads import LockOfEach
 from ._in_place import InPlace
 
@@ -107,28 +108,46 @@ class Publishing:
             for name in vars(self).keys() - learned.keys() - kept:
                 del vars(self)[name]
 
-    def publish(self, fitted: Any) -> None:
-        """Replace what was learned."""
+    def publish(self, fitted: Any, **attributes: Any) -> None:
+        """Replace what was learned, and attributes that go with it."""
         with self._lock:
             if self._live is not None:
                 self._live.close()
-            self._fitted, self._live, self._live_from = fitted, None, 0
+            self.__dict__.update(attributes, _fitted=fitted, _live=None, _live_from=0)
 
-    @contextmanager
-    def _unless_learning(self) -> Iterator[bool]:
-        """Take the lock if no thread holds it, this one included; yields whether it was free."""
-        free = not self._lock._is_owned() and self._lock.acquire(blocking=False)
+    def started_live(self, *, wait: bool = True) -> Any:
+        """The arrays into which single rows are learned from now on; None where that cannot be.
+
+        Without `wait` also where a thread is learning, this one included.
+        """
+        if (not wait and self._lock._is_owned()) or not self._lock.acquire(blocking=wait):
+            return None
         try:
-            yield free
+            fitted = self._fitted
+            if self._live is not None or fitted is None or fitted is self._not_live:
+                return self._live
+            settled = fitted.settled
+            if settled.pending or fitted.n_seen < self._live_from or not usable():
+                return None
+            live = self._made_live(settled)
+            if live is None:
+                self._not_live = fitted
+            elif self._fitted is fitted and self._live is None:
+                self._live = live
+            return self._live
         finally:
-            if free:
-                self._lock.release()
+            self._lock.release()
+
+    def _made_live(self, fitted: Any) -> Any:
+        """The arrays for single rows after a value without pending rows, or None."""
+        return None
 
     def leave_live(self) -> Any:
         """Stop learning in place, and return the learned value."""
         with self._lock:
             while self._live is not None:
-                self._close(self._live, InPlace.rows_between_changes)
+                self._close(self._live)
+                self.__dict__["_live_from"] = self._fitted.n_seen + InPlace.rows_between_changes
             return self._fitted
 
     def renew(self, live: Any) -> None:
@@ -137,14 +156,11 @@ class Publishing:
             if self._live is live:
                 self._close(live)
 
-    def _close(self, live: Any, rows_until_next: int | None = None) -> None:
+    def _close(self, live: Any) -> None:
         """Have a value instead of the arrays, unless a signal handler has replaced them by now."""
         fitted = live.close()
-        live_from = 0 if rows_until_next is None else fitted.n_seen + rows_until_next
         if self._live is live:
-            self.__dict__["_fitted"] = fitted
-            self.__dict__["_live_from"] = live_from
-            self.__dict__["_live"] = None
+            self.__dict__.update(_fitted=fitted, _live_from=0, _live=None)
 
     def __dir__(self) -> list[str]:
         """What is documented: how `Publishing` works says nothing to users."""
@@ -157,11 +173,3 @@ class Publishing:
         live = state.get("_live")
         kept = {name: value for name, value in state.items() if name not in CACHES}
         return kept if live is None else {**kept, "_fitted": live.fitted()}
-
-    def _go_live(self, fitted: Any, live: Any) -> bool:
-        """Start to learn into the arrays `live`; None notes that `fitted` has none."""
-        if live is None:
-            self._not_live = fitted
-        elif self._fitted is fitted and self._live is None:
-            self._live = live
-        return self._live is not None

@@ -133,11 +133,10 @@ def _prepared(state: Sums, H: Array, few: bool) -> Sums:
     A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
     the space. So at the first row, and when rows come that are too large for p.
     """
-    if state.tol is not None or state.prior == 0:
-        return state
-    if state.basis is None and state.largest_row == np.inf:
-        return state
     b = state.backend
+    settled = state.basis is None and state.largest_row == np.inf
+    if settled or state.tol is not None or state.prior == 0:
+        return state
     largest = float(b.xp.max(b.xp.abs(H))) if H.shape[0] else 0.0
     largest *= float(np.sqrt(state.n_hidden))
     if state.basis is None:

@@ -9,7 +9,7 @@ import numpy as np
 from .. import linalg
 from ..backend import Array, Backend, eps
 from ._derived import replace
-from ._gram import learn_by_gram
+from ._gram import sums_by_gram
 from ._mean import Mean
 from ._qr import is_few, learn_rows
 from .sums import Sums
@@ -39,22 +39,6 @@ _CANNOT_UNLEARN = (
     "learned like this, or the rows that are left do not determine the weights any more (a larger "
     "epsilon helps). The model is as it was."
 )
-
-
-def _without(known: Any, H: Array, Y: Array) -> Any:
-    """The state without rows that are weighted, and around the mean, already."""
-    b, least = known.backend, eps(known.dtype) ** _LEAST_LEFT
-    length = int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))
-    for start in range(0, H.shape[0], length):
-        rows = slice(start, min(start + length, H.shape[0]))
-        if known.chooses:
-            known = _remove_from_chosen(known, H[rows, :], Y[rows, :], least)
-            continue
-        left = remove(known.sums, H[rows, :], Y[rows, :], least)
-        if left is None:
-            raise ValueError(_CANNOT_UNLEARN)
-        known = known.with_sums(left)
-    return known
 
 
 def remove(state: Sums, H: Array, Y: Array, least: float | None = None) -> Sums | None:
@@ -155,9 +139,9 @@ def _subtract(chosen: Any, H: Array, Y: Array, rounding: float) -> tuple[Sums, f
     return None
 
 
-def merge(known: Any, other: Any, *, by_gram: bool = False) -> Any:
+def merge(known: Any, other: Any) -> Any:
     """The state that has learned the rows of both, from one prior or without; None if it cannot."""
-    b, merged, theirs = known.backend, join(known, other, by_gram=by_gram), other.sums
+    b, merged, theirs = known.backend, join(known, other), other.sums
     state = merged.sums
     if known.chooses or state.prior == 0 or theirs.prior == 0 or not theirs.rank:
         return merged
@@ -172,15 +156,15 @@ def merge(known: Any, other: Any, *, by_gram: bool = False) -> Any:
     return None if left is None else merged.with_sums(left)
 
 
-def join(known: Any, other: Any, *, by_gram: bool = False) -> Any:
+def join(known: Any, other: Any) -> Any:
     """The ridge that has learned the rows of another, and its prior; ε stays as it is.
 
-    With `by_gram`, roots of wide layers are joined by a Gram matrix if that loses no digits.
+    Roots of wide layers are joined by a Gram matrix if that loses no digits at any ε.
     """
     b, mean, before = known.backend, known.mean, known.sums
     if not before.count and before.prior == 0 and before.tol == other.sums.tol:
-        different = None if before.different is None else other.sums.different
-        return replace(known.with_sums(replace(other.sums, different=different)), least=other.least)
+        sums = replace(other.sums, tally=before.tally.plus(other.sums.tally))
+        return replace(known.with_sums(sums), least=other.least)
     theirs = without_zeros(other.sums)
     few = is_few(known.n_hidden, known.sums.rank + theirs.rank + 1)
     blocks = [(_rows_of(theirs), theirs.Z)] if theirs.rank else []
@@ -190,15 +174,13 @@ def join(known: Any, other: Any, *, by_gram: bool = False) -> Any:
     sums = (known if few else known.dense()).sums
     wide, found = known.n_hidden >= b.tuning.wide, None
     with b.few_threads(np.inf if wide else 0):
-        pays = by_gram and known.chooses and wide and theirs.rank == known.n_hidden
+        pays = known.chooses and wide and theirs.rank == known.n_hidden
         if pays and linalg.gram_is_safe(b, theirs.R, known.dtype):
             double = np.dtype(np.float64)
-            found = learn_by_gram(sums, lambda: iter(blocks), theirs.rank, double, 1.0)
-        if found is not None:
-            sums = found[0]
-        else:
-            for H, Y in blocks:
-                sums = learn_rows(sums, H, Y, few=few)
+            found = sums_by_gram(sums, lambda: iter(blocks), theirs.rank, double)
+        for H, Y in blocks if found is None else ():
+            sums = learn_rows(sums, H, Y, few=few)
+        sums = sums if found is None else found
     sums = replace(
         sums.tallied(theirs.tally).around(mean),
         loss=sums.loss + theirs.loss,
@@ -246,9 +228,18 @@ def leave(known: Any, sums: Any, *, everything: bool) -> Any:
     left = np.diag(np.sqrt(theirs.loss)).astype(known.dtype)
     blocks.append((b.zeros((len(left), known.n_hidden), known.dtype), b.asarray(left)))
     H, Y = (b.xp.concat(list(part)) for part in zip(*blocks, strict=True))
-    return _without(known, H, Y).changed(
-        lambda sums: sums.around(mean).tallied(theirs.tally, sign=-1)
-    )
+    least = eps(known.dtype) ** _LEAST_LEFT
+    length = int(np.clip(known.n_hidden, b.tuning.pending_rows, _MOST_REMOVED))
+    for start in range(0, H.shape[0], length):
+        rows = slice(start, min(start + length, H.shape[0]))
+        if known.chooses:
+            known = _remove_from_chosen(known, H[rows, :], Y[rows, :], least)
+            continue
+        fewer = remove(known.sums, H[rows, :], Y[rows, :], least)
+        if fewer is None:
+            raise ValueError(_CANNOT_UNLEARN)
+        known = known.with_sums(fewer)
+    return known.changed(lambda sums: sums.around(mean).tallied(theirs.tally, sign=-1))
 
 
 def _check_same_sums(known: Any, other: Sums) -> None:
@@ -279,7 +270,7 @@ def added(mine: Sums, theirs: Sums) -> Sums:
     """The sums over the rows of both."""
     from ._ridge import RidgeState
 
-    _check_alike(mine, theirs)
+    check_alike(mine, theirs)
     return join(RidgeState.of(mine), RidgeState.of(theirs)).sums
 
 
@@ -287,7 +278,7 @@ def subtracted(mine: Sums, theirs: Sums) -> Sums:
     """The sums over the rows that are not among the others."""
     from ._ridge import RidgeState
 
-    _check_alike(mine, theirs)
+    check_alike(mine, theirs)
     everything = abs(mine.count - theirs.count) <= _LARGEST_DEFICIT["d"] * mine.count
     left = leave(RidgeState.of(mine), RidgeState.of(theirs), everything=everything)
     if left is not None:
@@ -295,8 +286,8 @@ def subtracted(mine: Sums, theirs: Sums) -> Sums:
     return replace(RidgeState.of(mine).emptied().sums, flat=mine.flat)
 
 
-def _check_alike(mine: Sums, theirs: Sums) -> None:
-    """Raise a ValueError unless two sums are over rows of one kind."""
+def check_alike(mine: Sums, theirs: Sums) -> None:
+    """Raise a ValueError unless two sums, or models of them, are over rows of one kind."""
     for name, first, second in (
         ("number of units", mine.n_hidden, theirs.n_hidden),
         ("number of outputs", mine.Z.shape[1], theirs.Z.shape[1]),
@@ -306,6 +297,6 @@ def _check_alike(mine: Sums, theirs: Sums) -> None:
     ):
         if first != second:
             raise ValueError(
-                f"the {name} of the two sums is {first} and {second}; only sums over rows of one "
-                "kind can be added or subtracted."
+                f"other: its {name} is {second}, that of the first {first}; only sums and models "
+                "that were started alike can be added, merged or subtracted."
             )

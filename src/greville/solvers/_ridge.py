@@ -6,32 +6,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from math import log
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from .. import linalg
-from ..backend import Array, Backend
-from ..fields import finite, flag, known, nothing, require, stored
+from ..backend import Array
+from ..fields import finite, flag, known, nothing, require
 from ..validation import check_squares
-from ._checks import MAX_SIZE
-from ._choosing import gram_pays, learn_by_some_gram, path_of
-from ._derived import derived, is_derived, replace, with_derived
-from ._evidence import Choice, Path, choice_in_stream
-from ._gram import Blocks, learn_by_gram, with_gram
+from ._derived import derived, is_derived, replace, stored_value, with_derived
+from ._evidence import Path, units_in_stream
+from ._gram import after_chunk, gram_pays, learned_by_gram, path_of, sums_by_gram
 from ._in_place import Learned
 from ._mean import Chunk, Mean
 from ._qr import dense, innovate_rows, is_few, learn_rows
-from ._remove import leave, merge
+from ._remove import check_alike, leave, merge
 from ._rows import Counts, Rows, block_length
 from ._state import Shape, State
-from .sums import Sums, root_at, spreads_in_order
+from .sums import MAX_SIZE, Sums, root_at, spreads_in_order
 
 # The ε in use before any row could be learned from, when the weights are zero for any.
 _BEFORE = 1e-3
 
 # The ε² from which on an error of the sums does not matter, as a multiple of that error.
 _ABOVE_ERRORS = {"d": 1e8, "f": 1e2}
+
+# The factor by which rows of one prequential block may outgrow each other: keep^(-rows / 2).
+_LARGEST_FACTOR = 1e3
+
+# More rows than there will be.
+_NEVER = 1 << 62
 
 
 def _check_ridge(ridge: RidgeState) -> None:
@@ -41,7 +46,7 @@ def _check_ridge(ridge: RidgeState) -> None:
     require(fits, "a state has an impossible epsilon")
 
 
-@stored(derived=("pending",), check=_check_ridge)
+@stored_value(_check_ridge)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RidgeState(State):
     """Sums over rows, and the ε at which they are read.
@@ -62,6 +67,10 @@ class RidgeState(State):
     least: Annotated[float, finite] = 0.0
     path: Annotated[Path | None, nothing | known(Path)] = None
 
+    arrays: ClassVar[tuple[str, ...]] = ("sums",)
+    fades: ClassVar[bool] = False  # whether rows may count less the older they are
+    forgetting: ClassVar[Any] = "none: all rows count alike"
+
     @classmethod
     def start(
         cls,
@@ -77,7 +86,7 @@ class RidgeState(State):
         size = shape.backend, shape.n_hidden, shape.n_outputs, shape.dtype
         sums = Sums.start(*size, epsilon or 0.0, tol=tol, intercept=intercept)
         if epsilon is None:
-            sums = replace(sums, different=np.empty(0))
+            sums = replace(sums, tally=Counts(different=np.empty(0)))
         used = _BEFORE if epsilon is None else epsilon
         return cls(sums=sums, epsilon=used, chooses=epsilon is None, **settings)
 
@@ -108,19 +117,12 @@ class RidgeState(State):
         base = self.flushed()
         return replace(base, sums=replace(base.sums))
 
-    def on(self, b: Backend) -> Self:
-        """The same on another backend, with no row pending."""
-        base = self.flushed()
-        return replace(base, sums=base.sums.on(b))
-
-    def continued(self, settings: Any) -> Self:
+    def fits(self, settings: Any) -> bool:
         epsilon, intercept = settings["epsilon"], settings.get("intercept", False)
-        if (epsilon is None, intercept) != (self.chooses, self.mean is not None):
-            raise ValueError(
-                "epsilon, intercept: a model that has started cannot change between a given and a "
-                "chosen epsilon, nor with and without intercept; call fit to start again."
-            )
-        return self
+        mine = (self.chooses, self.mean is not None, self.sums.tol)
+        same = mine == (epsilon is None, intercept, settings.get("tol"))
+        given = self.chooses or self.fades or epsilon == self.epsilon
+        return same and given and super().fits(settings)
 
     # Small changes
 
@@ -172,12 +174,15 @@ class RidgeState(State):
         least = np.sqrt(self.least**2 + _ABOVE_ERRORS[self.dtype.char] * error)
         return replace(self, least=float(least))
 
-    def chosen(self, choice: Choice = "thorough") -> Self:
-        """With an ε chosen from what the sums say now; as it is where it is given."""
-        base = self.flushed()
+    def chosen(self, most_units: float | None = None) -> Self:
+        """With an ε chosen from what the sums say now; as it is where it is given.
+
+        The whole grid is tried up to so many units: by default as many as `fit` does.
+        """
+        base, tuning = self.flushed(), self.shape.backend.tuning
         if not base.chooses:
             return base
-        path = path_of(base.sums, choice, base.least)
+        path = path_of(base.sums, most_units or tuning.svd_units, base.least)
         if path is None:  # nothing but zeros so far, or as far as rows count
             return base if base.epsilon >= _BEFORE else replace(base, epsilon=_BEFORE)
         new = replace(base, epsilon=path.chosen, path=path)
@@ -187,37 +192,83 @@ class RidgeState(State):
     # Rows
 
     def added(self, rows: Rows) -> Self:
-        if not self.chooses:
-            return learn(self, self.chunk(rows))
-        due = last_choice(self.n_seen + rows.n, self.n_hidden) - self.n_seen
-        if due <= 0:
-            return learn(self, self.chunk(rows))
-        choice = choice_in_stream(self.backend, self.n_seen + due)
-        new = learn(self, self.chunk(rows.part(0, due)), choice=choice)
-        return learn(new, new.chunk(rows.part(due, rows.n)))
+        state, stop, first = self, 0, self.n_seen
+        while stop < rows.n:
+            start, stop = stop, rows.n
+            if self.chooses:  # the sums do not depend on choices before the last
+                last = self.last_event(first + rows.n) - first
+                stop, choice = (last, True) if start < last else (rows.n, False)
+            else:
+                stop, choice = min(stop, self.next_event(first + start) - first), False
+            chunk = state.chunk(rows.part(start, stop))
+            most = units_in_stream(state.backend, first + stop) if choice else None
+            state = learn(state, chunk, decay=self.keep**chunk.n, most_units=most)
+            state = state.saw(chunk.energies).counted(first + stop)
+            state = state if self.chooses else state.after_event()
+        return state
 
     def added_by_fit(self, rows: Rows) -> Self:
-        return learn(self, self.chunk(rows), choice="thorough" if self.chooses else None)
+        if self.keep < 1:
+            return self.added(rows)
+        most = self.backend.tuning.svd_units if self.chooses else None
+        return learn(self, self.chunk(rows), most_units=most)
 
     def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
-        mean, factor, rows = self.mean, np.sqrt(weight), Rows.of(H, Y, weight)
+        # Rows growing by the inverse of what old ones lose, and all of it scaled down at the end.
+        b, n, rows = self.backend, len(weight), Rows.of(H, Y, weight)
+        decay, factor, mean = self.keep**n, self.growth(weight), self.mean
+        energies = b.row_squares(H) * weight if self.fades else weight
         if mean is not None:
-            H, Y, factor, _, _, mean = mean.follow(self.backend, H, Y, weight)
-        seen = self.n_seen + len(weight)
-        due = self.chooses and last_choice(seen, self.n_hidden) == seen
+            H, Y, factor, _, mean = mean.follow(b, H, Y, factor**2)
+            mean = mean.faded(decay)
+        seen = self.n_seen + n
+        due = self.chooses and self.last_event(seen) == seen
         state, errors = innovate(self, H, Y, factor, follow=not due)
-        state = state.noted(Counts.of(weight).with_rows(self.backend, rows, self.different), mean)
-        return (state.chosen(choice_in_stream(self.backend, seen)) if due else state), errors
+        fading = self.keep ** np.arange(n - 1, -1, -1.0)
+        tally = Counts.of(b, rows, fading, self.sums.tally)
+        state = state.faded(decay).noted(tally, mean, decay).saw(energies)
+        return state.counted(seen).after_event(), errors
+
+    def saw(self, energies: Array) -> Self:
+        """The state after rows with these |a|², which matter where rows fade."""
+        return self
+
+    def growth(self, weight: Array) -> Array:
+        """What to multiply the next rows by if nothing fades meanwhile."""
+        return np.sqrt(weight / self.keep ** np.arange(1.0, len(weight) + 1))
+
+    # Events: ε is chosen, or a floor is added
+
+    @property
+    def period(self) -> int:
+        """How many rows are between two events, beside those of the first rows."""
+        return _NEVER
+
+    def next_event(self, seen: int) -> int:
+        """The first row after `seen` with an event.
+
+        ε is chosen once in a period and, as long as there are few rows, when `Opium` chooses.
+        """
+        due = seen + self.period - seen % self.period
+        return min(due, _choices(seen, self.n_hidden)[1]) if self.chooses else due
+
+    def last_event(self, seen: int) -> int:
+        """The last row up to `seen` at which ε was to be chosen."""
+        return max(seen - seen % self.period, _choices(seen, self.n_hidden)[0])
 
     def rows_until_event(self) -> int:
-        if not self.chooses:
-            return super().rows_until_event()
-        return next_choice(self.n_seen, self.n_hidden) - self.n_seen
+        longest = self.next_event(self.n_seen) - self.n_seen
+        if self.keep < 1:
+            longest = min(longest, int(2 * log(_LARGEST_FACTOR) / -log(self.keep)))
+        return max(1, longest)
 
     def after_event(self) -> Self:
-        if not self.chooses or last_choice(self.n_seen, self.n_hidden) != self.n_seen:
+        """The state with ε chosen, if that is due."""
+        if not self.chooses or self.last_event(self.n_seen) != self.n_seen:
             return self
-        return self.chosen(choice_in_stream(self.backend, self.n_seen))
+        return self.chosen(units_in_stream(self.backend, self.n_seen))
+
+    # Reading
 
     def leave_out(self, rows: Rows) -> Array:
         """Predictions (NumPy) for rows that were learned, each as if it alone had not been."""
@@ -230,19 +281,21 @@ class RidgeState(State):
                 return spreads
         return super().spreads_in_order(H, Y, weight)
 
-    def growth(self, weight: Array) -> Array:
-        """What to multiply the next rows by if nothing fades meanwhile."""
-        return np.sqrt(weight)
-
-    @property
-    def different(self) -> Array | None:
-        """Fingerprints of the different rows, where these are few."""
-        return self.sums.different
-
     def chunk(self, rows: Rows) -> Chunk:
         """Rows as they are learned after those so far."""
         b = self.backend
-        return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean)
+        keep = self.keep if self.fades else None
+        return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean, keep)
+
+    def in_words(self, n_seen: int) -> dict[str, str]:
+        waiting = n_seen - self.n_seen + self.n_pending
+        chooses = self.chooses and n_seen >= self.next_event(n_seen - waiting)
+        if waiting and (self.fades or chooses):  # ε changes when these are learned
+            return {"forgetting": self.forgetting}
+        epsilon = max(self.epsilon, self.sums.prior)
+        chosen = ", chosen from the rows" if self.chooses else ""
+        found = {"epsilon": f"{epsilon:.4g}{chosen}"} if epsilon else {}
+        return found | {"forgetting": self.forgetting}
 
     # Single rows by compiled kernels
 
@@ -259,9 +312,16 @@ class RidgeState(State):
             for _ in chunk():  # for the mean after them
                 pass
             new = self.faded(decay).noted(chunk.tally(), chunk.after, decay)
-        root = self.root.faded(decay).with_tally(new.sums.tally).around(new.mean)
-        root = replace(root, R=learned.R, Z=learned.Z, loss=learned.loss)
-        return with_derived(new, root=root) if self.chooses else new.with_sums(root)
+        root = replace(
+            self.root.faded(decay),
+            R=learned.R,
+            Z=learned.Z,
+            loss=learned.loss,
+            tally=new.sums.tally,
+            mean=new.mean,
+        )
+        new = with_derived(new, root=root) if self.chooses else new.with_sums(root)
+        return new.saw(chunk.energies)
 
     # Sums over rows
 
@@ -276,8 +336,7 @@ class RidgeState(State):
             raise ValueError(
                 f"got {theirs.n_seen} rows to unlearn, but only {base.n_seen} were learned."
             )
-        with base.shape.memory():
-            left = leave(base, theirs, everything=theirs.n_seen == base.n_seen)
+        left = leave(base, theirs, everything=theirs.n_seen == base.n_seen)
         return (
             base.emptied() if left is None else left.chosen().counted(base.n_seen - theirs.n_seen)
         )
@@ -292,19 +351,10 @@ class RidgeState(State):
 
     def merge(self, other: RidgeState) -> Self:
         """The value with the rows of another one; a ValueError if they do not go together."""
-        for name, mine, theirs in (
-            ("dtype", self.dtype, other.dtype),
-            ("number of hidden units", self.shape.n_hidden, other.shape.n_hidden),
-            ("number of outputs", self.n_outputs, other.n_outputs),
-        ):
-            if mine != theirs:
-                raise ValueError(
-                    f"other: its {name} is {theirs}, that of this model {mine}; only models that "
-                    "were started alike can be merged."
-                )
         other.check_learns()
+        check_alike(self.sums, other.sums)
         base, other = self.flushed(), other.flushed().on(self.backend)
-        merged = merge(base, other, by_gram=isinstance(base, RowSums))
+        merged = merge(base, other)
         if merged is None:
             raise ValueError("other: the two models cannot be merged; a larger epsilon helps.")
         return merged.chosen().counted(base.n_seen + other.n_seen)
@@ -315,7 +365,7 @@ class RidgeState(State):
         `merge` learns all of them as if they had come in one `fit`, and `without` unlearns them.
         """
         self.check_learns()
-        epsilon = 0.0 if not self.chooses and self.epsilon == 0 else None
+        epsilon = None if self.chooses else self.epsilon
         tol, intercept = self.sums.tol, self.mean is not None
         return RowSums.start(self.shape, epsilon=epsilon, tol=tol, intercept=intercept)
 
@@ -323,16 +373,38 @@ class RidgeState(State):
 class RowSums(RidgeState):
     """Sums over rows without an ε, for a state that learns all of them with `merge`."""
 
+    @classmethod
+    def start(cls, shape: Shape, **settings: Any) -> Self:
+        """The sums before any row; without a ridge, which is applied when they are read."""
+        names = {"tol": settings.get("tol"), "intercept": settings.get("intercept", False)}
+        return super().start(shape, epsilon=0.0 if settings["epsilon"] == 0 else None, **names)
+
+    def fits(self, settings: Any) -> bool:
+        return True
+
     def added(self, rows: Rows) -> Self:
-        return accumulate(self, self.chunk(rows))
+        """More rows in sums that are read later, at an ε which nobody knows yet.
+
+        By a Gram matrix only if that loses no digits at any ε, zero included.
+        """
+        b, n_hidden, chunk = self.backend, self.n_hidden, self.chunk(rows)
+        base = self if is_few(n_hidden, self.sums.rank + chunk.n) else self.dense()
+        sums, few = base.sums, base.count < 2 * n_hidden
+        pays = base.chooses and gram_pays(base, chunk.n, 0.0)
+        if pays and (few or linalg.gram_is_safe(b, sums.R, base.dtype)):
+            with b.few_threads(chunk.n * n_hidden**2):
+                new = sums_by_gram(sums, chunk, chunk.n, np.dtype(np.float64))
+            if new is not None:
+                return base.with_sums(after_chunk(new, chunk))
+        return learn(base, chunk)
 
     def added_by_fit(self, rows: Rows) -> Self:
         return self.added(rows)
 
-    def rows_until_event(self) -> int:
-        return 1 << 30
+    def next_event(self, seen: int) -> int:
+        return seen + _NEVER
 
-    def chosen(self, choice: Choice = "thorough") -> Self:
+    def chosen(self, most_units: float | None = None) -> Self:
         return self.flushed()
 
     @property
@@ -354,123 +426,87 @@ def _choices(seen: int, n_hidden: int) -> tuple[int, int]:
     return last, following
 
 
-def last_choice(seen: int, n_hidden: int) -> int:
-    """The last row up to `seen` at which ε was to be chosen."""
-    return _choices(seen, n_hidden)[0]
-
-
-def next_choice(seen: int, n_hidden: int) -> int:
-    """The first row after `seen` at which ε is to be chosen."""
-    return _choices(seen, n_hidden)[1]
-
-
 # Learning: the only place that chooses a route. Many rows at once go through the Gram matrix, one
 # matrix product and one Cholesky factor, unless its condition number shows that too many digits
 # would be lost: they are then read again, and go through a QR factorisation of [R; H], as few rows
 # do. Rows that do not span the space yet extend a basis.
 
 
-def learn(
-    known: RidgeState, chunk: Chunk, *, decay: float = 1.0, choice: Choice | None = None
-) -> Any:
+def learn(ridge: Any, chunk: Chunk, *, decay: float = 1.0, most_units: float | None = None) -> Any:
     """R'R ← decay·R'R + H'H and R'Z ← decay·R'Z + H'Y, over all rows of a chunk.
 
     Parameters
     ----------
-    known : RidgeState
+    ridge : RidgeState
     chunk : Chunk
     decay : float
         What is left of the weight of all rows before.
-    choice : Choice, optional
-        Whether to choose ε after the chunk, and how.
+    most_units : float, optional
+        To choose ε after the chunk, among the whole grid up to so many units.
     """
     if chunk.n == 0:
-        return known
-    b, n_hidden = known.backend, known.n_hidden
-    tally = chunk.tally(known.different)
-    few = is_few(n_hidden, known.sums.rank + chunk.n)
-    if known.sums.basis is not None and known.sums.rank and not few:
-        known = known.dense()
-    pays = gram_pays(known, chunk.n, choice)
+        return ridge
+    b, n_hidden = ridge.backend, ridge.n_hidden
+    few = is_few(n_hidden, ridge.sums.rank + chunk.n)
+    if ridge.sums.basis is not None and ridge.sums.rank and not few:
+        ridge = ridge.dense()
+    pays = gram_pays(ridge, chunk.n, most_units)
     if pays:
         with b.few_threads(chunk.n * n_hidden**2):
-            found = learn_by_some_gram(known, chunk, tally, decay, choice)
-        if found is not None:
-            return found
-    if known.chooses and not few:
-        known = known.dense()
+            new = learned_by_gram(ridge, chunk, decay, most_units)
+        if new is not None:
+            return new
+    if ridge.chooses and not few:
+        ridge = ridge.dense()
     # A root at ε that is there already follows, if that costs less than to make it again.
-    follow = known.chooses and not pays and choice is None and is_derived(known, "root")
-    new = append_rows(known.faded(decay), chunk, follow=follow, few=few)
-    new = new.noted(tally, chunk.after, decay)
-    return new if choice is None else new.chosen(choice)
-
-
-def accumulate(known: RowSums, chunk: Chunk) -> Any:
-    """More rows in sums that are read later, at an ε which nobody knows yet.
-
-    By a Gram matrix only if that loses no digits at any ε, zero included.
-    """
-    b = known.backend
-    known = known if is_few(known.n_hidden, known.sums.rank + chunk.n) else known.dense()
-    sums, few = known.sums, known.count < 2 * known.n_hidden
-    pays = known.chooses and gram_pays(known, chunk.n, "thorough")
-    if pays and (few or linalg.gram_is_safe(b, sums.R, known.dtype)):
-        with b.few_threads(chunk.n * known.n_hidden**2):
-            found = learn_by_gram(sums, chunk, chunk.n, np.dtype(np.float64), 1.0)
-        if found is not None:
-            new = found[0].tallied(chunk.tally(sums.different)).around(chunk.after)
-            return known.with_sums(with_gram(new, found[1]))
-    return learn(known, chunk)
-
-
-def append_rows(known: RidgeState, blocks: Blocks, *, follow: bool, few: bool = False) -> Any:
-    """More rows by QR factorisations; with `follow` a root at a chosen ε gets them too."""
-    sums, root = known.sums, known.root if follow else None
-    for H, Y in blocks():
+    follow = ridge.chooses and not pays and most_units is None and is_derived(ridge, "root")
+    faded = ridge.faded(decay)
+    sums, root = faded.sums, faded.root if follow else None
+    for H, Y in chunk():
         sums = learn_rows(sums, H, Y, few=few)
         root = root and learn_rows(root, H, Y, few=few)
-    new = known.with_sums(sums)
-    return with_derived(new, root=root) if follow else new
+    new = faded.with_sums(sums)
+    new = with_derived(new, root=root) if follow else new
+    new = new.noted(chunk.tally(ridge.sums.tally), chunk.after, decay)
+    return new if most_units is None else new.chosen(most_units)
 
 
 def innovate(
-    known: RidgeState, H: Array, Y: Array, factor: Array, *, follow: bool = True
+    ridge: RidgeState, H: Array, Y: Array, factor: Array, *, follow: bool = True
 ) -> tuple[Any, Array]:
     """Learn a few rows multiplied by their factors; the error of each before it was learned.
 
     Rows with a factor of zero are only predicted. `factor` is NumPy's. With `follow` a root at a
     chosen ε follows the sums; without it, it is made again when it is needed.
     """
-    b, (n, n_hidden) = known.backend, H.shape
-    few = is_few(n_hidden, known.sums.rank + n)
-    known = known if few or known.sums.tol is not None else known.dense()
+    b, (n, n_hidden) = ridge.backend, H.shape
+    few = is_few(n_hidden, ridge.sums.rank + n)
+    ridge = ridge if few or ridge.sums.tol is not None else ridge.dense()
     errors, counts = b.xp.empty_like(Y), factor > 0
     cuts = [0, *(np.flatnonzero(counts[1:] != counts[:-1]) + 1).tolist(), n]
     for start, stop in pairwise(cuts):
         h, y = H[start:stop, :], Y[start:stop, :]
         if counts[start]:
-            f = b.asarray(factor[start:stop, None], known.dtype)
-            known, found = _innovate(known, f * h, f * y, follow=follow, few=few)
+            f = b.asarray(factor[start:stop, None], ridge.dtype)
+            ridge, found = _innovate(ridge, f * h, f * y, follow=follow, few=few)
             errors[start:stop, :] = found / f
         else:
-            errors[start:stop, :] = y - b.matmul(h, known.root.weights)
-    return known, errors
+            errors[start:stop, :] = y - b.matmul(h, ridge.root.weights)
+    return ridge, errors
 
 
 def _innovate(
-    known: RidgeState, H: Array, Y: Array, *, follow: bool, few: bool
+    ridge: RidgeState, H: Array, Y: Array, *, follow: bool, few: bool
 ) -> tuple[RidgeState, Array]:
-    root = known.root
-    if not known.chooses:
+    b, root = ridge.backend, ridge.root
+    if not ridge.chooses:
         root, errors = innovate_rows(root, H, Y, few=few)
-        return known.with_sums(root), errors
-    b = known.backend
+        return ridge.with_sums(root), errors
     with b.few_threads(0):
-        sums = learn_rows(known.sums, H, Y, few=few)
+        new = ridge.with_sums(learn_rows(ridge.sums, H, Y, few=few))
         if not follow and root.basis is None:
             found = linalg.innovations(b, root.R, root.solved, H, Y)
             if found is not None:
-                return known.with_sums(sums), found
+                return new, found
         root, errors = innovate_rows(root, H, Y, few=few)
-    return with_derived(known.with_sums(sums), root=root), errors
+    return with_derived(new, root=root), errors

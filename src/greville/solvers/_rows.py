@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..backend import Array, Backend
+from ..devices import place_of
+from ..fields import array, finite, nothing, require, stored
 from ..validation import check_size
+
+# It takes a block of rows and targets, and returns them.
+Check = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def block_length(b: Backend, n_hidden: int, dtype: Any) -> int:
@@ -37,8 +43,8 @@ class Rows:
         a hidden layer. It is called again where a fast route fails and a safe one starts over.
     weight : ndarray of shape (n,), optional
         The sample weights.
-    check : LateCheck, optional
-        For rows that are not checked yet: they are looked at when they are made.
+    check : function, optional
+        From `device_check`, for rows that are not checked yet: they are when they are made.
 
     Examples
     --------
@@ -55,7 +61,7 @@ class Rows:
         n: int,
         make: Callable[[int, int], tuple[Array, Array]],
         weight: Array | None = None,
-        check: LateCheck | None = None,
+        check: Check | None = None,
     ) -> None:
         self.n = n
         self.weight = weight
@@ -64,7 +70,7 @@ class Rows:
 
     @classmethod
     def of(
-        cls, H: Array, Y: Array, weight: Array | None = None, check: LateCheck | None = None
+        cls, H: Array, Y: Array, weight: Array | None = None, check: Check | None = None
     ) -> Rows:
         """Rows of arrays."""
         return cls(H.shape[0], lambda i, j: (H[i:j, :], Y[i:j, :]), weight, check)
@@ -124,41 +130,69 @@ def _copied(A: Any) -> Any:
     return A.copy() if isinstance(A, np.ndarray) else A + 0
 
 
-class Counts(NamedTuple):
+def _check_counts(counts: Counts) -> None:
+    sizes = (counts.n, counts.n_of_squares, counts.weight)
+    require(min(sizes) >= 0, "a state has a negative size")
+
+
+@stored(check=_check_counts)
+@dataclass(frozen=True, eq=False)
+class Counts:
     """How much rows count.
 
     Attributes
     ----------
-    n, n_of_squares : how many, and the same with the squares of what each counts where they fade
+    n, n_of_squares : how many, and the same with the squares of what each counts: less than one
+        where old rows fade. A sample weight is the precision of its row, and does not change them
     weight : the sum of their sample weights
-    different : fingerprints of the different ones among them; None where they are many, or not
-        looked at
+    different : fingerprints of the different ones among them, where these are few and ε is chosen:
+        copies say nothing about it
     """
 
-    n: float = 0.0
-    n_of_squares: float = 0.0
-    weight: float = 0.0
-    different: Array | None = None
+    n: Annotated[float, finite] = 0.0
+    n_of_squares: Annotated[float, finite] = 0.0
+    weight: Annotated[float, finite] = 0.0
+    different: Annotated[Array | None, nothing | array(1)] = None
 
     @classmethod
-    def of(cls, weight: Array, fading: Array | float = 1.0) -> Counts:
-        """The counts of rows with these weights, each multiplied by what is left of it."""
+    def of(
+        cls, b: Backend, rows: Rows, fading: Array | float = 1.0, before: Counts | None = None
+    ) -> Counts:
+        """The counts of rows, each multiplied by what is left of it.
+
+        With fingerprints, if those `before` have them.
+        """
+        weight = rows.weights
         counts = np.where(weight > 0, fading, 0.0)
-        return cls(float(counts.sum()), float((counts**2).sum()), float((weight * fading).sum()))
+        found = before is not None and before.different is not None
+        different = fingerprints(b, rows) if found else None
+        sums = float(counts.sum()), float((counts**2).sum()), float((weight * fading).sum())
+        return cls(*sums, different)
 
-    def with_rows(self, b: Backend, rows: Rows, before: Array | None) -> Counts:
-        """The same with fingerprints of the rows, unless there were many `before`."""
-        return self if before is None else self._replace(different=fingerprints(b, rows))
+    def plus(self, other: Counts, decay: float = 1.0, sign: float = 1.0) -> Counts:
+        """The counts of the rows of both; of the first less the others where the sign is -1.
 
-    def plus(self, other: Counts, sign: float = 1.0) -> Counts:
-        """The counts of the rows of both; without the others where the sign is -1."""
-        n, n_of_squares, weight = (
-            mine + sign * theirs for mine, theirs in zip(self[:3], other[:3], strict=True)
-        )
+        `decay` is what is left of what the first count.
+        """
         different = self.different
-        if sign > 0 and different is not None:
+        if sign > 0:
             different = _joined_fingerprints(different, other.different)
-        return Counts(n, n_of_squares, weight, different)
+        return Counts(
+            decay * self.n + sign * other.n,
+            decay**2 * self.n_of_squares + sign * other.n_of_squares,
+            decay * self.weight + sign * other.weight,
+            different,
+        )
+
+    @property
+    def n_different(self) -> float:
+        """How many rows count, copies of each other once where the different ones are few."""
+        return self.n if self.different is None else min(self.n, len(self.different))
+
+    @property
+    def redundancy(self) -> float:
+        """One if all rows count alike; down to a half where old ones fade."""
+        return self.n_of_squares / self.n if self.n > 0 else 1.0
 
 
 # Rows that are different, up to which they are counted.
@@ -171,17 +205,16 @@ _DIGITS = {"d": 9, "f": 4}
 def fingerprints(b: Backend, rows: Rows) -> Array | None:
     """A number for each different row and its target, in ascending order; None if they are many."""
     found: Array | None = np.empty(0)
+    weights = rows.weights
     for part in rows.slices(_MOST_DIFFERENT + 1):
         H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
-        used = None if rows.weight is None else rows.weight[part] > 0
-        assert found is not None
-        found = _joined_fingerprints(found, _fingerprints(b, H, Y, used))
+        found = _joined_fingerprints(found, _fingerprints(b, H, Y)[weights[part] > 0])
         if found is None:
-            return None
+            break
     return found
 
 
-def _fingerprints(b: Backend, H: Array, Y: Array, used: Array | None) -> Array:
+def _fingerprints(b: Backend, H: Array, Y: Array) -> Array:
     """A projection of each row of length one, and the logarithm of its length."""
     dtype = b.dtype_of(H)
     projected = np.zeros(H.shape[0])
@@ -190,45 +223,33 @@ def _fingerprints(b: Backend, H: Array, Y: Array, used: Array | None) -> Array:
         projected += b.to_numpy(b.matmul(A, b.asarray(direction)))[:, 0]
     length = np.sqrt(b.row_squares(H) + b.row_squares(Y))
     length = np.where(length > 0, length, 1.0)
-    found = np.round(projected / length + np.log(length), _DIGITS[dtype.char])
-    return np.unique(found if used is None else found[used])
+    return np.round(projected / length + np.log(length), _DIGITS[dtype.char])
 
 
-def _joined_fingerprints(mine: Array, theirs: Array | None) -> Array | None:
-    if theirs is None:
+def _joined_fingerprints(mine: Array | None, theirs: Array | None) -> Array | None:
+    if mine is None or theirs is None:
         return None
     both = np.union1d(mine, theirs)
     return both if len(both) <= _MOST_DIFFERENT else None
 
 
-class LateCheck:
-    """A check of numbers on a device, block by block: to read its result makes the program wait.
+def device_check(b: Backend, dtype: Any, weight: Array | None) -> Check | None:
+    """A check of numbers on a device, block by block; None on the host, where they are checked.
 
-    Parameters
-    ----------
-    b : Backend
-    dtype : numpy.dtype
-    names : tuple of two str
-        What rows and targets are called in messages.
-    weight : ndarray, optional
-        The sample weights.
+    To read its result makes the program wait. It returns rows and targets on the device, in the
+    dtype of the model, or raises a ValueError for NaN or large numbers.
     """
+    if place_of(b) is None:
+        return None
+    xp = b.xp
 
-    def __init__(
-        self, b: Backend, dtype: Any, names: tuple[str, str], weight: Array | None = None
-    ) -> None:
-        self._b = b
-        self._dtype = np.dtype(dtype)
-        self._names = names
-        self._weight = weight
-
-    def __call__(self, H: Any, Y: Any) -> tuple[Array, Array]:
-        """Both on the device, in the dtype of the model; a ValueError for NaN or large numbers."""
-        b, xp = self._b, self._b.xp
-        H, Y = (b.asarray(A, self._dtype) for A in (H, Y))
+    def check(H: Any, Y: Any) -> tuple[Array, Array]:
+        H, Y = (b.asarray(A, dtype) for A in (H, Y))
         # Two passes over an array: its absolute values would be a copy.
         ends = xp.stack([end for A in (H, Y) for end in (-xp.min(A), xp.max(A))])
         sizes = b.to_numpy(xp.max(xp.reshape(ends, (2, 2)), axis=1)).tolist()
-        for name, size in zip(self._names, sizes, strict=True):
-            check_size(name, size, self._dtype, self._weight)
+        for name, size in zip(("X", "y"), sizes, strict=True):
+            check_size(name, size, np.dtype(dtype), weight)
         return H, Y
+
+    return check

@@ -7,18 +7,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from math import nan
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import backend
 from ..backend import Array, Backend
 from ..backend.scipy import DOT
-from ..compiled import usable, worth_loading
+from ..compiled import DUE, worth_loading
 from ..devices import (
     Movable,
     Scoring,
@@ -30,12 +29,13 @@ from ..devices import (
     is_on_device,
     is_tensor,
     may_be_moved,
+    named,
     origin_of,
     place_of,
     received,
     received_on_host,
 )
-from ..representation import Described
+from ..representation import Described, memory_of, named_list, size_in_words
 from ..validation import (
     FLOATS,
     check_magnitude,
@@ -54,7 +54,8 @@ from ..validation import (
 from ._evidence import Path
 from ._in_place import InPlace
 from ._publishing import Publishing, StartedMeanwhile
-from ._rows import LateCheck, Rows
+from ._ridge import RowSums
+from ._rows import Rows, device_check
 from ._state import Shape, State
 from .sums import Sums
 
@@ -105,6 +106,12 @@ def checked_epsilon(epsilon: Any, intercept: Any) -> dict[str, Any]:
     return {"epsilon": float(epsilon), "intercept": bool(intercept)}
 
 
+def place_summary(fitted: State, *values: Any) -> dict[str, str]:
+    """How much memory a state and other values take, and where the state is."""
+    memory = size_in_words(memory_of(fitted, *values))
+    return {"memory": memory, "device": named(fitted.shape.backend)}
+
+
 class Solver(
     Publishing,
     Scoring,
@@ -131,9 +138,7 @@ class Solver(
     capabilities: ClassVar[Capabilities] = Capabilities()
     state_class: Any  # a subclass of State
 
-    # Parameters of all solvers, and of some
-    device: Any = None
-    precision: Any = None
+    device: Any = None  # a parameter of all solvers
 
     n_features_in_: int
     _fitted: Any
@@ -214,53 +219,31 @@ class Solver(
         True
         """
         live = self._live
-        if live is not None:
-            try:
-                status = live.learn(x, y)
-            except live.kernels.refusals:  # as above, or not a number
-                status = None
-            if status == 0:
-                return self
-            return self._learn_checked_row(live, x, y, learned=status == 1)
-        if self._fitted is None or is_tensor(x) or is_tensor(y):
-            return self._learn_as_chunk(x, y)
-        with self._lock:
-            fitted = self._fitted
-            goes_live = self._live is not None
-            if not goes_live and self._has_parameters_of(fitted):
-                goes_live = self._goes_live(fitted)
-        return self.learn_one(x, y) if goes_live else self._learn_as_chunk(x, y)
-
-    def _learn_as_chunk(self, x: Any, y: Any) -> Self:
-        """Learn one row by `partial_fit`."""
-        if self._fitted is not None and not is_tensor(x) and not is_tensor(y):
-            x, y = self._checked_pair(x, y)
-        elif not is_on_device(x):
-            n = None if self._fitted is None else self.n_features_in_
-            x = check_one(received(x, "x"), "x", n, FLOATS)
-        target = y[None] if is_tensor(y) else np.asarray(y)[None]
-        return self.partial_fit(x[None], target)
-
-    def _checked_pair(self, x: Any, y: Any) -> tuple[Array, Any]:
-        """One row and its target, converted where that is possible."""
-        assert self._fitted is not None
-        n_outputs = self._fitted.n_outputs
-        return self._checked_one(x), check_one_target(y, "y", n_outputs, self._flat, self._dtype)
-
-    def _learn_checked_row(self, live: InPlace, x: Any, y: Any, *, learned: bool) -> Self:
-        """Check and learn a row that kernels refused, and choose ε or add a floor where due."""
-        if not learned:
-            if is_tensor(x) or is_tensor(y):
-                return self._learn_as_chunk(x, y)
-            x, y = self._checked_pair(x, y)
-            if not live.learned(x, y):
-                row = Rows.of(x[None], np.asarray(y, self._dtype).reshape(1, -1))
-                self.change(lambda fitted: (self._continued(fitted).learn_now(row), None))
-                self._live_from = 0
-                return self
-        if live.is_due:
+        if live is None and self._fitted is not None and not is_on_device(x):
+            live = self.started_live()
+        status = -1 if live is None else live.learned(x, y)
+        if status < 0:
+            if self._fitted is not None and not is_on_device(x) and not is_on_device(y):
+                x, y = self._checked_one(x), self._checked_target(y)
+            status = -1 if live is None else live.learned(x, y)
+            if status < 0:
+                self._learn_as_chunk(x, y)
+        if status == DUE:
             self.renew(live)
         return self
+
+    def _learn_as_chunk(self, x: Any, y: Any) -> None:
+        """Learn one row without kernels."""
+        fitted = self._fitted
+        if fitted is None or not fitted.shape.backend.has_kernels:
+            if not is_on_device(x):
+                n = None if fitted is None else self.n_features_in_
+                x = check_one(received(x, "x"), "x", n, FLOATS)
+            self.partial_fit(x[None], y[None] if is_tensor(y) else np.asarray(y)[None])
+            return
+        row = Rows.of(x[None], np.asarray(y, self._dtype).reshape(1, -1))
+        self._check_parameters()
+        self.change(lambda fitted: (fitted.learn(row), None))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """X @ W and, if wanted, how far off it may be.
@@ -308,48 +291,22 @@ class Solver(
             What ``predict([x])[0]`` gives, to rounding.
         """
         live = self._live
-        if live is not None:
-            if self._flat:  # written out: a call takes as long as the arithmetic
-                try:
-                    predicted = live.predict(x)
-                except live.kernels.refusals:  # not an array of this dtype
-                    predicted = nan
-                if predicted == predicted:  # noqa: PLR0124 - not NaN
-                    return live.number(predicted)
-            else:
-                predicted = live.predicted(x)
-                if predicted is not None:
-                    return predicted
-        return self._predict_checked_row(live, x)
+        predicted = None if live is None else live.predicted(x)
+        return self._predict_checked_row(live, x) if predicted is None else predicted
 
     def _predict_checked_row(self, live: InPlace | None, x: Any) -> Any:
         """Check a row that kernels refused, and predict it."""
         if is_tensor(x):
-            return self._predicted_tensor(x)
+            if is_on_device(x):
+                return self.predict(x[None])[0]
+            return origin_of(x).answer(np.asarray(self.predict_one(received(x, "x"))))
         x = self._checked_one(x)
-        if live is not None:
-            predicted = live.predicted(x)
-            if predicted is not None:
-                return predicted
-        fitted = self.fitted_ if live is None else live.close()
-        if live is None and not fitted.shape.backend.has_kernels:
+        if not self._fitted.shape.backend.has_kernels:
             return self.predict(x[None])[0]
-        asks = live is None and fitted is not self._not_live and not fitted.settled.pending
-        if asks and worth_loading() and self._has_parameters_of(fitted):
-            with self._unless_learning() as free:
-                goes_live = free and self._goes_live(fitted)
-            if goes_live:
-                return self.predict_one(x)
-        predicted = fitted.predict_one(x)
-        if self._flat:
-            return self._dtype.type(predicted)
-        return np.array(predicted, self._dtype).reshape(fitted.n_outputs)
-
-    def _predicted_tensor(self, x: Any) -> Any:
-        """The prediction for a row that is a tensor, as one."""
-        if is_on_device(x):
-            return self.predict(x[None])[0]
-        return origin_of(x).answer(np.asarray(self.predict_one(received(x, "x"))))
+        if live is None and worth_loading():
+            live = self.started_live(wait=False)
+        predicted = None if live is None else live.predicted(x)
+        return self._shaped(self.fitted_.predict(x[None]))[0] if predicted is None else predicted
 
     @available_if(_can("online"))
     def prequential(
@@ -377,12 +334,13 @@ class Solver(
             What `predict` would have returned for each; infinite for the first row. Only if
             `return_std`.
         """
-        if not return_std:
-            predicted = self._learn(X, y, sample_weight, lambda state, rows: state.record(rows))
-            return origin_of(X).answer(self._shaped(predicted))
-        self._check_spread()
-        found = self._learn(X, y, sample_weight, lambda state, rows: state.record_with_spread(rows))
-        return origin_of(X).answer(tuple(map(self._shaped, found)))
+        if return_std:
+            self._check_spread()
+        predicted = self._learn(
+            X, y, sample_weight, lambda state, rows: state.record(rows, spread=return_std)
+        )
+        answers = origin_of(X).answer(tuple(map(self._shaped, predicted)))
+        return answers if return_std else answers[0]
 
     @available_if(_can("removes"))
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -433,6 +391,16 @@ class Solver(
 
         self.change(merged)
         return self
+
+    def accumulator(self) -> Self:
+        """A solver that only adds rows up, and merges with others that do.
+
+        `merge` of a fitted value of this solver learns all of its rows, and `without` unlearns
+        them.
+        """
+        new = clone(self)
+        new.state_class = RowSums
+        return new
 
     def frozen(self) -> Self:
         """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
@@ -490,9 +458,15 @@ class Solver(
         live, fitted = self._live, self._fitted
         if fitted is None:
             return {}
-        from ._summary import summary_of_solver  # which knows all algorithms
-
-        return summary_of_solver(self, fitted, live)
+        n_seen = fitted.n_seen if live is None else live.n_seen
+        names = getattr(self, "feature_names_in_", ())
+        return {
+            "rows": f"{n_seen:,}",
+            "columns": named_list(names, fitted.shape.n_hidden),
+            "outputs": f"{fitted.shape.n_outputs:,}",
+            **fitted.in_words(n_seen),
+            **place_summary(fitted, *([] if live is None else [live.array])),
+        }
 
     @property
     def theta_(self) -> Array:
@@ -540,7 +514,7 @@ class Solver(
         Returns
         -------
         path : Path
-            With arrays `epsilon` and `evidence`, the number `chosen`, and a method `plot`.
+            With arrays `epsilon` and `evidence`, and the number `chosen`.
 
         Examples
         --------
@@ -610,9 +584,7 @@ class Solver(
 
     def _start(self, shape: Shape) -> State:
         """The state before any row."""
-        settings = self.settings()
-        with shape.memory():
-            state: State = self.state_class.start(shape, **settings)
+        state: State = self.state_class.start(shape, **self.settings())
         return state
 
     def restore(self, fitted: State, *, flat: bool = False) -> Self:
@@ -624,42 +596,36 @@ class Solver(
         flat : bool
             Whether the targets are 1-d.
         """
-        shape, dtype = fitted.shape, np.dtype(fitted.dtype.char)  # NumPy's own object
-        with self._lock:
-            if self._live is not None:
-                self._live.close()
-            self.__dict__.update(
-                _fitted=fitted,
-                _live=None,
-                _live_from=0,
-                _flat=flat,
-                _dtype=dtype,
-                n_features_in_=shape.n_hidden,
-            )
+        dtype = np.dtype(fitted.dtype.char)  # NumPy's own object
+        size = {"_flat": flat, "_dtype": dtype, "n_features_in_": fitted.shape.n_hidden}
+        self.publish(fitted, **size)
         return self
 
-    def _goes_live(self, fitted: State) -> bool:
-        """Start to learn single rows in place, if kernels can go on from `fitted`."""
-        settled = fitted.settled
-        if settled.pending or fitted.n_seen < self._live_from or not usable():
-            return False
-        return self._go_live(fitted, InPlace.start(settled, single=self._flat))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self._live is not None and not name.startswith("_"):
-            self.leave_live()  # the parameter counts from the next row on
-        super().__setattr__(name, value)
-
-    def _continued(self, fitted: Any) -> Any:
-        """What was learned, with the parameters as they are for the rows to come."""
-        return fitted if fitted.is_frozen else fitted.continued(self.settings())
-
-    def _has_parameters_of(self, fitted: State) -> bool:
-        """Whether no parameter was set to another value since."""
+    def _made_live(self, fitted: State) -> InPlace | None:
         try:
-            return self._continued(fitted) is fitted
+            self._check_parameters()
         except ValueError:  # which the next row will raise
-            return False
+            return None
+        return InPlace.start(fitted, single=self._flat)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, which count when `fit`, or the first row, starts a model.
+
+        A model that has started learns no more rows with other parameters than it was started
+        with: `partial_fit`, `learn_one` and the like are a ValueError then.
+        """
+        self.leave_live()
+        super().set_params(**params)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError if the model was started with other parameters."""
+        fitted = self._fitted if self._live is None else self._live.start_value
+        if not fitted.is_frozen and not fitted.fits(self.settings()):
+            raise ValueError(
+                f"{self!r}: this model has started with other parameters; call fit to start again, "
+                "or set them back."
+            )
 
     def _flushed(self) -> Any:
         """The learned value, with no row pending."""
@@ -718,9 +684,14 @@ class Solver(
         usual = type(x) is np.ndarray and x.dtype == dtype and x.shape == (n,)
         if usual and DOT[dtype](x, x) < largest_square(dtype):
             return x
-        x = check_one(x, "x", n, dtype)
+        x = check_one(received(x, "x"), "x", n, dtype)
         check_magnitude("x", x)
         return x
+
+    def _checked_target(self, y: Any) -> Any:
+        """The target of one row, converted where that is possible."""
+        n_outputs = self.start_value.n_outputs
+        return check_one_target(received(y, "y"), "y", n_outputs, self._flat, self._dtype)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
@@ -742,12 +713,13 @@ class Solver(
                         new.restore(fitted, flat=flat)
                     return answer
             rows = self._checked(X, y, sample_weight)
-            return self.change(lambda fitted: step(self._continued(fitted), rows))
+            self._check_parameters()
+            return self.change(lambda fitted: step(fitted, rows))
 
     def _checked_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, bool]:
         """The first rows, the value from which they are learned, and whether targets are 1-d."""
         origin, X = origin_of(X), self._checked_rows(X, reset=True)
-        b = backend_for(self.device, origin, X.shape[1], self.precision)
+        b = backend_for(self.device, origin, X.shape[1])
         dtype = float_of(X) if is_on_device(X) else X.dtype
         rows, y = self._rows_of(X, y, sample_weight, origin, b, dtype)
         n_outputs = 1 if y.ndim == 1 else y.shape[1]
@@ -782,8 +754,7 @@ class Solver(
             check_magnitude("X", X, weight)
         if not is_on_device(y):
             check_magnitude("y", y, weight)
-        check = LateCheck(b, dtype, ("X", "y"), weight) if late else None
-        return Rows.of(X, y.reshape(n, -1), weight, check), y
+        return Rows.of(X, y.reshape(n, -1), weight, device_check(b, dtype, weight)), y
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Any:
         """Rows of the right shape, where they may be; those on a device are not looked at."""

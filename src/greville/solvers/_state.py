@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from .. import backend
 from ..backend import Array, Backend
-from ..devices import memory_errors_named
-from ..fields import Fields, array, count, require, stored
-from ._derived import Value, derived, is_derived, replace
+from ..fields import array, count, require
+from ._derived import Value, derived, is_derived, replace, stored_value
 from ._rows import Rows
+from .sums import predictions
 
 # Pending rows of float32 from which on they are learned for good when the model is read.
 _FEW_IN_FLOAT32 = 32
@@ -27,7 +24,7 @@ _ONLY_WEIGHTS = (
 
 @dataclass(frozen=True)
 class Shape:
-    """The size and kind of what is learned; and what is looked up for every row, once.
+    """The size and kind of what is learned.
 
     Examples
     --------
@@ -42,40 +39,10 @@ class Shape:
     n_hidden: int
     n_outputs: int
     dtype: np.dtype[Any]
-    pending_rows: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pending_rows", self.backend.tuning.pending_rows)
-
-    def memory(self) -> AbstractContextManager[None]:
-        """A context in which a device that runs out of memory says what was asked of it."""
-        if self.backend.has_kernels:
-            return nullcontext()
-        return memory_errors_named(self.backend, self.n_hidden, self.dtype)
-
-
-class _Usual(Value):
-    """What holds of a state unless its class says something else."""
-
-    shape: Any  # a Shape
-    root: Any = None  # the sums from which θ and standard deviations are read
-    is_frozen: Any = False
-    solution: Any  # W, with a row for the intercept first if any
-
-    # What only some can do
-    on: Any
-    with_outputs: Any
-    leave_out: Any
-    unlearn: Any
-    merge: Any
-    accumulator: Any
-    without: Any
-
-    keep: Any = 1.0  # what is left of a row's weight after the next
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class State(_Usual):
+class State(Value):
     """What a solver has learned: an immutable value. Learning makes another.
 
     A subclass has `shape`, `added` and `solution`. One that learns online has `innovated` and
@@ -104,6 +71,21 @@ class State(_Usual):
     n_seen: Annotated[int, count] = 0
     pending: tuple[Any, ...] = ()
 
+    shape: ClassVar[Any]  # a Shape
+    solution: ClassVar[Any]  # W, with a row for the intercept first if any
+    root: ClassVar[Any] = None  # the sums from which θ and standard deviations are read
+    keep: ClassVar[Any] = 1.0  # what is left of a row's weight after the next
+    is_frozen: ClassVar[bool] = False
+    rules: ClassVar[tuple[str, ...]] = ()  # settings that are fields
+
+    # What only some can do
+    with_outputs: ClassVar[Any]
+    leave_out: ClassVar[Any]
+    unlearn: ClassVar[Any]
+    merge: ClassVar[Any]
+    accumulator: ClassVar[Any]
+    without: ClassVar[Any]
+
     # For subclasses
 
     def added(self, rows: Rows) -> Self:
@@ -118,15 +100,9 @@ class State(_Usual):
         """The state after a few rows, and the error of each before it was learned."""
         raise TypeError(f"{type(self).__name__} does not learn row by row.")
 
-    def continued(self, settings: Any) -> Self:
-        """The state with the solver's settings for the rows to come.
-
-        Raises
-        ------
-        ValueError
-            If a model that has started cannot go on with them.
-        """
-        return self
+    def fits(self, settings: Any) -> bool:
+        """Whether these are the settings that the state was started with."""
+        return all(settings[name] == getattr(self, name) for name in self.rules)
 
     def with_units(self, n_hidden: int, old: Array) -> Self:
         """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
@@ -171,6 +147,9 @@ class State(_Usual):
     def rejoined(self, members: list[Any], mixture: Any) -> Any:
         """The state of which `for_kernels` gave the members."""
         return members[0]
+
+    def on(self, b: Backend) -> Self:
+        return super(State, self.flushed()).on(b)
 
     # Rows that wait
 
@@ -226,7 +205,7 @@ class State(_Usual):
 
     def learn(self, rows: Rows) -> Self:
         """The value after more rows, of which few wait for others."""
-        limit = self.shape.pending_rows
+        limit = self.shape.backend.tuning.pending_rows
         if rows.n >= limit:
             return self.learn_now(rows)
         base = self.settled
@@ -236,42 +215,33 @@ class State(_Usual):
     def learn_now(self, rows: Rows) -> Self:
         """The value after more rows, none of which is pending."""
         base = self.flushed()
-        with base.shape.memory():
-            return base.added(rows).counted(base.n_seen + rows.n)
+        return base.added(rows).counted(base.n_seen + rows.n)
 
     def learn_all(self, rows: Rows) -> Self:
         """The value after the rows of a `fit`, for which a choice of ε may cost more."""
-        with self.shape.memory():
-            return self.added_by_fit(rows).counted(self.n_seen + rows.n)
+        return self.added_by_fit(rows).counted(self.n_seen + rows.n)
 
-    def record(self, rows: Rows, look: Callable[..., None] | None = None) -> tuple[Self, Array]:
+    def record(self, rows: Rows, *, spread: bool = False) -> tuple[Self, list[Array]]:
         """The value after more rows, and the prediction of each before it was learned.
 
-        `look` gets the state before each block of rows, and the block.
+        With `spread` also their standard deviations.
         """
-        with self.shape.memory():
-            return self.flushed()._recorded(rows, look)
+        return self.flushed()._recorded(rows, spread)
 
-    def _recorded(self, rows: Rows, look: Callable[..., None] | None = None) -> tuple[Self, Array]:
-        b, weight, blocks, start, state = self.shape.backend, rows.weights, [], 0, self
+    def _recorded(self, rows: Rows, spread: bool = False) -> tuple[Self, list[Array]]:
+        b, weights, start, state = self.shape.backend, rows.weights, 0, self
+        blocks, spreads = list[Array](), list[Array]()
         while start < rows.n:
             stop = min(rows.n, start + max(1, state.record_rows()))
             H, Y = (b.asarray(A) for A in rows.make(start, stop))
-            if look is not None:
-                look(state, H, Y, weight[start:stop])
-            state, errors = state.innovated(H, Y, weight[start:stop])
+            weight = weights[start:stop]
+            if spread:
+                spreads.append(state.spreads_in_order(H, Y, weight))
+            state, errors = state.innovated(H, Y, weight)
             state = state.counted(self.n_seen + stop)
             blocks.append(Y - errors)
             start = stop
-        return state, b.xp.concat(blocks)
-
-    def record_with_spread(self, rows: Rows) -> tuple[Self, tuple[Array, Array]]:
-        """The value after more rows; the prediction and spread of each before it was learned."""
-        spreads: list[Array] = []
-        new, predicted = self.record(
-            rows, lambda state, *block: spreads.append(state.spreads_in_order(*block))
-        )
-        return new, (predicted, np.concatenate(spreads))
+        return state, [b.xp.concat(blocks), *([np.concatenate(spreads)] if spread else [])]
 
     # Reading
 
@@ -293,11 +263,8 @@ class State(_Usual):
 
     def predict(self, H: Array, W: Array | None = None) -> Array:
         """Predictions for rows; `W` are the weights, if they are known already."""
-        b, W = self.shape.backend, self.weights() if W is None else W
-        H = b.asarray(H)
-        if W.shape[0] == H.shape[1]:
-            return b.matmul(H, W)
-        return b.matmul(H, W[1:, :]) + W[:1, :]
+        b = self.shape.backend
+        return predictions(b, b.asarray(H), self.weights() if W is None else W)
 
     def predict_one(self, h: Array) -> Any:
         """The prediction for one row; a number if there is one output."""
@@ -311,38 +278,25 @@ class State(_Usual):
         deviations: Array = state.root.deviations(self.shape.backend.asarray(H))
         return deviations
 
+    def in_words(self, n_seen: int) -> dict[str, str]:
+        """Its ε and what becomes of old rows, as far as that is at hand after so many rows."""
+        return {}
+
     def frozen(self) -> FrozenState:
         """The weights alone, a small value that predicts the same and cannot learn."""
         W, shape = self.weights(), self.shape
-        return FrozenState(W=W, b=shape.backend, n_hidden=shape.n_hidden, n_seen=self.n_seen)
-
-
-_NOT_STORED = ("b", "pending")
-
-
-def _to_fields(state: WeightsState) -> Fields:
-    """The arrays in files are NumPy's, whatever the backend."""
-    mine = {f.name: getattr(state, f.name) for f in fields(state) if f.name not in _NOT_STORED}
-    return {**mine, "W": state.b.to_numpy(state.W)}
-
-
-def _from_fields(cls: type[WeightsState], stored: Fields) -> WeightsState:
-    b = backend.default()
-    return cls(**{**stored, "W": b.asarray(stored["W"]), "b": b})
+        size = {"n_hidden": shape.n_hidden, "n_seen": self.n_seen}
+        return FrozenState(W=W, backend=shape.backend, **size)
 
 
 def _check_weights(state: WeightsState) -> None:
     fits = state.W.shape[0] - state.shape.n_hidden in (0, 1) and state.shape.n_hidden >= 1
     require(fits, "the weights have another number of rows than units")
-    require(state.b.to_numpy(state.W).dtype.char in "fd", "the weights are not floats")
+    require(state.dtype.char in "fd", "the weights are not floats")
 
 
-def stored_weights(cls: type[Any]) -> type[Any]:
-    """Declare a dataclass derived from `WeightsState`, with its annotated fields."""
-    declare = stored(
-        derived=_NOT_STORED, check=_check_weights, to_fields=_to_fields, from_fields=_from_fields
-    )
-    return declare(cls)
+# Declares a dataclass derived from `WeightsState`, with its annotated fields.
+stored_weights = stored_value(_check_weights)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -352,32 +306,30 @@ class WeightsState(State):
     Attributes
     ----------
     W : array of shape (n_hidden, n_outputs)
-    b : Backend
+    backend : Backend
     """
 
     W: Annotated[Array, array(2)]
-    b: Backend
+    backend: Backend
+
+    arrays = ("W",)
 
     @classmethod
     def start(cls, shape: Shape, **settings: Any) -> Self:
         """Weights of zero."""
         b = shape.backend
-        return cls(W=b.zeros((shape.n_hidden, shape.n_outputs), shape.dtype), b=b, **settings)
+        W = b.zeros((shape.n_hidden, shape.n_outputs), shape.dtype)
+        return cls(W=W, backend=b, **settings)
 
     @derived
     def shape(self) -> Shape:
         """The size and kind of the weights."""
         n_hidden, n_outputs = self.W.shape
-        return Shape(self.b, n_hidden, n_outputs, self.b.dtype_of(self.W))
+        return Shape(self.backend, n_hidden, n_outputs, self.backend.dtype_of(self.W))
 
     @property
     def solution(self) -> Array:
         return self.W
-
-    def on(self, b: Backend) -> Self:
-        """The same on another backend, with no row pending."""
-        base = self.flushed()
-        return replace(base, W=b.asarray(base.b.to_numpy(base.W)), b=b)
 
 
 @stored_weights
@@ -391,10 +343,10 @@ class FrozenState(WeightsState):
     @derived
     def shape(self) -> Shape:
         """The size and kind of the weights."""
-        return Shape(self.b, self.n_hidden, self.W.shape[1], self.b.dtype_of(self.W))
+        b = self.backend
+        return Shape(b, self.n_hidden, self.W.shape[1], b.dtype_of(self.W))
 
     def added(self, rows: Rows) -> Any:
         raise ValueError(_ONLY_WEIGHTS)
 
-    def leave_out(self, rows: Rows) -> Any:
-        raise ValueError(_ONLY_WEIGHTS)
+    leave_out = added

@@ -30,7 +30,7 @@ _MAX_TRIED = 1 << 20
 # What weights may not exceed: their products with activations would not be finite.
 _MAX_WEIGHT = {"d": 1e300, "f": 1e37}
 
-_NOT_STORED = (*CACHES, "_fitted", "_dtype", "_flat", "device", "precision", *NEVER_STORED)
+_NOT_STORED = (*CACHES, "_fitted", "_dtype", "_flat", "device", *NEVER_STORED)
 
 
 def stored_solver(
@@ -56,7 +56,7 @@ def _compacted(solver: Solver) -> State | None:
         return None
 
     def compacted(fitted: State) -> tuple[State, State]:
-        same = solver._continued(fitted).compact()
+        same = fitted.compact()
         return same, same
 
     with solver._lock:
@@ -85,13 +85,8 @@ def _check_fitted(solver: Solver) -> None:
     state, n = solver.fitted_, solver.n_features_in_
     require(state.n_outputs >= 1 and state.shape.n_hidden >= 1, "the solver has no weights")
     require(state.n_outputs == 1 or not solver._flat, "1-d targets have several outputs")
-    fits = state.is_frozen or type(state) is solver.state_class
-    require(fits, "the state does not match the solver's parameters")
-    try:
-        fits = state.is_frozen or solver._continued(state) is state
-    except ValueError:
-        fits = False
-    require(fits, "the state does not match the solver's parameters")
+    fits = type(state) is solver.state_class and state.fits(solver.settings())
+    require(state.is_frozen or fits, "the state does not match the solver's parameters")
     if hasattr(solver, "feature_names_in_"):
         require(len(solver.feature_names_in_) == n, "feature_names_in_ has another length")
 

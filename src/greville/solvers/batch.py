@@ -23,9 +23,12 @@ class BatchState(WeightsState):
 
     epsilon: Annotated[float, finite]
 
+    def in_words(self, n_seen: int) -> dict[str, str]:
+        return {"epsilon": f"{self.epsilon:.4g}", "forgetting": "none: all rows count alike"}
+
     def added(self, rows: Rows) -> Self:
-        [(H, Y)] = Chunk(self.b, rows, rows.n, None)()
-        return replace(self, W=linalg.ridge_by_svd(self.b, H, Y, self.epsilon))  # eq. (4)
+        [(H, Y)] = Chunk(self.backend, rows, rows.n, None)()
+        return replace(self, W=linalg.ridge_by_svd(self.backend, H, Y, self.epsilon))  # eq. (4)
 
 
 @stored_solver({"epsilon": number}, BatchState)

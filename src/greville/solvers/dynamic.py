@@ -137,7 +137,7 @@ class DynamicOpium(Solver):
         elif floor is not None:
             check_number("floor", floor, low=0)
             floor = float(floor)
-        return {**settings, "alpha": alpha, "floor": floor}
+        return {**settings, "alpha": alpha, "floor": floor, "given": settings["epsilon"] or 0.0}
 
     @property
     def state_class(self) -> Any:

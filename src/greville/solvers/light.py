@@ -23,14 +23,12 @@ class LightState(WeightsState):
 
     gain: Annotated[float, finite]
 
-    def continued(self, settings: Any) -> Self:
-        same = settings["gain"] == self.gain
-        return self if same else replace(self.flushed(), gain=settings["gain"])
+    rules = ("gain",)
 
     def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
         # Of e_k = y_k - a_k·W_0 - sum over j < k of (a_k·a_j) e_j / d_j, with d_j the denominator
         # of (27), all the e_k are the solution of one triangular system; then (28) for all rows.
-        b, n = self.b, H.shape[0]
+        b, n = self.backend, H.shape[0]
         S = b.add_gram(b.zeros((n, n), self.dtype), H.T)
         squares = b.to_numpy(b.xp.linalg.diagonal(S))
         per_d = b.asarray((weight / (1 / self.gain + weight * squares))[:, None], self.dtype)
@@ -46,12 +44,12 @@ class LightState(WeightsState):
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         """With more outputs, zero so far, the present ones at the indices `old`."""
         base = self.flushed()
-        return replace(base, W=widened(base.b, base.W, n_outputs, old))
+        return replace(base, W=widened(base.backend, base.W, n_outputs, old))
 
     def with_units(self, n_hidden: int, old: Array) -> Self:
         """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
         base = self.flushed()
-        return replace(base, W=widened(base.b, base.W.T, n_hidden, old).T)
+        return replace(base, W=widened(base.backend, base.W.T, n_hidden, old).T)
 
 
 @stored_solver({"gain": number}, LightState)

@@ -34,9 +34,6 @@ class Opium(Solver):
     device : str, optional
         Where to learn NumPy arrays: "cuda", another device of torch, or "auto" for a GPU if the
         model is large enough; see docs/devices.md. Default: where the rows are.
-    precision : "tf32", optional
-        On NVIDIA GPUs, have float32 products rounded to 11 bits for speed; see docs/devices.md for
-        what that costs. Never done without it.
 
     Attributes
     ----------
@@ -89,14 +86,10 @@ class Opium(Solver):
         intercept: bool = False,
         *,
         device: str | None = None,
-        precision: Literal["tf32"] | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.intercept = intercept
         self.device = device
-        self.precision = precision
 
     def settings(self) -> dict[str, Any]:
-        if self.precision not in (None, "tf32"):
-            raise ValueError(f"precision={self.precision!r}: pass None or 'tf32'.")
         return checked_epsilon(self.epsilon, self.intercept)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from .. import backend, linalg
-from ..backend import Array, Backend, eps
-from ..fields import Fields, array, count, integer, number, require, stored
+from .. import linalg
+from ..backend import Array, eps
+from ..fields import array, count, integer, number, require
 from ..validation import check_number
-from ._derived import replace
+from ._derived import replace, stored_value
 from ._mean import widened
 from ._remove import remove
 from ._ridge import RidgeState, learn
@@ -25,18 +25,6 @@ from ._stored import stored_solver
 _LEAST_LEFT_IN_WINDOW = 0.3
 
 
-def _to_fields(state: WindowState) -> Fields:
-    """The arrays in files are NumPy's, whatever the backend."""
-    found = {f.name: getattr(state, f.name) for f in fields(state) if f.name != "pending"}
-    H, Y = (state.backend.to_numpy(A) for A in (state.H, state.Y))
-    return found | {"H": H, "Y": Y}
-
-
-def _from_fields(cls: type[WindowState], stored: Fields) -> WindowState:
-    b = backend.default()
-    return cls(**{**stored, "H": b.asarray(stored["H"]), "Y": b.asarray(stored["Y"])})
-
-
 def _check_window(state: WindowState) -> None:
     b, n = state.backend, len(state.weight)
     require(state.mean is None and not state.chooses, "the state of a window has a mean")
@@ -48,7 +36,7 @@ def _check_window(state: WindowState) -> None:
     require(n <= state.window, "the window has more rows than the solver's parameter says")
 
 
-@stored(derived=("pending",), check=_check_window, to_fields=_to_fields, from_fields=_from_fields)
+@stored_value(_check_window)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WindowState(RidgeState):
     """Sums over a window, its rows, and how many were removed since the sums were computed."""
@@ -59,6 +47,9 @@ class WindowState(RidgeState):
     weight: Annotated[Array, array(1)]
     removed: Annotated[int, count] = 0
 
+    arrays = ("sums", "H", "Y")
+    rules = ("window",)
+
     @classmethod
     def start(cls, shape: Shape, **settings: Any) -> Self:
         """The state before any row."""
@@ -66,9 +57,10 @@ class WindowState(RidgeState):
         H, Y = (b.zeros((0, width), dtype) for width in n)
         return super().start(shape, H=H, Y=Y, weight=np.empty(0), **settings)
 
-    def continued(self, settings: Any) -> Self:
-        same = settings["window"] == self.window
-        return self if same else replace(self.flushed(), window=settings["window"])
+    @property
+    def forgetting(self) -> str:
+        """What becomes of old rows, in words."""
+        return f"only the last {self.window:,} rows count"
 
     def added(self, rows: Rows) -> Self:
         last = rows.part(max(0, rows.n - self.window), rows.n)
@@ -103,7 +95,7 @@ class WindowState(RidgeState):
             left = remove(self.sums, H, Y, least)
             if left is None or not linalg.signed_is_safe(b, left.R):
                 return None
-        return self.with_sums(left.tallied(Counts.of(gone.weights), sign=-1))
+        return self.with_sums(left.tallied(Counts.of(b, gone), sign=-1))
 
     def _scaled(self, H: Array, Y: Array, weight: Array) -> tuple[Array, Array]:
         """Rows and targets, multiplied by the root of their weights."""
@@ -157,11 +149,6 @@ class WindowState(RidgeState):
 
     def spreads_in_order(self, H: Array, Y: Array, weight: Array) -> Array:
         return super(RidgeState, self).spreads_in_order(H, Y, weight)
-
-    def on(self, b: Backend) -> Self:
-        new = super().on(b)
-        H, Y = (b.asarray(self.backend.to_numpy(A)) for A in (new.H, new.Y))
-        return replace(new, H=H, Y=Y)
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
         new = super().with_outputs(n_outputs, old)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from .. import backend, linalg
+from .. import linalg
 from ..backend import Array, Backend, eps
 from ..devices import origin_of
-from ..fields import Fields, array, count, finite, flag, known, nothing, number, stored
+from ..fields import array, count, finite, flag, known, nothing, number, require
 from ..validation import check_number, check_switch
-from ._checks import check_state
-from ._derived import Value, derived, replace, with_derived
+from ._derived import Value, derived, replace, stored_value, with_derived
 from ._mean import Mean, widened
 from ._rows import Counts, Rows, block_length
 
@@ -28,8 +26,6 @@ LARGEST_LOSS = {"d": 1e-9, "f": 1e-2}
 # What must be left of a row's leverage, so that leaving the row out keeps digits.
 _LEAST_LEFT_OUT = {"d": 1e-10, "f": 1e-3}
 
-_NONE = np.empty(0)
-
 # How many times as large as its rounding singular values of a root may be that come from sums.
 _DIGITS_OF_SUMS = 20.0
 
@@ -37,35 +33,41 @@ _DIGITS_OF_SUMS = 20.0
 _LEAST_LEFT = 1e-8
 
 
-def _to_fields(state: Sums) -> Fields:
-    """The arrays in files are NumPy's, whatever the backend."""
-    moved = _moved(state, state.backend.to_numpy)
-    return {f.name: getattr(moved, f.name) for f in fields(moved) if f.name != "backend"}
+# Numbers in a row, or in the weights, for which a file need not have an array of that size.
+_MAX_STATE_NUMBERS = 1 << 23
+
+# Larger sizes have squares that are not finite.
+MAX_SIZE = 1e150
 
 
-def _from_fields(cls: type[Sums], stored: Fields) -> Sums:
-    """A loaded state is on the backend on which new models start."""
-    b = backend.default()
-    root = {name: np.asfortranarray(stored[name]) for name in ("R", "Z")}
-    return _moved(cls(b, **{**stored, **root}), b.asarray)
+def _check_sums(sums: Sums) -> None:
+    b, M, (rank, n_outputs) = sums.backend, sums.n_hidden, sums.Z.shape
+    require(M >= 1, "a state has no units")
+    alike = b.dtype_of(sums.R) == sums.dtype and sums.dtype.char in "fd"
+    require(alike, "the dtypes of a state differ")
+    require(sums.R.shape == (rank, rank) and n_outputs >= 1, "the shapes of a state do not agree")
+    if sums.basis is None:
+        require(rank == M, "a state has another rank than units, and no basis")
+    else:
+        fits = sums.basis.shape == (rank, M) and b.dtype_of(sums.basis) == sums.dtype
+        require(fits and rank <= M, "the basis of a state does not fit it")
+    fits = sums.loss.shape == (n_outputs,) and sums.loss.dtype == np.float64
+    require(fits, "the loss of a state does not fit it")
+    sizes = (sums.prior, sums.largest_row, sums.lost)
+    require(min(sizes) >= 0 and bool((sums.loss >= 0).all()), "a state has a negative size")
+    arrays = [sums.R, sums.Z]
+    if sums.mean is not None:
+        fits = sums.mean.row.shape == (M,) and sums.mean.target.shape == (n_outputs,)
+        require(fits, "the mean of a state does not fit it")
+        arrays += [sums.mean.row[None, :], sums.mean.target[None, :]]
+    squares = sum(float(b.column_squares(A).sum()) for A in arrays)
+    fits = squares < np.finfo(sums.dtype).max and max(sums.prior, sums.count) < MAX_SIZE
+    require(fits, "the numbers of a state are too large")
+    wide = M * (n_outputs + 4) > _MAX_STATE_NUMBERS + rank * (rank + M + n_outputs)
+    require(not wide, "a state is too wide")
 
 
-def _moved(state: Sums, convert: Callable[[Array], Array]) -> Sums:
-    """The sums with arrays of another backend."""
-    mean, basis = state.mean, state.basis
-    if mean is not None:
-        mean = replace(mean, row=convert(mean.row), target=convert(mean.target))
-    basis = None if basis is None else convert(basis)
-    return replace(state, R=convert(state.R), Z=convert(state.Z), basis=basis, mean=mean)
-
-
-@stored(
-    whole=True,
-    derived=("backend",),
-    check=check_state,
-    to_fields=_to_fields,
-    from_fields=_from_fields,
-)
+@stored_value(_check_sums, whole=True)
 @dataclass(frozen=True, eq=False)
 class Sums(Value):
     """Sums over rows: all that least squares needs to know of them.
@@ -91,14 +93,8 @@ class Sums(Value):
     basis : array of shape (rank, n_hidden), or None
     loss : ndarray of shape (n_outputs,)
         ``|Y - HW|² + prior²|W|²`` for each output.
-    count, count_of_squares : float
-        How many rows count, and the same with the square of what each counts: less than one where
-        old rows fade. A sample weight is the precision of its row, and does not change them.
-    weight : float
-        The sum of their sample weights.
-    different : ndarray, optional
-        Fingerprints of the different rows, where they are few and ε is chosen: copies say nothing
-        about it.
+    tally : Counts
+        How much the rows count.
     mean : Mean or None
         Where there is an intercept: H and Y above are then the centred rows and targets.
     tol : float, optional
@@ -131,15 +127,14 @@ class Sums(Value):
     Z: Annotated[Array, array(2)]
     basis: Annotated[Array | None, nothing | array(2)]
     loss: Annotated[Array, array(1)]
-    count: Annotated[float, finite] = 0.0
-    count_of_squares: Annotated[float, finite] = 0.0
+    tally: Annotated[Counts, known(Counts)]
     mean: Annotated[Mean | None, nothing | known(Mean)] = None
     tol: Annotated[float | None, nothing | finite] = None
     largest_row: Annotated[float, number] = np.inf
     lost: Annotated[float, finite] = 0.0
-    weight: Annotated[float, finite] = 0.0
-    different: Annotated[Array | None, nothing | array(1)] = None
     flat: Annotated[bool, flag] = False
+
+    arrays = ("R", "Z", "basis", "mean")
 
     # The public operations
 
@@ -196,7 +191,7 @@ class Sums(Value):
             return NotImplemented
         if not 0 < factor < np.inf:
             raise ValueError(f"factor={factor!r}: sums are multiplied by a number > 0.")
-        decay, none = float(factor), Counts(different=_NONE)
+        decay, none = float(factor), Counts(different=np.empty(0))
         mean = None if self.mean is None else self.mean.faded(decay)
         return self.faded(decay).tallied(none, decay).around(mean)
 
@@ -226,11 +221,8 @@ class Sums(Value):
 
     def predict(self, X: Any, epsilon: float | None = None) -> Array:
         """XW and the intercept, for rows of shape (n_samples, n_units)."""
-        b, root, origin = self.backend, self._root(epsilon), origin_of(X)
-        H, W = self._checked_rows(X), root.solution
-        predicted = b.matmul(H, W[W.shape[0] - self.n_hidden :, :])
-        predicted = predicted if root.mean is None else predicted + W[:1, :]
-        return origin.answer(self._shaped(predicted))
+        predicted = predictions(self.backend, self._checked_rows(X), self._root(epsilon).solution)
+        return origin_of(X).answer(self._shaped(predicted))
 
     def spread(self, X: Any, epsilon: float | None = None) -> Array:
         """The standard deviation of a new target at each row; of the shape of predictions.
@@ -238,8 +230,8 @@ class Sums(Value):
         That of the noise, estimated from the residuals, and that of the weights. Infinite while the
         weights explain every row.
         """
-        H, origin = self._checked_rows(X), origin_of(X)
-        return origin.answer(self._shaped(self._root(epsilon).deviations(H)))
+        deviations = self._root(epsilon).deviations(self._checked_rows(X))
+        return origin_of(X).answer(self._shaped(deviations))
 
     def leave_one_out(
         self, X: Any, y: Any, epsilon: float | None = None, sample_weight: Any = None
@@ -253,8 +245,8 @@ class Sums(Value):
 
     def evidence(self, epsilon: float) -> float:
         """The logarithm of the evidence (marginal likelihood) for ε, up to a constant."""
-        from ._choosing import statistics_of
         from ._evidence import log_evidence
+        from ._gram import statistics_of
 
         check_number("epsilon", epsilon, low=0, include_low=False)
         epsilon = float(epsilon)
@@ -262,9 +254,9 @@ class Sums(Value):
 
     def path(self) -> Path:
         """The evidence for each ε that `choose` tries."""
-        from ._choosing import path_of
+        from ._gram import path_of
 
-        path = path_of(self, "thorough")
+        path = path_of(self, self.backend.tuning.svd_units)
         if path is None:
             raise ValueError("there is no path: the rows do not differ; add more rows.")
         return path
@@ -276,7 +268,9 @@ class Sums(Value):
     @property
     def n_rows(self) -> float:
         """How many rows count."""
-        return self.count
+        return self.tally.n
+
+    count = n_rows
 
     def __repr__(self) -> str:
         kind = ", around their mean" if self.mean is not None else ""
@@ -334,6 +328,7 @@ class Sums(Value):
             b.zeros((0, n_outputs), dtype),
             b.zeros((0, n_hidden), dtype),
             np.zeros(n_outputs),
+            Counts(),
             mean=Mean.of_nothing(b, n_hidden, n_outputs) if intercept else None,
             tol=tol,
         )
@@ -351,8 +346,7 @@ class Sums(Value):
                     "weights are not determined well enough to be predicted from. A larger epsilon "
                     "helps, and float64 where X is float32."
                 )
-            predicted = b.matmul(H, W[W.shape[0] - self.n_hidden :, :])
-            errors = Y - (predicted if self.mean is None else predicted + W[:1, :])
+            errors = Y - predictions(b, H, W)
             parts.append(Y - errors / b.asarray((1 - own)[:, None], self.dtype))
         return b.xp.concat(parts)
 
@@ -364,11 +358,6 @@ class Sums(Value):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.backend.dtype_of(self.Z)
-
-    def on(self, b: Backend) -> Sums:
-        """The same on another backend."""
-        mine = self.backend
-        return replace(_moved(self, lambda A: b.copy(b.asarray(mine.to_numpy(A)))), backend=b)
 
     # Small changes
 
@@ -389,25 +378,7 @@ class Sums(Value):
 
     def tallied(self, tally: Counts, decay: float = 1.0, sign: float = 1.0) -> Sums:
         """The same with more rows that count, or fewer; the old ones count less."""
-        n, n_of_squares, weight, different = self.tally
-        mine = Counts(decay * n, decay**2 * n_of_squares, decay * weight, different)
-        return self.with_tally(mine.plus(tally, sign))
-
-    @property
-    def n_different(self) -> float:
-        """How many rows count, copies of each other once where the different ones are few."""
-        return self.count if self.different is None else min(self.count, len(self.different))
-
-    def with_tally(self, tally: Counts) -> Sums:
-        """The same with other counts."""
-        n, n_of_squares, weight, different = tally
-        counts = {"count": n, "count_of_squares": n_of_squares}
-        return replace(self, **counts, weight=weight, different=different)
-
-    @property
-    def tally(self) -> Counts:
-        """How much the rows count."""
-        return Counts(self.count, self.count_of_squares, self.weight, self.different)
+        return replace(self, tally=self.tally.plus(tally, decay, sign))
 
     def around(self, mean: Mean | None) -> Sums:
         """The same with another mean."""
@@ -464,12 +435,16 @@ class Sums(Value):
     @derived
     def weights(self) -> Array:
         """W, of shape (n_hidden, n_outputs), eq. (25)."""
-        return in_units(self, self.solved)
+        W: Array = self.solved
+        return W if self.basis is None else self.backend.matmul(self.basis.T, W)
 
     @derived
     def solution(self) -> Array:
         """W and, where there is an intercept, above it a row for that."""
-        return with_intercept(self.backend, self.weights, self.mean)
+        b, W = self.backend, self.weights
+        if self.mean is None:
+            return W
+        return b.xp.concat([b.asarray(self.mean.constant(b, W), self.dtype), W])
 
     @derived
     def trace(self) -> float:
@@ -523,11 +498,6 @@ class Sums(Value):
 
     # How sure it is
 
-    @property
-    def redundancy(self) -> float:
-        """One if all rows count alike; down to a half where old ones fade."""
-        return self.count_of_squares / self.count if self.count > 0 else 1.0
-
     def noise(self) -> Array:
         """The variance of what the weights leave unexplained in a row of weight one, per output.
 
@@ -536,14 +506,15 @@ class Sums(Value):
         """
         used = self.rank - self.prior**2 * self.trace if self.rank else 0.0
         used += self.mean is not None  # the intercept
-        return noise_variance(self.loss, self.count, self.redundancy * used)
+        return noise_variance(self.loss, self.count, self.tally.redundancy * used)
 
     def deviations(self, H: Array) -> Array:
         """The standard deviation of a new target for each row and output, as a NumPy array."""
         lengths = self.leverages(H) if self.rank or self.prior > 0 else np.zeros(H.shape[0])
-        own = self.count / self.weight if self.weight > 0 else 1.0  # of a row of the usual weight
+        n, weight, redundancy = self.count, self.tally.weight, self.tally.redundancy
+        own = n / weight if weight > 0 else 1.0  # of a row of the usual weight
         with np.errstate(invalid="ignore"):  # infinity times zero, before any row
-            variance = (own + self.redundancy * lengths)[:, None] * self.noise()
+            variance = (own + redundancy * lengths)[:, None] * self.noise()
         return np.sqrt(variance).astype(self.dtype)
 
     def leverages(self, H: Array) -> Array:
@@ -583,16 +554,11 @@ def root_at(sums: Sums, epsilon: float) -> Sums:
     return replace(sums, R=R, Z=Z, loss=sums.loss + left, prior=epsilon)
 
 
-def in_units(state: Sums, W: Array) -> Array:
-    """Weights in the coordinates of a state as weights of hidden units."""
-    return W if state.basis is None else state.backend.matmul(state.basis.T, W)
-
-
-def with_intercept(b: Backend, W: Array, mean: Mean | None) -> Array:
-    """Weights of centred rows, with a row for the intercept first; W itself without a mean."""
-    if mean is None:
-        return W
-    return b.xp.concat([b.asarray(mean.constant(b, W), b.dtype_of(W)), W])
+def predictions(b: Backend, H: Array, W: Array) -> Array:
+    """HW, and the intercept where W has a row for it."""
+    if W.shape[0] == H.shape[1]:
+        return b.matmul(H, W)
+    return b.matmul(H, W[1:, :]) + W[:1, :]
 
 
 def noise_variance(loss: Array, count: Any, used: Any) -> Array:
@@ -616,7 +582,7 @@ def spreads_in_order(root: Sums, H: Array, Y: Array, weight: Array, factor: Arra
     b = root.backend
     scale, of_mean = factor, np.zeros(len(factor))
     if root.mean is not None:
-        H, Y, scale, before, _, _ = root.mean.follow(b, H, Y, factor**2)
+        H, Y, scale, before, _ = root.mean.follow(b, H, Y, factor**2)
         if not scale.all():
             return None
         of_mean = 1 / before
@@ -630,8 +596,8 @@ def spreads_in_order(root: Sums, H: Array, Y: Array, weight: Array, factor: Arra
     counts = factor**2 / weight
     loss = root.loss + _before(losses)
     count = root.count + _before(counts)
-    squares = root.count_of_squares + _before(counts**2)
-    total = root.weight + _before(factor**2)
+    squares = root.tally.n_of_squares + _before(counts**2)
+    total = root.tally.weight + _before(factor**2)
     redundancy = np.divide(squares, count, out=np.ones_like(count), where=count > 0)
     own = np.divide(count, total, out=np.ones_like(count), where=total > 0)
     later = np.append(1.0, counts[:-1])  # 1/λ^(k-1): as rows count then
