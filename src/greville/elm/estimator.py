@@ -89,6 +89,10 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
     device: Any = None
     verbose: Any = False
 
+    # Of `Publishing`, which it is
+    _live: Any
+    _lock: Any
+
     _fitted: Fitted | None
     _agreed: Any = None  # the solver with which the model has started, for sure
 
