@@ -81,7 +81,9 @@ def table_of(rng, n=500):
 def test_columns_of_tables(rng):
     frame, y = table_of(rng)
     model = TableRegressor().fit(frame, y).model_
-    record = pa.RecordBatch.from_pandas(frame[:20], preserve_index=False)
+    some = frame[:20].copy()
+    some.loc[[3, 7], "city"] = ["Atlantis", None]  # never learned: the mean over those that were
+    record = pa.RecordBatch.from_pandas(some, preserve_index=False)
     batch = Batch(record, "rows", np.arange(20), 1.0)
     why, wrong = model.why(batch)
     assert not wrong

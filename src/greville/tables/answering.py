@@ -114,10 +114,12 @@ class Answering:
             names, numbers = self.model.schema.names, range(run.start + 1, run.stop + 1)
             batch = batch_of_rows(kept[run], names, "the rows", numbers)
             labels = np.array([answers[i]["prediction"] for i in places[run]])
-            for i, (base, found) in zip(
-                places[run], shares(self.model, batch, labels), strict=True
-            ):
+            parts = shares(self.model, batch, labels)
+            for i, (base, found) in zip(places[run], parts, strict=True):
                 answers[i]["why"] = {"base": base, "shares": found}
+                if self._follower is not None:
+                    mixed = answers[i]["prediction"] - base - sum(found.values())
+                    answers[i]["why"]["last_targets"] = mixed
 
 
 class Following(NamedTuple):

@@ -60,8 +60,20 @@ def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
     X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
     X[list(wrong)] = 0
     mean, categories = _mean_row(model, groups)
-    names = list(groups)
-    return why_of(_estimator(model), X, list(groups.values()), names, mean, categories), wrong
+
+    def explained(inputs: NDArray[np.float64]) -> Why:
+        places = list(groups.values())
+        return why_of(_estimator(model), inputs, places, list(groups), mean, categories)
+
+    why, unlearned = explained(X), model.schema.unlearned(batch, X)
+    rows = np.flatnonzero(np.any(list(unlearned.values()), axis=0)) if unlearned else np.array([])
+    if len(rows):  # predicted as the mean over values that were learned
+        where = {name: mask[rows] for name, mask in unlearned.items()}
+        many = model.schema.alternatives(X[rows], where)
+        part = explained(many.reshape(-1, X.shape[1]))
+        for found, each in ((why.shares, part.shares), (why.prediction, part.prediction)):
+            found[rows] = each.reshape(len(many), len(rows), *each.shape[1:]).mean(axis=0)
+    return why, wrong
 
 
 def shares(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[tuple[float, Shares]]:
