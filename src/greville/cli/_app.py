@@ -7,16 +7,12 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ._check import check
+from ._analysis import check, compare, explain
 from ._command import Command
-from ._compare import compare
-from ._explain import explain
-from ._export import export
 from ._forecast import forecast
-from ._models import info, merge, unlearn
+from ._models import export, info, merge, unlearn
 from ._paper import paper
-from ._predict import predict
-from ._score import score
+from ._predict import predict, score
 from ._serve import serve
 from ._stream import stream
 from ._train import train

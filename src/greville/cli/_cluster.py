@@ -16,8 +16,6 @@ from ._terminal import UserError, stoppable
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 10
 
-_NO_ANSWER = "it does not answer; is a Dask scheduler running there, with workers?"
-
 _LOST = {
     "KilledWorker": "Workers died again and again with the same rows; give them more memory, or "
     "use fewer units.",
@@ -42,9 +40,11 @@ class ClusterOptions:
     scheduler: str | None = None
 
     @property
-    def wanted(self) -> bool:
-        """Whether there is to be a cluster."""
-        return self.workers is not None or self.scheduler is not None
+    def wanted(self) -> str | None:
+        """The option that asks for a cluster."""
+        if self.scheduler is not None:
+            return "scheduler"
+        return None if self.workers is None else "workers"
 
 
 def learn_on_cluster(run: Any, on: ClusterOptions, quiet: bool) -> dict[str, Any] | None:
@@ -70,8 +70,7 @@ def learn_on_cluster(run: Any, on: ClusterOptions, quiet: bool) -> dict[str, Any
             run.score.before_learning(run.model, sample)
             run.score.calibrate(run.model)
     run.finish(start, run.model.n_rows - before)
-    scores: dict[str, Any] | None = run.scores(quiet)
-    return scores
+    return run.scores(quiet)
 
 
 @contextmanager
@@ -82,8 +81,9 @@ def _cluster(options: ClusterOptions) -> Iterator[Any]:
     try:
         import greville.dask  # noqa: F401
     except ImportError as error:
-        option = "--workers" if options.scheduler is None else "--scheduler"
-        raise UserError(f"{option}: this needs Dask; pip install 'greville[dask]'.") from error
+        raise UserError(
+            f"--{options.wanted}: this needs Dask; pip install 'greville[dask]'."
+        ) from error
     for name in ("asyncio", *logging.root.manager.loggerDict):
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -131,14 +131,11 @@ def _running(address: str) -> Iterator[Any]:
             client = Client(address, timeout=_PATIENCE, set_as_default=False)
             stack.enter_context(client).wait_for_workers(1, timeout=_PATIENCE)
             versions = set(client.run(_version).values())
+            if versions != {__version__}:
+                raise ValueError(f"they have {', '.join(sorted(versions))}")
         except Exception as error:  # an address that is none, nobody there, or somebody else
-            raise UserError(f"--scheduler {address}: {_NO_ANSWER} ({error})") from error
-        if versions != {__version__}:
-            there = ", ".join(sorted(versions))
-            raise UserError(
-                f"--scheduler {address}: its workers have greville {there}, and this is "
-                f"{__version__}; install the same."
-            )
+            asked = "is a Dask scheduler running there, whose workers have greville"
+            raise UserError(f"--scheduler {address}: {asked} {__version__}? ({error})") from error
         yield client
 
 

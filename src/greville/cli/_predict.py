@@ -1,13 +1,26 @@
-"""``greville predict``."""
+"""``greville predict`` and ``greville score``."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ._command import command
-from ._files import InputTable, check_writable, load_table_model
+from ._files import InputTable, check_picture, check_writable, load_table_model
 from ._options import ReadingOptions, check_std_and_proba
-from ._terminal import counted, part_of, printable_lines, say, say_examples, say_findings
+from ._terminal import (
+    UserError,
+    console,
+    counted,
+    part_of,
+    printable_lines,
+    say,
+    say_examples,
+    say_findings,
+    say_skipped,
+    show_json,
+    show_table,
+)
 
 
 @command
@@ -67,3 +80,128 @@ def predict(
     say_findings([*troubles.findings, *unlearned.findings()])
     if output is not None:
         say(f"{counted(total - troubles.count, 'row')} with a prediction: see {output}.")
+
+
+_MEASURES = {
+    "rows": "rows",
+    "rmse": "RMSE",
+    "mae": "mean absolute error",
+    "bias": "mean error",
+    "r2": "R²",
+    "target_std": "standard deviation of the target",
+    "within_90_percent_interval": "targets within the 90 % interval",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "most_frequent_class": "predicting the most frequent class",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "roc_auc": "ROC AUC",
+}
+
+
+@command
+def score(
+    model: Path,
+    data: list[str],
+    *,
+    prequential: bool = False,
+    plot: Path | None = None,
+    reading: ReadingOptions,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Compare predictions with known targets.
+
+    For numbers: RMSE, MAE, bias, R². For classes: accuracy, log loss, Brier score, ROC AUC of two
+    classes, and for each class precision and recall.
+
+    Examples:
+
+        greville score model.greville test.csv
+
+        greville score model.greville test.csv --plot test.png
+
+        greville score model.greville stream.csv --prequential --json
+
+    Parameters
+    ----------
+    prequential
+        Learn every row after it was predicted. The model file does not change.
+    """
+    from ..tables import UnlearnedValues, add_scores, empty_score
+
+    known = load_table_model(model, learned=True)
+    check_picture(plot)
+    table, unlearned, found = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
+    troubles, no_target = table.troubles, 0
+    with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
+        for batch in batches:
+            if not prequential:
+                no_target += add_scores(found, known, batch, troubles, unlearned)
+                continue
+            for answers in known.record(batch, troubles):
+                use = _usable(answers)
+                no_target += len(use) - int(use.sum())
+                found.add(answers.target[use], answers.prediction[use])
+                unlearned.add(answers)
+    if not found.n:
+        raise UserError(
+            f"no row has a value of {known.target!r}; there is nothing to compare with."
+        )
+    summary = {
+        **{"model": str(model), "target": known.target, "task": known.task, **found.summary()},
+        "rows_without_target": no_target,
+        "rows_skipped": troubles.count,
+        "unlearned_values": unlearned.as_dict(),
+        "prequential": prequential,
+    }
+    if plot is not None:
+        from ._pictures import draw_score
+
+        draw_score(found, summary, plot)
+    if as_json:
+        show_json(summary)
+    elif not quiet:
+        _show(summary)
+    if quiet:
+        return
+    say_skipped(troubles)
+    if no_target:
+        what = "a target or a prediction" if prequential else "a target"
+        say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
+    say_findings([*troubles.findings, *unlearned.findings()])
+    if plot is not None:
+        say(f"The picture is in {plot}.")
+
+
+def _usable(answers: Any) -> Any:
+    """Rows that have a target and a prediction."""
+    import numpy as np
+
+    if answers.target is None or answers.known is None:  # before anything was learned
+        return np.zeros(len(answers.prediction), bool)
+    use = answers.known.copy()
+    use[list(answers.wrong)] = False
+    return use & np.array([p is not None and p == p for p in answers.prediction])  # noqa: PLR0124
+
+
+def _show(summary: dict[str, Any]) -> None:
+    title = f"{summary['target']}, predicted by {summary['model']}"
+    if summary["prequential"]:
+        title += ", each row before it was learned"
+    measured = {k: summary[k] for k in _MEASURES if summary.get(k) is not None}
+    texts = {k: f"{v:,}" if isinstance(v, int) else f"{v:.5g}" for k, v in measured.items()}
+    show_table(None, ((_MEASURES[k], text) for k, text in texts.items()), title)
+    if summary.get("no_better_than_guessing"):
+        console().print("This is no better than guessing.")
+    if "classes" not in summary:
+        return
+    labels, counts = summary["confusion"]["labels"], summary["confusion"]["counts"]
+    rows = []
+    for i, label in enumerate(labels[:30]):
+        one = summary["classes"][label]
+        others = [(n, -j) for j, n in enumerate(counts[i]) if j != i]
+        n, j = max(others, default=(0, 0))
+        shares = ("" if v is None else f"{v:.3f}" for v in (one["precision"], one["recall"]))
+        rows.append((label, f"{one['rows']:,}", *shares, f"{labels[-j]} ({n})" if n else ""))
+    show_table(("class", "rows", "precision", "recall", "most often taken for"), rows)

@@ -62,24 +62,16 @@ def rows_bar(quiet: bool, what: str, sources: Any) -> Iterator[Callable[[Any, in
         yield lambda batch, rows: None
         return
     sizes = {source.name: source.size for source in sources}
-    total, order = sum(sizes.values()), list(sizes)
-    with rows_progress(what) as bars:
-        task = bars.add_task(what, total=total or None, rows=0, rate=0.0)
-        start, before = time.monotonic(), None
+    order = list(sizes)
+    texts = ("{task.fields[rows]:,} rows", "{task.fields[rate]:,.0f} rows/s")
+    with _bars(what, *texts, transient=True) as bars:
+        task = bars.add_task(what, total=sum(sizes.values()) or None, rows=0, rate=0.0)
+        start = time.monotonic()
 
         def advance(batch: Any, rows: int) -> None:
-            nonlocal before
-            if before is None:
-                before = rows - len(batch)
             earlier = sum(sizes[name] for name in order[: order.index(batch.source)])
-            rate = (rows - before) / max(time.monotonic() - start, 1e-9)
+            rate = rows / max(time.monotonic() - start, 1e-9)
             done = earlier + batch.done * sizes[batch.source]
             bars.update(task, completed=done, rows=rows, rate=rate)
 
         yield advance
-
-
-def rows_progress(what: str, *more: str) -> RichProgress:
-    """A bar with rows, rows a second, more texts and the time that is left."""
-    texts = ("{task.fields[rows]:,} rows", "{task.fields[rate]:,.0f} rows/s", *more)
-    return _bars(what, *texts, transient=True)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._clock import MILLION, Clock, Times, find_clock, label_like, month_label
 from ._files import InputTable
-from ._several import Candidate, Codes, find_several
 from ._terminal import UserError, as_option, counted
 
 Array = NDArray[Any]
@@ -21,8 +20,8 @@ Array = NDArray[Any]
 # --by none: the rows are those of one series, whatever they look like.
 ONE_SERIES = "none"
 
-# Columns that are looked at to find out whether there are several series.
-_MOST_CANDIDATES = 20
+# Columns that are looked at to find out which tells series apart, and rows that each must have.
+_MOST_CANDIDATES, _LEAST_ROWS = 20, 5
 
 # A time may be in more than one row, as in the hour in which clocks go back, but not in many.
 _MOST_REPEATED = 0.05
@@ -124,14 +123,14 @@ def read_series(
     """The series of a table, each in the order of time, and findings about them."""
     values, others, notes = _read(table, columns, quiet)
     source, time = table.sources[0].name, columns.time
-    if not columns.by:
-        candidates = _candidates(others, columns)
-        notes += _check_one_series(source, candidates, time)
-        dates = [each.name for each in candidates if each.kind == "time"]
-        time = dates[0] if time is None and len(dates) == 1 else time  # to put the rows in order
+    if time is None and not columns.by:  # to put the rows in order
+        dates = [name for name in others.table.schema.names if _kind(others, name) == "time"]
+        time = dates[0] if len(dates) == 1 else None
     parsed = None if time is None else _times(others, time)
     if parsed is None and columns.time is not None:
         _check_times(source, others, columns.time)
+    if time is not None and parsed is not None and not columns.by:
+        notes += _check_one_series(source, others, time, parsed[0])
     labels = [] if columns.time is None else others.table.column(columns.time).to_pylist()
     everything = Series((), values, labels, *(parsed or ()))
     series = [*_split(everything, others, columns.keys, table.troubles)]
@@ -201,42 +200,15 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
     return values, Batch(batch, "", np.arange(1, len(values) + 1), 1.0), notes
 
 
-def _candidates(batch: Any, columns: SeriesColumns) -> list[Candidate]:
-    """The columns of times, names and whole numbers besides those to forecast from."""
-    names = [n for n in batch.table.schema.names if n not in columns.others]
-    found = [each for name in names if (each := _candidate(batch, name))][:_MOST_CANDIDATES]
-    if columns.time is not None and (parsed := _times(batch, columns.time)):
-        found.append(Candidate(columns.time, "time", _codes(parsed[0])))
-    return found
-
-
-def _candidate(batch: Any, name: str) -> Candidate | None:
-    """What may tell series apart: times, text, or numbers if all are whole."""
+def _kind(batch: Any, name: str) -> str | None:
     from ..tables import decision_of
 
     try:
-        kind = decision_of(batch, name).kind
+        kind: str = decision_of(batch, name).kind
     except ValueError:
         return None
-    if kind == "number":
-        numbers = batch.values(name).numbers[0]
-        known = numbers[np.isfinite(numbers)]
-        whole = (known == np.round(known)).all()
-        return Candidate(name, kind, _codes(numbers)) if whole else None
-    if parsed := _times(batch, name) if kind in ("time", "text", "code") else None:
-        return Candidate(name, "time", _codes(parsed[0]))
-    if kind not in ("text", "code"):
-        return None
-    encoded = pc.dictionary_encode(batch.values(name).text)
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(int)
-    return Candidate(name, "text", codes, encoded.dictionary.to_pylist())
-
-
-def _codes(values: Array) -> Codes:
-    known = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
-    codes = np.full(len(values), -1)
-    codes[known] = np.unique(values[known], return_inverse=True)[1].reshape(-1)
-    return codes
+    parsed = _times(batch, name) if kind in ("text", "code") else None
+    return kind if parsed is None else "time"
 
 
 def _times(batch: Any, name: str) -> tuple[Times, bool] | None:
@@ -268,28 +240,31 @@ def _check_times(source: str, batch: Any, name: str) -> None:
         )
 
 
-def _check_one_series(source: str, candidates: list[Candidate], time: str | None) -> list[str]:
-    """Ask which series is meant where there are several; other findings."""
-    found = find_several(candidates)
-    if found is not None:
-        by, why = ",".join(found.by), "its values come in equal blocks or in turns"
-        if found.time is not None:
-            why = f"the same {found.time!r} is in several rows"
-        raise UserError(
-            f"{source}: there seem to be {found.count:,} series, one for each {by!r}: {why}; pass "
-            f"--by {by} to forecast each of them, or --by none if the rows are those of one series."
-        )
-    for codes in (each.codes for each in candidates if each.name == time):
-        n = len(codes) - len(np.unique(codes))
-        if n > _MOST_REPEATED * len(codes):
+def _check_one_series(source: str, batch: Any, name: str, times: Times) -> list[str]:
+    """Ask which series is meant where times repeat in many rows; otherwise, what to say of it."""
+    n_times = len(np.unique(times))
+    n = len(times) - n_times
+    if n <= _MOST_REPEATED * len(times):
+        return [f"{counted(n, 'row')} repeat a time in {name!r}."] if n else []
+    kinds = {each: _kind(batch, each) for each in batch.table.schema.names if each != name}
+    usable = [each for each, kind in kinds.items() if kind in ("text", "code", "number")]
+    table = pa.table({name: times, **{each: batch.table[each] for each in usable}})
+    for by in chain.from_iterable(combinations(usable[:_MOST_CANDIDATES], size) for size in (1, 2)):
+        count = table.group_by(by).aggregate([]).num_rows
+        full = count * n_times == len(times) or "number" not in map(kinds.get, by)
+        different = table.group_by([name, *by]).aggregate([]).num_rows
+        if count <= len(times) / _LEAST_ROWS and full and different == len(times):
+            series = ",".join(by)
             raise UserError(
-                f"{source}: {counted(n, 'row')} repeat a time in {time!r}, and no column "
-                "tells several series apart; pass one series at a time, or --by none if the rows "
-                "are those of one series in their order."
+                f"{source}: there seem to be {count:,} series, one for each {series!r}: the same "
+                f"{name!r} is in several rows; pass --by {series} to forecast each of them, or "
+                "--by none if the rows are those of one series."
             )
-        if n:
-            return [f"{counted(n, 'row')} repeat a time in {time!r}."]
-    return []
+    raise UserError(
+        f"{source}: {counted(n, 'row')} repeat a time in {name!r}, and no column tells several "
+        "series apart; pass one series at a time, or --by none if the rows are those of one "
+        "series in their order."
+    )
 
 
 def _split(series: Series, batch: Any, by: list[str], troubles: Any) -> Iterator[Series]:

@@ -248,7 +248,7 @@ def fixable(what: str = "") -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise UserError(what + with_options(error)) from error
+        raise UserError(what + with_options(error).removeprefix("model: ")) from error
 
 
 @contextmanager

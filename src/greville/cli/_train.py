@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ._analysis import write_page
 from ._cluster import ClusterOptions, learn_on_cluster
 from ._command import command
-from ._explain import write_page
 from ._files import InputTable, check_writable, read_table_model
 from ._options import Count, ModelOptions, ReadingOptions, Task
 from ._terminal import (
@@ -112,11 +112,9 @@ def train(
             model = options.place(model if like is None else model.forgotten())
         columns = _columns_of(model)
         table = InputTable.find(data, reading, model.target, output=output)
-        for option, asked in (("test", bool(test)), ("report", page is not None)):
-            if asked and not table.can_be_read_again:
-                raise UserError(
-                    f"--{option}: a pipe cannot be read twice; write it to a file first."
-                )
+        asked = "test" if test else "report" if page is not None else on.wanted
+        if asked is not None and not table.can_be_read_again:
+            raise UserError(f"--{asked}: a pipe cannot be read twice; write it to a file first.")
         fingerprint = _fingerprint(table, identity, {**settings, "test": test})
         run = Training(
             *(table, model, output, checkpoint, fingerprint),

@@ -11,12 +11,14 @@ from typing import Any
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import distributed
 import numpy as np
 from dask.delayed import Delayed
-from dask.utils import is_dataframe_like, is_series_like
 from distributed.worker import thread_state
 from scipy import sparse
+
+from ..validation import check_length
 
 # How long to wait for the first worker, in seconds.
 _PATIENCE = 30
@@ -24,10 +26,7 @@ _PATIENCE = 30
 
 def is_collection(value: Any) -> bool:
     """Whether it is a Dask array or data frame, and not computed yet."""
-    meta = getattr(value, "_meta", None)
-    return dask.is_dask_collection(value) and (
-        isinstance(value, da.Array) or is_dataframe_like(meta) or is_series_like(meta)
-    )
+    return isinstance(value, (da.Array, dd.DataFrame, dd.Series))
 
 
 def whole_rows(name: str, X: Any) -> Any:
@@ -92,13 +91,12 @@ class Blocks:
 def _aligned(name: str, other: Any, X: Any) -> Any:
     """A collection in the blocks of X, where both say how long these are."""
     other = whole_rows(name, other)
-    if isinstance(other, da.Array) and isinstance(X, da.Array):
-        mine, n = sum(other.chunks[0]), sum(X.chunks[0])
-        if mine != n and not np.isnan(mine + n):
-            raise ValueError(f"{name}: it has {mine} rows, and X has {n}.")
-        if mine == n:  # no unknown length
-            return other.rechunk({0: X.chunks[0]})
-    return other
+    if not (isinstance(other, da.Array) and isinstance(X, da.Array)):
+        return other
+    if np.isnan(other.shape[0] + X.shape[0]):
+        return other
+    check_length(name, other.shape[0], X.shape[0])
+    return other.rechunk({0: X.chunks[0]})
 
 
 @contextmanager

@@ -49,13 +49,6 @@ class ClusterTable:
     _rows: Counter[str] = field(default_factory=Counter, init=False)
     _said: tables.Troubles = field(default_factory=tables.Troubles, init=False)
 
-    def __post_init__(self) -> None:
-        for source in self.sources:
-            if not source.can_be_read_again:
-                raise tables.TableError(
-                    f"{source.name}: a cluster reads files, not pipes; write it to a file first."
-                )
-
     def sample(self, model: tables.TableModel) -> tuple[list[tables.Batch], int]:
         """A sample of all rows that are to be learned, that which one process takes; how many.
 
@@ -78,7 +71,7 @@ class ClusterTable:
         `report` is called with a number of rows whenever a worker has learned so many.
         """
         total = sum(source.size for source in self.sources)
-        threads = max(1, sum(self.client.nthreads().values()))
+        threads = sum(self.client.nthreads().values())
         size = int(np.clip(total / (_PARTS_PER_THREAD * threads), _LEAST_PART, _LARGEST_PART))
         parts = tables.split(self.sources, self.reading, size)
         counts = [self._rows[p.name] if p.n_rows is None else p.n_rows for p in parts]
@@ -101,13 +94,7 @@ class ClusterTable:
 
 
 def _learn_part(
-    start: Learned,
-    before: Learned | None,
-    part: Any,
-    reading: tables.Reading,
-    first: int,
-    holdout: Any,
-    topic: str,
+    start: Learned, before: Any, part: Any, reading: Any, first: int, holdout: Any, topic: str
 ) -> Learned:
     """One part added to those before it; the client is told how many rows that were."""
     model, troubles = _copy(start if before is None else before)

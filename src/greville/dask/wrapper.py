@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import elm, solvers
 from ..elm.calibration import rows_of_fit
-from ..elm.capabilities import solver_adds
+from ..elm.capabilities import make_solver
 from ..elm.starting import looks_at_rows, places_for_layer, start_from, survey_of
 from ..validation import check_length, check_something_counts, check_weights, naming
 from .blocks import Blocks, added_up, is_collection, naming_block, whole_rows
@@ -76,19 +76,16 @@ class OnCluster:
         rows, local = Blocks(X, y=y, sample_weight=sample_weight), clone(self._on_host())
         if isinstance(local, solvers.Solver):
             return self._take(self._with_rows(local, rows, options))
-        try:
-            solver_adds(local)
-        except AttributeError as error:
+        if not make_solver(local.solver).capabilities.adds:
             raise ValueError(
-                f"solver={local.solver!r}: {error} On Dask collections use 'opium' or 'greville', "
-                "or call partial_fit with one block after the other."
-            ) from error
+                f"solver={local.solver!r}: it is not a sum over rows; on Dask collections use "
+                "'opium' or 'greville', or call partial_fit with one block after the other."
+            )
         known, ends = _survey(local, rows)
-        if looks_at_rows(local):
+        looks, places = looks_at_rows(local), np.zeros(1, np.int64)
+        if looks:
             places = places_for_layer(local, known.n, len(known.inputs.low))
-            start_from(local, known, *rows.at(places, ends))
-        else:
-            start_from(local, known, *rows.at(np.zeros(1, np.int64), ends)[:2])
+        start_from(local, known, *rows.at(places, ends)[: None if looks else 2])
         local = self._with_rows(local, rows, options)
         if local.fitted_.can_leave_out:
             local.calibrate(*rows.at(rows_of_fit(known.n), ends))
@@ -218,10 +215,7 @@ def _look(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
 def _add(shared: Any, before: Any, X: Any, y: Any, weight: Any = None) -> Any:
     """The sums over one block, after those of others; None if there is no row yet."""
     start, device, options = shared
-    check_length("y", y.shape[0], X.shape[0])
-    if weight is not None:
-        check_length("sample_weight", weight.shape[0], X.shape[0])
-    if not X.shape[0]:
+    if not (X.shape[0] or len(y)):
         return before
     sums = copy(start if before is None else before)
     if before is None and device is not None:

@@ -1,0 +1,222 @@
+"""``greville check``, ``compare`` and ``explain``: what columns are, and what they are good for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from ._command import command
+from ._files import InputTable, check_picture, check_writable, load_table_model, save_picture
+from ._options import ColumnOptions, ModelOptions, ReadingOptions, Task
+from ._terminal import (
+    UserError,
+    as_option,
+    counted,
+    say,
+    say_findings,
+    say_skipped,
+    show_json,
+    show_table,
+)
+
+
+@command
+def check(
+    data: list[str],
+    *,
+    target: str | None = None,
+    task: Task = Task.auto,
+    columns: ColumnOptions,
+    reading: ReadingOptions,
+    as_json: bool = False,
+) -> None:
+    """Show how each column of a table is read; learn nothing.
+
+    Prints types, examples, missing values and warnings. The types come from 4096 rows, chosen at
+    random; then all rows are read, and what cannot be is said.
+
+    Examples:
+
+        greville check houses.csv --target price
+
+        greville check 'logs/*.parquet' --json
+    """
+    from ..tables import look_at
+
+    table = InputTable.find(data, reading, target)
+    rows = table if table.can_be_read_again else iter(table)
+    found = look_at(rows, target, **columns.settings(task))
+    if as_json:
+        show_json(found.as_dict(as_option))
+        return
+    some = "" if found.looked_at == found.rows else f", {found.looked_at:,} of them looked at"
+    show_table(
+        ("column", "what it is", "examples"),
+        ((c.name, _describe(c, found.looked_at), "  ".join(c.examples)) for c in found.columns),
+        title=f"{', '.join(data)}: {counted(found.rows, 'row')}{some}",
+    )
+    say_skipped(table.troubles)
+    say_findings(found.findings)
+
+
+def _describe(column: Any, n_rows: int) -> str:
+    """What a column is, between which ends, and how much of it is missing."""
+    parts = [("target: " if column.use == "target" else "") + column.what]
+    if column.least is not None:
+        parts.append(f"from {column.least} to {column.most}")
+    if column.missing and column.use != "not used":
+        parts.append(f"{column.missing / n_rows:.1%} missing")
+    return "; ".join(parts)
+
+
+# What the comparison decides itself.
+_OWN = ("hidden", "device")
+
+
+@command
+def compare(
+    data: list[str],
+    *,
+    target: str | None = None,
+    task: Task = Task.auto,
+    options: ModelOptions,
+    folds: Annotated[int, {"min": 2, "max": 20}] = 5,
+    rows: Annotated[int, {"min": 20}] = 10_000,
+    plot: Path | None = None,
+    reading: ReadingOptions,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Compare greville with scikit-learn's usual models on a table.
+
+    All learn the same folds: greville's default and other sizes, ridge or logistic regression, a
+    random forest and boosting, with their defaults.
+
+    Examples:
+
+        greville compare houses.csv --target price
+
+        greville compare houses.csv --target price --plot compare.png
+
+    Parameters
+    ----------
+    folds : N
+        How many parts rows are cut into.
+    rows : N
+        A sample of so many rows is used, if there are more.
+    plot : PATH
+        Draw score against time (.png, .svg or .pdf).
+    """
+    from ..explain import compare_models, draw_comparison
+
+    if target is None:
+        raise UserError("--target is missing: name the column to predict.")
+    check_picture(plot)
+    settings = {k: v for k, v in options.settings(task).items() if k not in _OWN}
+    with InputTable.find(data, reading).batches("reading", quiet) as batches:
+        found = compare_models(batches, target, folds=folds, most_rows=rows, **settings)
+    if plot is not None:
+        save_picture(draw_comparison(found), plot)
+    if as_json:
+        show_json(found.as_dict())
+    elif not quiet:
+        _show_comparison(found, target)
+        if plot is not None:
+            say(f"The picture is in {plot}.")
+
+
+def _show_comparison(found: Any, target: str) -> None:
+    some = "" if found.n_rows == found.n_total else f" of {found.n_total:,}"
+    rows = [
+        (
+            name,
+            f"{each.score:.4f}",
+            f"{each.loss:,.0f}" if each.loss >= 10_000 else f"{each.loss:.4g}",
+            f"{each.time:.2f}",
+        )
+        for name, each in found.models.items()
+    ]
+    title = f"{target}: {counted(found.n_rows, 'row')}{some}, {found.folds} folds"
+    show_table(("model", found.score, found.loss, "seconds of learning"), rows, title)
+
+
+# Rows of the data that are looked at: a sample, if there are more.
+_ROWS = 2000
+
+
+@command
+def explain(
+    model: Path,
+    data: list[str] | None = None,
+    *,
+    output: Path | None = None,
+    learned: bool = False,
+    reading: ReadingOptions,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Show which columns matter to a model, and how.
+
+    Without DATA, only what the sums over all learned rows say. With it, -o writes a page: how good
+    the model is, which columns matter, how predictions depend on them, the largest errors.
+
+    Examples:
+
+        greville explain model.greville
+
+        greville explain model.greville data.csv -o page.html
+
+    Parameters
+    ----------
+    data
+        Rows with targets.
+    output : PATH
+        Write a page of HTML here; it needs DATA.
+    learned
+        The model has learned these rows: leave each out to predict it.
+    """
+    from ..tables import sampled
+
+    if output is not None:
+        check_writable(output)
+        if not data:
+            raise UserError("--output: a page needs rows; name the files with DATA.")
+    known = load_table_model(model, learned=True)
+    rows = None
+    if data:
+        table = InputTable.find(data, reading, output=output)
+        with table.batches("reading", quiet) as batches:
+            rows = sampled(batches, _ROWS)[0]
+    found = known.importance(rows)
+    if output is not None and rows is not None:
+        write_page(known, rows, output, learned=learned, source=model.name)
+    if as_json:
+        show_json({"model": str(model), "importance": found.as_dict()})
+    elif not quiet:
+        _show_importance(found.as_dict(), known.target)
+        if output is not None:
+            say(f"The page is in {output}.")
+
+
+def write_page(model: Any, rows: Any, output: Path, *, learned: bool, source: str) -> None:
+    """Write a page about a model, whole or not at all."""
+    from ..explain import explain_page
+    from ..persistence import whole_file
+
+    html = explain_page(model, rows, learned=learned, source=source)
+    with whole_file(output) as new:
+        Path(new).write_text(html, encoding="utf-8")
+
+
+_KINDS = {
+    "change": "change of the prediction",
+    "error": "growth of the error without it",
+    "evidence": "loss of evidence without it",
+}
+
+
+def _show_importance(columns: dict[str, Any], target: str) -> None:
+    kinds = [kind for kind in _KINDS if kind in next(iter(columns.values()))]
+    rows = ((name, *(f"{each[kind]:.4g}" for kind in kinds)) for name, each in columns.items())
+    headers = ("column", *(_KINDS[kind] for kind in kinds))
+    show_table(headers, rows, f"what predicts {target}")
