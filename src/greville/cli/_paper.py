@@ -16,9 +16,8 @@ import typer
 
 from ._command import command
 from ._options import Seed
-from ._process import EXIT_INTERRUPTED
 from ._progress import progress_bars
-from ._terminal import console, fail, show_table
+from ._terminal import UserError, console, show_table
 
 EXIT_FAILED, EXIT_NO_DATA = 1, 2
 
@@ -45,8 +44,8 @@ def paper(
 ) -> None:
     """Repeat the experiments of the paper, and compare the numbers.
 
-    Writes report.html, results.json and the figures. Exit codes: 0 success, 1 failure, 2 wrong
-    usage or no data for one of the experiments (the others are run), 130 interrupted.
+    Writes report.html, results.json and the figures. Exit codes: 0 success, 1 a worker process
+    failed, 2 wrong usage or no data for one of the experiments (the others are run).
 
     Examples:
 
@@ -74,71 +73,43 @@ def paper(
     quiet
         Print no progress and no tables.
     """
-    if find_spec("matplotlib") is None:
-        fail(
-            "The report needs matplotlib; install it with: pip install 'greville[cli]'", EXIT_FAILED
-        )
-    chosen = list(dict.fromkeys(experiments or Experiment))
-    try:
-        with _folder(out):
-            results, code = _run(chosen, runs, seed, out, data, quick, quiet)
-    except KeyboardInterrupt:
-        fail("Interrupted; no report was written.", EXIT_INTERRUPTED)
-    except OSError as error:
-        fail(f"The report could not be written: {error}", EXIT_FAILED)
-    if results and not quiet:
-        try:
-            _show(results)
-            typer.echo(f"The report is in {out / 'report.html'}")
-        except OSError:  # a closed pipe, or a full disk; the report is there
-            code = code or EXIT_FAILED
-    raise typer.Exit(code)
-
-
-def _run(
-    chosen: list[Experiment],
-    runs: int | None,
-    seed: int,
-    out: Path,
-    data: Path | None,
-    quick: bool,
-    quiet: bool,
-) -> tuple[list[Any], int]:
-    """The results, of which the report is written, and the exit code."""
     from .. import paper as library
     from ..datasets import DataError, find_mnist
 
+    if find_spec("matplotlib") is None:
+        raise UserError("The report needs matplotlib; install it with: pip install 'greville[cli]'")
     left_out: dict[str, str] = {}
     results: list[Any] = []
     code = 0
-    with progress_bars(quiet) as (progress, say):
+    with _folder(out), progress_bars(quiet) as (progress, say):
         common: Any = {"seed": seed, "progress": progress}
         long: Any = {"long_samples": 30_000, "long_runs": 2} if quick else {}
         small: Any = {"units": 1000, "spread": 2} if quick else {}
-        few: dict[str, Callable[[], Any]] = {
+        work: dict[str, Callable[[], Any]] = {
             "sine": lambda: library.sine(runs=runs or (10 if quick else 100), **long, **common),
             "ecg": lambda: library.ecg(runs=runs or (2 if quick else 10), **common),
             "exactness": lambda: library.exactness(**common),
             "mnist": lambda: library.mnist(directory=data, **small, **common),
         }
-        work = [(str(name), few[name]) for name in chosen]
-        if Experiment.mnist in chosen:  # say at once if it cannot be done
-            work.insert(0, ("mnist", lambda: find_mnist(data, progress=progress) and None))
-        for name, action in work:
+        todo = [(name, work[name]) for name in dict.fromkeys(experiments or Experiment)]
+        if Experiment.mnist in dict(todo):  # say at once if it cannot be done
+            todo.insert(0, (Experiment.mnist, lambda: find_mnist(data, progress=progress) and None))
+        for name, action in todo:
             if name in left_out:
                 continue
             try:
-                result = action()
+                results.append(action())
             except (DataError, library.WorkerError) as error:
                 left_out[name] = str(error)
                 say(f"{name} is left out: {error}")
                 code = code or (EXIT_NO_DATA if isinstance(error, DataError) else EXIT_FAILED)
-            else:
-                results += [] if result is None else [result]
-        if results:
-            command = shlex.join(["greville", *sys.argv[1:]])
-            library.write_report(results, out, command=command, skipped=left_out, progress=progress)
-    return results, code
+        if results := list(filter(None, results)):
+            line = shlex.join(["greville", *sys.argv[1:]])
+            library.write_report(results, out, command=line, skipped=left_out, progress=progress)
+    if results and not quiet:
+        _show(results)
+        typer.echo(f"The report is in {out / 'report.html'}")
+    raise typer.Exit(code)
 
 
 @contextmanager
