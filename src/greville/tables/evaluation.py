@@ -194,24 +194,12 @@ class RegressionScore:
             return
         error = predicted - y
         within = (0, 0) if std is None else (len(y), (np.abs(error) <= 1.6449 * std).sum())
-        sums = np.array([error.sum(), np.abs(error).sum(), error @ error, *within], np.float64)
+        self._sums += np.array([error.sum(), np.abs(error).sum(), error @ error, *within])
         mean = y[0] + (y - y[0]).mean()  # exact where all are the same
-        self._count(len(y), sums, float(mean), float(((y - mean) ** 2).sum()))
+        step, before, self.n = mean - self._mean, self.n, self.n + len(y)
+        self._spread += float(((y - mean) ** 2).sum() + step**2 * before * len(y) / self.n)
+        self._mean += step * len(y) / self.n
         self.sample.add(np.column_stack([y, predicted]))
-
-    def join(self, other: RegressionScore) -> None:
-        """Count the rows that another has counted."""
-        if other.n:
-            self._count(other.n, other._sums, other._mean, other._spread)
-            self.sample.join(other.sample)
-
-    def _count(self, n: int, sums: NDArray[np.float64], mean: float, spread: float) -> None:
-        """Count n more rows."""
-        step, total = mean - self._mean, self.n + n
-        self._spread += spread + step**2 * self.n * n / total
-        self._mean += step * n / total
-        self._sums = self._sums + sums
-        self.n = total
 
     def summary(self) -> dict[str, Any]:
         bias, mae, mse = (self._sums[:3] / self.n).tolist()
@@ -277,16 +265,6 @@ class ClassificationScore:
         self._places += [_histogram(claimed[chosen]) for chosen in (right, ~right)]
         if len(self.classes) == 2:
             self._second += [_histogram(proba[index == place, 1]) for place in (1, 0)]
-
-    def join(self, other: ClassificationScore) -> None:
-        """Count the rows that another has counted."""
-        self.n += other.n
-        self._counts.update(other._counts)
-        self._logs += other._logs
-        self._squares += other._squares
-        self._with_proba += other._with_proba
-        self._places = self._places + other._places
-        self._second = self._second + other._second
 
     def matrix(self) -> tuple[list[str], NDArray[np.int64]]:
         """The labels, and how often rows of each were taken for each."""
@@ -355,17 +333,7 @@ class _Sample:
     def add(self, rows: NDArray[Any]) -> None:
         self.rows.extend(rows[-self._seen % self._every :: self._every])
         self._seen += len(rows)
-        self._thin()
-
-    def join(self, other: _Sample) -> None:
-        """With the rows of another, at the larger of both distances."""
-        self._thin(other._every)
-        self.rows.extend(other.rows[:: self._every // other._every])
-        self._seen += other._seen
-        self._thin()
-
-    def _thin(self, every: int = 1) -> None:
-        while len(self.rows) > _KEPT or self._every < every:
+        while len(self.rows) > _KEPT:
             self.rows, self._every = self.rows[::2], 2 * self._every
 
 

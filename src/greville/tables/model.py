@@ -260,12 +260,6 @@ class TableModel:
         other._empty()
         return other
 
-    def frozen(self) -> Self:
-        """A model that predicts the same and cannot learn: small enough to be sent anywhere."""
-        other = self.settle().twin()
-        other.estimator, other.first = other.estimator.frozen(), None
-        return other
-
     def accumulator(self) -> Self:
         """A model with the same columns, units and hidden layer that only adds rows up.
 

@@ -29,15 +29,6 @@ class UnlearnedValues:
             some = dict.fromkeys([*named, *values[:1000]])
             self._named[name] = list(some)[: _MOST_NAMED + 1]
 
-    def join(self, other: UnlearnedValues) -> None:
-        """Count the rows that another has counted."""
-        for mine, theirs in ((self.gaps, other.gaps), (self.rows, other.rows)):
-            for name, n in theirs.items():
-                mine[name] = mine.get(name, 0) + n
-        for name, values in other._named.items():
-            some = dict.fromkeys([*self._named.get(name, ()), *values])
-            self._named[name] = list(some)[: _MOST_NAMED + 1]
-
     def findings(self) -> list[Finding]:
         """A sentence for each column."""
         unlearned = [self._finding(name, n) for name, n in self.rows.items() if n]
