@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ._sample import sampled as sampled
     from ._settings import FIRST_ROWS as FIRST_ROWS
     from ._settings import solver_names as solver_names
-    from .about import model_bytes as model_bytes
-    from .about import model_summary as model_summary
     from .answering import Answering as Answering
     from .batch import Batch as Batch
     from .batch import TableError as TableError
@@ -37,6 +35,9 @@ if TYPE_CHECKING:
     from .model import TableModel as TableModel
     from .overview import Overview as Overview
     from .overview import look_at as look_at
+    from .overview import model_bytes as model_bytes
+    from .overview import model_summary as model_summary
+    from .predictions import UnlearnedValues as UnlearnedValues
     from .predictions import with_predictions as with_predictions
     from .readers.folders import find_sources as find_sources
     from .readers.formats import TableFormat as TableFormat
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from .schema import decision_of as decision_of
     from .schema import numbers as numbers
     from .stream import Stream as Stream
-    from .unlearned import UnlearnedValues as UnlearnedValues
     from .writers import written as written
 
 # What is used is imported: the command lists the formats without waiting for Arrow.
@@ -60,7 +60,6 @@ _EXPORTS = {
     "_outliers": ("far_values",),
     "_sample": ("sampled",),
     "_settings": ("FIRST_ROWS", "solver_names"),
-    "about": ("model_bytes", "model_summary"),
     "answering": ("Answering",),
     "batch": (
         *("Batch", "TableError", "Troubles"),
@@ -75,16 +74,15 @@ _EXPORTS = {
     "findings": ("Finding", "grouped"),
     "insights": ("encoded",),
     "model": ("TableModel",),
-    "predictions": ("with_predictions",),
+    "predictions": ("UnlearnedValues", "with_predictions"),
     "readers.folders": ("find_sources",),
     "readers.reading": ("read", "split"),
     "readers.formats": ("TableFormat", "format_of", "register"),
     "readers.remote": ("check_new_address",),
     "readers.source": ("ReadRequest", "Reading", "Stopped"),
-    "overview": ("Overview", "look_at"),
+    "overview": ("Overview", "look_at", "model_bytes", "model_summary"),
     "schema": ("decision_of", "numbers"),
     "stream": ("Stream",),
-    "unlearned": ("UnlearnedValues",),
     "writers": ("written",),
 }
 _MODULES = {name: module for module, names in _EXPORTS.items() for name in names}

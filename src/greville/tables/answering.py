@@ -14,8 +14,8 @@ from ._rows import batch_of_rows, batches_of_rows, runs_of_one_kind
 from .batch import TableError
 from .insights import shares
 from .model import TableModel
+from .predictions import UnlearnedValues
 from .target import REGRESSION
-from .unlearned import UnlearnedValues
 
 Row = dict[str, Any]
 Answer = dict[str, Any]

@@ -44,7 +44,6 @@ from ..validation import (
 from ._answers import Answers
 from ._rows import checked_row
 from ._values import Values
-from .about import table_summary
 from .answering import infinite_value
 from .batch import TableError, batches_of, listed
 from .decisions import Evidence
@@ -52,8 +51,9 @@ from .doubts import spellings, totals_row
 from .findings import Finding, grouped
 from .frames import as_table, column_of, is_frame, table_of_array, unnamed
 from .model import TableModel
+from .overview import table_summary
+from .predictions import UnlearnedValues
 from .target import REGRESSION
-from .unlearned import UnlearnedValues
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from ._first import FirstRows
 from ._sample import HELD_OUT, Sample, uniform
 from .batch import Batch, TableError, Troubles
 from .model import TableModel
+from .predictions import UnlearnedValues
 from .target import CLASSIFICATION
-from .unlearned import UnlearnedValues
 
 # Rows that are left out, one at a time, to see how good a model is.
 _ROWS_LEFT_OUT = 4096

@@ -41,16 +41,17 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
     kept = sampled(batches, MOST_ROWS)[0]
     most = _MOST_VALUES if len(columns) == 1 else _MOST_OF_TWO
     grids = [_grid(used[name], kept, most) for name in columns]
-    inputs = [_inputs(used[name], values) for name, (_, values) in zip(columns, grids, strict=True)]
-    places = schema.places
-    wide = [_with_late(block, places[name]) for name, block in zip(columns, inputs, strict=True)]
+    places, inputs = schema.places, []
+    for name, (_, values) in zip(columns, grids, strict=True):
+        inputs.append(np.zeros((len(values), len(places[name]))))  # also for late values
+        used[name].fill(values, inputs[-1][:, : len(used[name].inputs)])
     return effect_of(
         _estimator(model),
         encoded(model, kept),
         columns,
         [places[name] for name in columns],
         [shown for shown, _ in grids],
-        wide,
+        inputs,
     )
 
 
@@ -157,15 +158,3 @@ def _grid(column: Column, batches: list[Batch], most: int) -> tuple[Any, Values]
         return grid, Values(pa.array(grid))
     times = np.round(grid * 86_400).astype("datetime64[s]")
     return times, Values(pa.array(times))
-
-
-def _inputs(column: Column, values: Values) -> NDArray[np.float64]:
-    out = np.zeros((len(values), len(column.inputs)))
-    column.fill(values, out)
-    return out
-
-
-def _with_late(block: NDArray[np.float64], places: list[int]) -> NDArray[np.float64]:
-    """With zeros for the inputs of late values."""
-    late = np.zeros((len(block), len(places) - block.shape[1]))
-    return np.hstack([block, late])

@@ -786,22 +786,19 @@ class TableModel:
         if proba and model.task == REGRESSION:
             raise TableError("the model predicts a number; there are no probabilities.")
         answers, parts = Answers(model._no_predictions(len(rows)), {}), []
-
-        def answer(places: NDArray[np.int64]) -> None:
-            """Answer some rows of one kind; each half alone where one of them is no row."""
+        left = deque(np.arange(run.start, run.stop) for run in runs_of_one_kind(rows))
+        while left:
+            places = left.popleft()
             try:
                 batch = model._batch([rows[i] for i in places.tolist()])
-                parts.append((places, model.answers(batch, std=std, proba=proba)))
+                part = model.answers(batch, std=std, proba=proba)
             except TableError as error:
-                if len(places) == 1:
+                if len(places) > 1:  # each half alone, where one of them is no row
+                    left.extendleft(reversed(np.array_split(places, 2)))
+                else:
                     answers.wrong[int(places[0])] = error.message.removeprefix("the row: ")
-                    return
-                for half in np.array_split(places, 2):
-                    answer(half)
-
-        for run in runs_of_one_kind(rows):
-            answer(np.arange(run.start, run.stop))
-        for places, part in parts:
+                continue
+            parts.append((places, part))
             answers.wrong |= {int(places[i]): reason for i, reason in part.wrong.items()}
         answers.collect(parts, model.classes)
         return answers

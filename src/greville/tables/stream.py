@@ -18,8 +18,8 @@ from ._rows import FEW_ROWS, batch_of_rows, runs_of_one_kind
 from .answering import Answer, Answering, Following, Row, answer_of, infinite_value
 from .batch import Batch, TableError, Troubles, listed, unusable_row
 from .model import TableModel
+from .predictions import UnlearnedValues
 from .target import CLASSIFICATION, REGRESSION
-from .unlearned import UnlearnedValues
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
 # model: whatever answered them meanwhile, it is made of whole blocks.

@@ -131,11 +131,9 @@ class Target:
 
     def _passes_fast_check(self, value: Any) -> bool:
         """Whether a value is a target as it is."""
-        if self.kind == "number":
-            usual = type(value) is float and -LARGEST <= value <= LARGEST
-            return usual and value not in self.numerals.gaps
-        if self.kind == "integer":
-            usual = type(value) is int and -EXACT <= value <= EXACT
+        if self.kind in ("number", "integer"):
+            of_kind, most = (float, LARGEST) if self.kind == "number" else (int, EXACT)
+            usual = type(value) is of_kind and -most <= value <= most
             return usual and value not in self.numerals.gaps
         if self.kind == "flag":
             return type(value) is bool
