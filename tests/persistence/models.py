@@ -135,7 +135,11 @@ def table_estimators(rng):
     X, y = table.drop_columns("y"), table["y"].to_numpy()
     regressor = TableRegressor(5, ignore=["day"]).fit(X, y)
     classifier = TableClassifier(5, random_state=None).fit(X, np.where(y > 0, "up", "down"))
-    doubtful = table.append_column("one", pa.array(["1,234"] * 20))  # which is a finding
+    doubtful = _table(rng, 60).append_column("one", pa.array(["1,234"] * 60))  # which is a finding
+    words = [" ".join(rng.choice(list("abcdefgh"), 6)) + f" {i}" for i in range(60)]
+    more = {"on": [True, False] * 30, "two": [[1.0, 2.0]] * 60, "tags": [["a"], []] * 30}
+    for name, column in {**more, "words": words, "none": [None] * 60}.items():
+        doubtful = doubtful.append_column(name, pa.array(column))
     settled = TableModel("y", hidden=5).learn(doubtful).settle()
     return [TableRegressor(), regressor, classifier, settled]
 

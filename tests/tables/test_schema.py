@@ -1,18 +1,25 @@
 """Schemas: what columns and targets are, and which inputs they become."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import greville
 from greville.fields import declaration_of
+from greville.persistence.registry import from_fields
 from greville.tables import Batch, TableError, TableModel, Troubles
 from greville.tables._values import Values
+from greville.tables.numerals import Numerals
 from greville.tables.schema import Schema
 
 from ..houses import houses, rows_of
+
+HOSTILE_NUMERALS = (
+    {"decimal": "x"},
+    {"decimal": ",", "thousands": ","},
+    {"unit": "k" * 99},
+    {"gaps": ("1",)},
+)
 
 
 def test_the_inputs_of_every_kind_of_column():
@@ -44,9 +51,7 @@ def test_the_inputs_of_every_kind_of_column():
     np.testing.assert_array_equal(named["e[1]"], [2, 2, 2, 2])
     assert schema.columns[-1].kind == "ignored"
     declaration = declaration_of(Schema)
-    fields = declaration.read(schema)
-    fields["columns"] = json.loads(json.dumps(fields["columns"]))
-    again = declaration.make(Schema, fields)
+    again = declaration.make(Schema, declaration.read(schema))
     np.testing.assert_array_equal(again.encode(batch)[0], X)
 
 
@@ -139,30 +144,30 @@ def test_lengths_of_time():
 
 
 def test_hostile_columns_of_a_model():
-    good = {"kind": "number", "name": "x", "median": 0.0, "missing": False}
-    good |= {"numerals": {}, "limits": []}
-    declaration = declaration_of(Schema)
-    fields = {"findings": [], "learned": {}}
-    declaration.make(Schema, {**fields, "columns": [good]})
-    for bad in (
-        {**good, "kind": "os"},
-        {**good, "median": "0"},
-        {**good, "more": 1},
-        {k: v for k, v in good.items() if k != "missing"},
-        {**good, "numerals": {"decimal": "x"}},
-        {**good, "numerals": {"thousands": "."}, "limits": [1.0, 0.0]},
-        {**good, "numerals": {"unit": "k" * 99}},
-        {**good, "numerals": {"gaps": ["1"]}},
-        {**good, "numerals": []},
-        {**good, "limits": [1.0]},
-        {**good, "limits": [float("nan"), 1.0]},
-        {"kind": "time", "name": "t", "origin": 0.0, "clock": False, "format": "%Q"},
-        {"kind": "words", "name": "t", "width": 10**9},
-        {"kind": "vector", "name": "v", "width": 10**12},
-        {"kind": "text", "name": "t", "values": [1], "others": False, "numbers": False},
+    good = {"name": "x", "median": 0.0, "missing": False, "limits": [], "numerals": Numerals()}
+    from_fields("Number", good)
+    text = {"name": "t", "values": ["a"], "others": False, "numbers": False, "gaps": True}
+    text |= {"common": 0, "late": [], "folds": False, "most": 50}
+    from_fields("Text", text)
+    for kind, bad in (
+        ("Numbers", good),
+        ("Number", {**good, "median": "0"}),
+        ("Number", {**good, "more": 1}),
+        ("Number", {k: v for k, v in good.items() if k != "missing"}),
+        ("Number", {**good, "limits": [1.0, 0.0]}),
+        ("Number", {**good, "limits": [1.0]}),
+        ("Number", {**good, "limits": [float("nan"), 1.0]}),
+        ("Number", {**good, "numerals": {}}),
+        *(("Numerals", {**vars(Numerals()), **bad}) for bad in HOSTILE_NUMERALS),
+        ("Time", {"name": "t", "origin": 0.0, "clock": False, "format": "%Q"}),
+        ("Words", {"name": "t", "width": 10**9}),
+        ("Vector", {"name": "v", "width": 10**12}),
+        ("Text", {**text, "values": [1]}),
+        ("Text", {**text, "common": 1}),
+        ("Text", {**text, "late": ["b", "a"]}),
     ):
-        with pytest.raises((ValueError, KeyError)):
-            declaration.make(Schema, {**fields, "columns": [bad]})
+        with pytest.raises(ValueError, match=r"\w"):
+            from_fields(kind, bad)
 
 
 # Targets

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar
 
+from ..fields import stored, text
 from ._values import Floats, Mask, Values
 from .decisions import Decision, Hints
 from .findings import Finding
@@ -19,7 +20,7 @@ class Column(ABC):
 
     kind: ClassVar[str]
     wants: ClassVar[str]
-    name: str
+    name: Annotated[str, text]
 
     @classmethod
     @abstractmethod
@@ -60,23 +61,11 @@ class Column(ABC):
         """Raise a ValueError if the fields do not go together."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Its kind and its fields, for JSON."""
+        """Its kind and its fields, for people and programs."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         parts = {k: v.as_dict() if isinstance(v, Numerals) else v for k, v in values.items()}
         return {"kind": self.kind, **parts}
 
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> Self:
-        """What `as_dict` gave, less its kind; a ValueError for anything else."""
-        if "numerals" in settings:
-            settings = {**settings, "numerals": Numerals.from_dict(settings["numerals"])}
-        try:
-            column = cls(**settings)
-        except TypeError as error:
-            raise ValueError(f"{cls.kind}: its settings are not those of such a column.") from error
-        types = get_type_hints(cls)
-        for key, value in settings.items():
-            if type(value) is not (get_origin(types[key]) or types[key]):
-                raise ValueError(f"{key}={value!r}: not of the right type.")
-        column.check()
-        return column
+
+# Every kind of column is declared to be stored by this.
+stored_column = stored(check=lambda column: column.check())

@@ -12,17 +12,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ..fields import count, each, finite, flag, known, require, text, within
 from . import dates
 from ._outliers import compressed, find_limits
 from ._values import EXACT, LARGEST, TEXT, Floats, Mask, Values, folded
-from .column import Column
+from .column import Column, stored_column
 from .decisions import Decision, Hints
 from .findings import Finding
 from .numerals import Numerals
@@ -44,6 +45,7 @@ _WORD, _WIDTH_OF_WORDS, _WIDEST_OF_WORDS = re.compile(r"\w+"), 128, 4096
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "day of year": 365.2425}
 
 
+@stored_column
 @dataclass(frozen=True)
 class Number(Column):
     """The number itself; where it is missing the median, and an input that says so.
@@ -53,10 +55,10 @@ class Number(Column):
     """
 
     kind, wants = "number", "a number"
-    median: float
-    missing: bool
-    numerals: Numerals
-    limits: list[float]
+    median: Annotated[float, finite]
+    missing: Annotated[bool, flag]
+    numerals: Annotated[Numerals, known(Numerals)]
+    limits: Annotated[list[float], each(finite)]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -118,18 +120,18 @@ class Number(Column):
         return what
 
     def check(self) -> None:
-        good = [isinstance(x, float) and abs(x) <= 10 * LARGEST for x in self.limits]
+        good = all(abs(x) <= 10 * LARGEST for x in self.limits)
         ordered = not self.limits or (len(self.limits) == 2 and self.limits[0] < self.limits[1])
-        if not all(good) or not ordered:
-            raise ValueError(f"limits={self.limits!r}: not a lower and an upper one.")
+        require(good and ordered, "limits: not a lower and an upper one")
 
 
+@stored_column
 @dataclass(frozen=True)
 class Flag(Column):
     """1 for true and yes, 0 for false and no; a half where it is missing, and an input for that."""
 
     kind, wants = "flag", "true or false, or yes or no"
-    missing: bool
+    missing: Annotated[bool, flag]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -147,6 +149,7 @@ class Flag(Column):
         return "true or false"
 
 
+@stored_column
 @dataclass(frozen=True)
 class Text(Column):
     """A one for each known value, and for the others together; zeros where it is missing.
@@ -161,14 +164,14 @@ class Text(Column):
     """
 
     kind, wants = "text", "text"
-    values: list[str]
-    others: bool
-    numbers: bool
-    common: int = 0
-    gaps: bool = True
-    late: list[str] = field(default_factory=list)
-    folds: bool = False
-    most: int = _MOST_INPUTS
+    values: Annotated[list[str], each(text)]
+    others: Annotated[bool, flag]
+    numbers: Annotated[bool, flag]
+    common: Annotated[int, count] = 0
+    gaps: Annotated[bool, flag] = True
+    late: Annotated[list[str], each(text)] = field(default_factory=list)
+    folds: Annotated[bool, flag] = False
+    most: Annotated[int, count] = _MOST_INPUTS
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -263,12 +266,11 @@ class Text(Column):
         )
 
     def check(self) -> None:
-        if not all(isinstance(value, str) for value in [*self.values, *self.late]):
-            raise ValueError("values: not all of them are text.")
-        if not 0 <= self.common < len(self.values) or self.late != sorted(set(self.late)):
-            raise ValueError("common, late: not those of such values.")
+        fits = self.common < len(self.values) and self.late == sorted(set(self.late))
+        require(fits, "common, late: not those of such values")
 
 
+@stored_column
 @dataclass(frozen=True)
 class Words(Column):
     """The words of free text, each added to one of some inputs with a sign, both from its checksum.
@@ -277,7 +279,7 @@ class Words(Column):
     """
 
     kind, wants = "words", "text"
-    width: int
+    width: Annotated[int, within(1, _WIDEST_OF_WORDS + 1, whole=True)]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -292,8 +294,8 @@ class Words(Column):
         return [f"{self.name}: words {i}" for i in range(self.width)]
 
     def fill(self, values: Values, out: Floats) -> Mask:
-        for row, text in zip(out, values.text.to_pylist(), strict=True):
-            for word in _WORD.findall((text or "").lower()):
+        for row, words in zip(out, values.text.to_pylist(), strict=True):
+            for word in _WORD.findall((words or "").lower()):
                 checksum = zlib.crc32(word.encode())
                 row[(checksum >> 1) % self.width] += 1 - 2 * (checksum & 1)
         lengths = np.sqrt((out**2).sum(axis=1, keepdims=True))
@@ -303,18 +305,15 @@ class Words(Column):
     def description(self) -> str:
         return f"free text: its words in {self.width} inputs"
 
-    def check(self) -> None:
-        if not 1 <= self.width <= _WIDEST_OF_WORDS:
-            raise ValueError(f"width={self.width}: it must be from 1 to {_WIDEST_OF_WORDS}.")
 
-
+@stored_column
 @dataclass(frozen=True)
 class Tags(Column):
     """Lists of words: a one for each known word in the list, and one for any others together."""
 
     kind, wants = "tags", "a list of words"
-    values: list[str]
-    others: bool
+    values: Annotated[list[str], each(text)]
+    others: Annotated[bool, flag]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -343,11 +342,8 @@ class Tags(Column):
     def description(self) -> str:
         return f"lists of words: {_shown(self.values)}{' and others' * self.others}"
 
-    def check(self) -> None:
-        if not all(isinstance(value, str) for value in self.values):
-            raise ValueError("values: not all of them are text.")
 
-
+@stored_column
 @dataclass(frozen=True)
 class Time(Column):
     """Days since the first rows, and the places in the day, the week and the year.
@@ -357,9 +353,9 @@ class Time(Column):
     """
 
     kind, wants = "time", "a date or time such as 2024-05-01 12:30"
-    origin: float
-    clock: bool
-    format: str
+    origin: Annotated[float, finite]
+    clock: Annotated[bool, flag]
+    format: Annotated[str, text]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -409,12 +405,13 @@ class Time(Column):
             dates.check_format(self.format)
 
 
+@stored_column
 @dataclass(frozen=True)
 class Vector(Column):
     """A list of numbers, always as many."""
 
     kind, wants = "vector", "a list of numbers"
-    width: int
+    width: Annotated[int, within(1, WIDEST_VECTOR + 1, whole=True)]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
@@ -439,17 +436,14 @@ class Vector(Column):
     def description(self) -> str:
         return f"{self.width} numbers"
 
-    def check(self) -> None:
-        if not 1 <= self.width <= WIDEST_VECTOR:
-            raise ValueError(f"width={self.width}: it must be from 1 to {WIDEST_VECTOR}.")
 
-
+@stored_column
 @dataclass(frozen=True)
 class Ignored(Column):
     """A column that is not used."""
 
     kind, wants = "ignored", "anything"
-    why: str
+    why: Annotated[str, text]
 
     @classmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from ..fields import choice, declaration_of, finite, require, stored
+from ..fields import choice, finite, require, stored
 from ..fields import each as list_of
 from ..fields import text as any_text
 
@@ -217,18 +217,6 @@ class Numerals:
         """What is not as programs write it: usually nothing."""
         other = {k: v for k, v in asdict(self).items() if v != getattr(Numerals, k)}
         return {k: list(v) if k == "gaps" else v for k, v in other.items()}
-
-    @classmethod
-    def from_dict(cls, entry: Any) -> Numerals:
-        """What `as_dict` gave; a ValueError for anything else."""
-        try:
-            made = cls(**{**entry, "gaps": tuple(entry.get("gaps", ()))})
-        except (TypeError, AttributeError) as error:
-            raise ValueError("numerals: not those of a column of numbers.") from error
-        kinds = declaration_of(cls).parameters  # type: ignore[union-attr]
-        require(all(kind.holds(getattr(made, k)) for k, kind in kinds.items()), "numerals: wrong.")
-        _check_fields(made)
-        return made
 
 
 PLAIN = Numerals()

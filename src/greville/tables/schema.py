@@ -30,9 +30,13 @@ Codes = NDArray[np.int64]
 
 
 @stored(
-    parameters={"columns": json, "findings": each(known(Finding)), "learned": json},
+    parameters={
+        "columns": each(known(Column)),
+        "findings": each(known(Finding)),
+        "learned": json,
+    },
     to_fields=lambda schema: {
-        "columns": [column.as_dict() for column in schema.columns],
+        "columns": schema.columns,
         "findings": list(schema.findings),
         "learned": {name: flags.tolist() for name, flags in schema.learned.items()},
     },
@@ -145,10 +149,9 @@ class Schema:
         return "\n".join([f"Schema of {n:,} column{'s' * (n != 1)}:", *shown])
 
     @classmethod
-    def _from_fields(cls, columns: Any, findings: list[Finding], learned: Any) -> Schema:
-        """The columns again; an exception for fields that do not go together."""
-        entries = [dict(entry) for entry in columns]
-        schema = cls([KINDS[e.pop("kind")].from_dict(e) for e in entries], findings)
+    def _from_fields(cls, columns: list[Column], findings: list[Finding], learned: Any) -> Schema:
+        """The schema again; an exception for fields that do not go together."""
+        schema = cls(columns, findings)
         lengths = {name: len(flags) for name, flags in schema.learned.items()}
         fits = isinstance(learned, dict) and lengths == {k: len(v) for k, v in learned.items()}
         fits = fits and all(type(flag) is bool for flags in learned.values() for flag in flags)
