@@ -265,6 +265,13 @@ def test_estimators_of_tables_and_streams(rng):
     table = houses(400, rng).drop(columns=["when", "z z"])
     model = greville.TableRegressor(40).fit(table.drop(columns="y"), table["y"])
     assert len(to_js(model)) == len(to_js(model.model_))
+    labels = np.where(table["y"] > table["y"].median(), "high", "low")
+    model = greville.TableClassifier(40).fit(table.drop(columns="y"), labels)
+    assert 'export const classes = ["high", "low"];' in to_js(model)
+    assert model.effect(table.columns[0], table.drop(columns="y")).classes.tolist() == [
+        "high",
+        "low",
+    ]
     stream = Stream(TableModel("y"))
     stream.answer([{"x": i / 10, "y": i / 5} for i in range(60)], 1, greville.tables.Troubles())
     assert "not mixed with the last targets" in to_c(stream)

@@ -18,7 +18,7 @@ from ..layers import (
     patch_steps,
 )
 from ..persistence import whole_file
-from ..tables import Stream, TableModel
+from ..tables import Stream, TableClassifier, TableModel
 from .columns import ColumnCode, codes_of, notes_of
 
 
@@ -82,6 +82,8 @@ def program_of(model: Any) -> Program:
     """
     estimator, table = exported_estimator(model)
     parts = anatomy_of(estimator)
+    if isinstance(model, TableClassifier):  # which numbers its labels
+        parts = parts._replace(classes=np.array(model.labels_)[parts.classes])
     steps = [] if parts.layer is None else steps_of(parts.layer)
     if table is None:
         return Program(parts, steps, [], "", [])

@@ -173,7 +173,10 @@ class TableEstimator(Described, BaseEstimator):
         X : data frame, Arrow table, dict of columns, or array
         """
         check_is_fitted(self)
-        return self.model_.effect(column, self._table(X, reset=False)[0])
+        found = self.model_.effect(column, self._table(X, reset=False)[0])
+        if found.classes is None:
+            return found
+        return replace(found, classes=np.array(getattr(self, "labels_", ()))[found.classes])
 
     # Learning
 
