@@ -343,3 +343,11 @@ def test_rows_with_objects_are_those_of_a_file_of_them(here):
     np.testing.assert_allclose([model.predict_one(row) for row in rows[:20]], want[:20], rtol=1e-6)
     lines = StreamLines().rows([json.dumps(row).encode() for row in rows[:2]])[0]
     assert lines[1] == rows[1] | {"engine.power": 1, "engine.size": {"cc": 1}, "engine.size.cc": 1}
+
+
+def test_a_few_bytes_of_windows_that_happen_to_be_utf8(tmp_path):
+    cities = ["Köln", "Spaß”", "Zürich", "„Ulm“"]  # ß” are two bytes that are one letter in UTF-8
+    text = "stadt,y\n" + "".join(f"{cities[i % 4]},{i}\n" for i in range(40))
+    (tmp_path / "x.csv").write_bytes(text.encode("cp1252"))
+    (batch,) = rows_of(tmp_path / "x.csv")
+    assert batch.table.column("stadt").to_pylist()[:4] == cities

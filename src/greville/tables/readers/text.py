@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ..batch import TableError
@@ -19,6 +21,9 @@ _LOOKED_AT = 1 << 16
 
 # Bytes beyond ASCII that are too few to tell one encoding from others.
 _FEW = 8
+
+# Bytes that are not UTF-8, and all characters that ASCII does not have.
+_NOT_UTF8, _BEYOND_ASCII = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f]")
 
 Blocks = Iterable[bytes]
 
@@ -86,28 +91,23 @@ def read_text(
     text = Text(content.path, has_quotes=True, owner=content.owner)
     survey = _Survey(text.blocks())
     text = Text(content.path, survey.has_quotes, content.owner)
-    candidates, findings = [encoding] if encoding else [], []
-    if encoding is None:
-        wide = _wide(content.head(64))
-        if wide is None and survey.line_of_bytes is not None:
-            if is_json or survey.has_unicode:  # most of it is UTF-8, and this place is damaged
-                raise _no_utf8(name, survey.line_of_bytes)
-            candidates = _likely(name, text, survey.line_of_bytes)
-        elif wide is not None:
-            candidates = [wide]
-    elif codecs.lookup(encoding).name == "utf-8":
-        candidates = []
-        if survey.line_of_bytes is not None:
+    wide = _wide(content.head(64)) if encoding is None else None
+    is_utf8 = encoding is not None and codecs.lookup(encoding).name == "utf-8"
+    candidates: list[str] = []
+    if wide is not None or (encoding is not None and not is_utf8):
+        candidates = [wide or encoding or ""]
+    elif survey.line_of_bytes is not None:
+        if is_utf8 or is_json or survey.is_unicode:  # most of it is UTF-8, this place is damaged
             raise _no_utf8(name, survey.line_of_bytes)
+        candidates = _likely(name, text, survey.line_of_bytes)
+    findings = []
     if candidates:
         text, used = _decoded(name, text, candidates)
         survey = _Survey(text.blocks())
-        what = f"it is not in UTF-8, and by its bytes read as {used}"
-        advice = "; if letters are wrong, pass {encoding}."
         if encoding is None:
-            findings.append(
-                Finding("encoding", f"{name}: {what}", None, True, advice, {"encoding": None})
-            )
+            what = f"{name}: it is not in UTF-8, and by its bytes read as {used}"
+            advice = "; if letters are wrong, pass {encoding}."
+            findings = [Finding("encoding", what, None, True, advice, {"encoding": None})]
     head = text.head(_LOOKED_AT)
     if b"\0" in head:
         place = head.index(b"\0") + 1
@@ -122,8 +122,8 @@ class _Survey:
     ----------
     line_of_bytes : int or None
         The line of the first bytes that are not UTF-8.
-    has_unicode : bool
-        Whether other bytes are characters in UTF-8 that ASCII does not have.
+    is_unicode : bool
+        Whether no fewer of the bytes beyond ASCII are UTF-8 than are not.
     ends_alike : bool
         Whether all lines end in LF, or all in CRLF.
     has_quotes : bool
@@ -131,43 +131,29 @@ class _Survey:
 
     def __init__(self, blocks: Blocks) -> None:
         self.line_of_bytes: int | None = None
-        self.has_unicode = self.has_quotes = False
-        decoder = codecs.getincrementaldecoder("utf8")()
-        n_lines = n_returns = n_pairs = 0
-        last = b""
-        for block in blocks:
-            waiting = decoder.getstate()[0]
-            if self.line_of_bytes is None and (waiting or not block.isascii()):
-                try:
-                    decoder.decode(block)
-                    self.has_unicode = True
-                except UnicodeDecodeError as error:
-                    before = block[: max(0, error.start - len(waiting))]
-                    self.line_of_bytes = 1 + n_lines + before.count(b"\n")
-                    self.has_unicode = self.has_unicode or _has_unicode(block)
-            self.has_quotes = self.has_quotes or b'"' in block
+        self.has_quotes = False
+        decoder = codecs.getincrementaldecoder("utf8")("surrogateescape")
+        n_lines = n_characters = n_others = 0
+        ends, held = set[bytes](), b""
+        for block in chain(blocks, [b""]):
+            if not block or decoder.getstate()[0] or not block.isascii():
+                text = decoder.decode(block, final=not block)
+                others = [found.start() for found in _NOT_UTF8.finditer(text)]
+                if others and not n_others:
+                    self.line_of_bytes = 1 + n_lines + text.count("\n", 0, others[0])
+                n_others += len(others)
+                n_characters += len(_BEYOND_ASCII.findall(text)) - len(others)
             n_lines += block.count(b"\n")
-            if b"\r" in block:
-                n_returns += block.count(b"\r")
-                n_pairs += (last + block).count(b"\r\n")
-            elif last == b"\r" and block.startswith(b"\n"):
-                n_pairs += 1
-            last = block[-1:]
-        if self.line_of_bytes is None and decoder.getstate()[0]:
-            self.line_of_bytes = 1 + n_lines
-        self.ends_alike = n_returns == 0 or n_pairs == n_returns == n_lines
-
-
-def _has_unicode(block: bytes) -> bool:
-    """Whether any line of bytes is UTF-8 and not ASCII."""
-    for line in block.splitlines():
-        if not line.isascii():
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                continue
-            return True
-    return False
+            self.has_quotes = self.has_quotes or b'"' in block
+            whole, held = held + block, b""
+            if block and whole.endswith(b"\r"):  # which may be half of an end
+                whole, held = whole[:-1], b"\r"
+            if b"\r" in whole:
+                ends.update({b"\r\n"} if b"\r\n" in whole else ())
+                whole = whole.replace(b"\r\n", b"")
+            ends.update(end for end in (b"\r", b"\n") if end in whole)
+        self.is_unicode = n_characters >= n_others
+        self.ends_alike = ends in (set(), {b"\n"}, {b"\r\n"})
 
 
 def _wide(head: bytes) -> str | None:
