@@ -87,11 +87,12 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     With ``hidden="auto"`` and the default solver, `fit` and `prepare` choose the layer by the
     evidence of up to 1000 of the rows, for up to 100 inputs and from 20 rows: a `TableLayer`, of
     which few rows get at least two units each, up to 800, or, where that explains the rows clearly
-    better, as with smooth functions without noise and with images, a `RandomLayer` with a bias. A
-    stream has a `TableLayer` of 200 units, or four for each input; from 256 rows on they are those
-    of four times as many that explain up to 1000 of its first rows best. A `TableLayer` is fitted
-    to the means and ranges of the rows: models that are to be merged are made by copies of one that
-    was prepared.
+    better, as with smooth functions without noise and with images, a `RandomLayer` with a bias. Of
+    more than about 200,000 rows fewer units are learned, those that explain the rows looked at
+    best: a million rows take a minute or two. A stream has a `TableLayer` of 200 units, or four for
+    each input; from 256 rows on they are those of four times as many that explain up to 1000 of its
+    first rows best. A `TableLayer` is fitted to the means and ranges of the rows: models that are
+    to be merged are made by copies of one that was prepared.
 
     With the default solver nothing has to be tuned: epsilon is chosen by its evidence, again and
     again as rows come, and `epsilon_` says what it is. A layer of your own, such as the paper's
