@@ -2,11 +2,8 @@
 
 import re
 import shutil
-from contextlib import ExitStack
 
 import pytest
-
-from ._fake import serving
 
 
 def expect(what):
@@ -41,14 +38,7 @@ def browser():
 
 
 @pytest.fixture
-def scripted():
-    """Start servers with scripted answers. They end after the pages, which would miss them."""
-    with ExitStack() as stack:
-        yield lambda *what, **settings: stack.enter_context(serving(*what, **settings))
-
-
-@pytest.fixture
-def visit(browser, scripted):
+def visit(browser):
     """Open a page. At the end nothing may be wrong but what the test expects.
 
     What is wrong: errors and warnings in the console, and with them all violations of the content

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 from contextlib import ExitStack, contextmanager
 
@@ -16,6 +17,19 @@ from .rows import taught
 pytest.importorskip("fastapi", reason="install greville[serve] to test the server")
 
 from greville.serve import Limits
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]
+
+
+def until(condition):
+    """Wait until it holds."""
+    deadline = time.monotonic() + children.LIMIT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 class Asking:

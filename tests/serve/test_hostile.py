@@ -3,16 +3,17 @@
 Bodies go to an application; what is slow, long, too many, broken off or not HTTP goes to a server.
 """
 
+import http.client
 import itertools
 import json
-import random
+import socket
 import time
 from contextlib import ExitStack, suppress
 
 import pytest
 
-from .. import children
-from .raw import Client, get, head, post, post_chunks
+from .conftest import until
+from .rows import inputs, rows, taught
 
 ROW = {"a": 0.5, "b": -1.25, "c": "Oslo"}
 PATHS = ("/predict", "/learn", "/unlearn", "/models/m/predict", "/models/m/learn")
@@ -23,11 +24,6 @@ pytestmark = pytest.mark.full
 
 def body_of(value):
     return json.dumps(value).encode()
-
-
-def good_rows(draw, n):
-    rows = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(n)]
-    return [{**row, "c": draw.choice(("Oslo", "Bonn")), "y": row["a"] - row["b"]} for row in rows]
 
 
 # Bodies
@@ -81,73 +77,33 @@ NOT_LEARNED = [
 ]
 
 
-def bad_bodies(draw):
-    """Sound heads; bodies that are broken, or cannot be used where they are sent."""
-    queries = ("", "", "", "?std", "?proba", "?std=1&std=2", "?" + "x" * 500, "?std=maybe", "?=&&")
-    keys = ("", "", "k", "k" * 200, "k" * 5000, "\xe9", "a b", "'; DROP TABLE entries; --")
-    while True:
-        path = draw.choice(PATHS)
-        pool = BROKEN + NOT_LEARNED if "learn" in path else BROKEN
-        body = draw.choice(pool)
-        if len(body) > 50_000 and draw.random() < 0.9:
-            continue
-        key = draw.choice(keys)
-        headers = {"Idempotency-Key": key.encode("latin-1")} if key else {}
-        headers["Content-Type"] = draw.choice((JSON, JSON, LINES, JSON + "; charset=utf-8"))
-        yield path + draw.choice(queries), body, headers
+def good_rows(n):
+    cities = itertools.cycle(("Oslo", "Bonn", "Rome"))
+    return [{"a": k / 50, "b": k % 5, "c": next(cities), "y": k % 7 / 2} for k in range(n)]
 
 
-def broken_further(draw):
-    """Bytes of broken bodies changed, left out, repeated."""
-    while True:
-        body = bytearray(draw.choice([body for body in BROKEN if len(body) < 2000]))
-        # What makes it unusable stays at its end.
-        body = bytes(spoiled(draw, body)) + b"\x00]"
-        yield draw.choice(PATHS), body, {"Content-Type": draw.choice((JSON, LINES))}
-
-
-def spoiled(draw, data):
-    """Some bytes changed, left out, inserted or repeated."""
-    data = bytearray(data)
-    for _ in range(draw.choice((1, 1, 2, 5, 20))):
-        at = draw.randrange(len(data) + 1)
-        what = draw.randrange(5)
-        if what == 0 and at < len(data):
-            data[at] = draw.randrange(256)
-        elif what == 1:
-            del data[at : at + draw.choice((1, 2, 10))]
-        elif what == 2:
-            data[at:at] = bytes(draw.randrange(256) for _ in range(draw.choice((1, 2, 5))))
-        elif what == 3:
-            data[at:at] = data[at : at + draw.randrange(1, 30)]
-        else:
-            data[at:at] = draw.choice((b"\r\n", b"\n", b"\r", b"\x00", b":", b" ", b"%", b"\xff"))
-    return data
-
-
-def model_of(server):
+def state_of(server):
     known = server.get("/model")[1]
-    return [known[name] for name in ("rows", "rows_without_target", "position")]
+    return known["rows"], known["position"], server.get("/model/file")
 
 
 def test_bodies_that_cannot_be_used_are_refused_and_change_nothing(start_application):
-    draw = random.Random(20_240_229)
     server = start_application()
-    assert server.post("/learn", good_rows(draw, 500))[0] == 200
-    before, file = model_of(server), server.get("/model/file")
-    prediction = server.post("/predict", ROW)[1]
-    bodies = [
-        *itertools.islice(bad_bodies(draw), 300),
-        *itertools.islice(broken_further(draw), 100),
+    assert server.post("/learn", good_rows(500))[0] == 200
+    before = state_of(server)
+    requests = [
+        *itertools.product(PATHS, BROKEN, (JSON, LINES)),
+        *itertools.product(PATHS[1:3], NOT_LEARNED, (JSON,)),
     ]
-    for path, body, headers in bodies:
-        status, answer = server.post(path, body, headers=headers)
+    for path, body, kind in requests:
+        if len(body) > 50_000 and path != "/learn":
+            continue
+        status, answer = server.post(path, body, headers={"Content-Type": kind})
         assert 400 <= status < 500, (path, body[:100], answer)
         assert answer.keys() == {"error", "field"}
         assert answer["error"].endswith(".")
-    assert (model_of(server), server.get("/model/file")) == (before, file)
-    assert server.post("/predict", ROW)[1] == pytest.approx(prediction, rel=1e-9)  # to rounding
-    assert server.post("/learn", {**ROW, "y": 1.0})[1]["position"] == before[-1] + 1
+    assert state_of(server) == before
+    assert server.post("/learn", {**ROW, "y": 1.0})[1]["position"] == 501
 
 
 def test_a_model_that_has_learned_nothing_answers_them_all(start_application):
@@ -161,21 +117,11 @@ def test_a_model_that_has_learned_nothing_answers_them_all(start_application):
 # Connections
 
 
-def until(condition):
-    """Wait until it holds."""
-    deadline = time.monotonic() + children.LIMIT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.fixture(scope="module")
 def narrow(start_server):
     """A server with little time, and few connections."""
     options = ("--timeout", "1s", "--max-connections", "8", "--max-body", "2MB")
-    server = start_server("--target", "y", *options)
-    assert server.post("/learn", good_rows(random.Random(0), 50))[0] == 200
-    return server
+    return taught(start_server("--target", "y", "--hidden", "20", *options))
 
 
 @pytest.fixture(autouse=True)
@@ -189,116 +135,76 @@ def _it_goes_on(request):
         assert "Traceback" not in said, said
 
 
-@pytest.fixture
-def connect(narrow):
-    """Connections to the server; they are closed at the end."""
-    with ExitStack() as stack:
-        yield lambda: stack.enter_context(Client(narrow.port))
+HEAD = b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+def answer_to(server, parts):
+    """The status of the answer to bytes, and whether the connection was closed after it."""
+    with socket.create_connection((server.host, server.port), timeout=60) as connection:
+        with suppress(OSError):  # it may have closed the connection already
+            for part in parts:
+                connection.sendall(part)
+        response = http.client.HTTPResponse(connection)
+        with suppress(ConnectionError):
+            response.begin()
+            response.read()
+            return response.status, response.will_close
+        return None, True
 
 
 def test_slow_bodies_are_refused_in_time(narrow):
     """Every byte may be in time, and all of them are not."""
-    begun = time.monotonic()
-    with Client(narrow.port) as client:
-        client.send(post(b"abc", length=1000))
-        while (answer := client.answer_or_none(0.1)) is None:
-            client.send(b"a")
-        assert (answer.status, answer.headers["connection"]) == (408, "close")
-        assert "within 1 seconds" in answer.error
-        assert client.is_closed()
-    assert time.monotonic() - begun > 0.9
+
+    def slowly():
+        yield HEAD + b"Content-Length: 1000\r\n\r\n"
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            yield b"a"
+
+    assert answer_to(narrow, slowly()) == (408, True)
 
 
-def test_connections_beyond_the_limit_are_told_and_places_become_free(narrow, connect):
-    clients = [connect() for _ in range(8)]
-    assert all(client.ask(get()).status == 200 for client in clients)
-    with Client(narrow.port) as other:
-        assert other.ask(get()).status == 503
-    clients.pop().cut()
-    clients.pop().socket.close()
-
-    def free():
-        with Client(narrow.port) as client:
-            return client.ask(get()).status == 200
-
-    until(free)
+def test_large_bodies_are_refused_before_they_have_come(narrow):
+    chunk = b"%x\r\n%b\r\n" % (70_000, b"x" * 70_000)
+    lengths = HEAD + b"Content-Length: 9000000\r\n\r\n"
+    chunks = itertools.repeat(chunk, 100)
+    for parts in ([lengths], [HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *chunks]):
+        assert answer_to(narrow, parts) in ((413, True), (None, True))
+    assert answer_to(narrow, [lengths]) == (413, True)
 
 
-def test_answers_reach_clients_that_are_still_sending(narrow):
-    big = b"x" * (8 << 20)
-    for sent in (post(big), post_chunks(*[big[:70_000]] * 100)):
-        with Client(narrow.port) as client:
-            try:
-                client.send(sent)
-            except OSError:
-                continue  # the connection was closed; it may have been before the answer was read
-            answer = client.answer()
-            assert (answer.status, answer.headers["connection"]) == (413, "close")
-            assert "2097152 bytes" in answer.error
+def test_connections_beyond_the_limit_are_told_and_places_become_free(narrow):
+    with ExitStack() as stack:
+        for _ in range(8):
+            connection = narrow.connection()
+            stack.callback(connection.close)
+            connection.request("GET", "/health")
+            assert connection.getresponse().read()
+        assert narrow.get("/health")[0] == 503
+    until(lambda: narrow.get("/health")[0] == 200)
 
 
-def test_clients_that_go_at_any_byte_hold_no_place(narrow, connect):
-    request = post(body_of(ROW)) + get("/events", "A: b")
-    for end in range(0, len(request) + 1, 5):
-        client = connect()
-        with suppress(OSError):  # there may be no place for it
-            client.send(request[:end])
-        client.cut() if end % 2 else client.socket.close()
-
-    def all_are_served():
-        with ExitStack() as stack, suppress(OSError, EOFError):
-            clients = [stack.enter_context(Client(narrow.port)) for _ in range(8)]
-            return all(client.ask(get()).status == 200 for client in clients)
-
-    until(all_are_served)
-
-
-def noise(draw):
-    """Anything at all."""
-    while True:
-        data = draw.randbytes(draw.choice((1, 10, 100, 1000)))
-        yield draw.choice((b"", b"\r\n\r\n", b"GET ", b"POST /learn HTTP/1.1\r\n")) + data
-
-
-def spoiled_requests(draw):
-    """Any byte of whole requests, whose bodies are unusable to begin with."""
-    pool = [body for body in NOT_LEARNED if len(body) < 500]
-    while True:
-        path = draw.choice(("/learn", "/unlearn", "/models/m/learn"))
-        body = draw.choice(pool)
-        yield bytes(spoiled(draw, post(body, path=path)))
-
-
-# Two lengths, or two ends, that would let two readers of a request understand different things.
-AMBIGUOUS = [
-    head("/learn", "Content-Length: 1", "Content-Length: 2") + b"{}",
-    head("/learn", "Content-Length: 1", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
-    head("/learn", "Content-Length: -1"),
-    head("/learn", "Content-Length: 99999999999999999999999"),
-    b"hello\r\n\r\n",
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 200,  # TLS
-]
-
-
-def statuses(port, sent):
-    """Those of all answers, until the server ends the connection."""
-    found = []
-    with Client(port) as client:
-        with suppress(OSError):
-            client.send(sent)
-            client.end()
-        with suppress(EOFError, ConnectionError, KeyError):  # the end; a 1xx has no length
-            while True:
-                found.append(client.answer().status)
-    return found
+def test_clients_that_go_at_any_byte_hold_no_place_and_teach_nothing(narrow):
+    body = json.dumps(rows(1)[0]).encode()
+    request = HEAD.replace(b"predict", b"learn") + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    before = state_of(narrow)
+    for end in range(0, len(request), 7):
+        with (
+            suppress(OSError),  # there may be no place for it
+            socket.create_connection((narrow.host, narrow.port)) as connection,
+        ):
+            connection.sendall(request[:end])
+    until(lambda: narrow.post("/predict", inputs(rows(1)[0]))[0] == 200)
+    assert state_of(narrow) == before
 
 
 def test_what_is_no_http_is_uvicorns_to_answer_and_changes_nothing(narrow):
-    draw = random.Random(20_240_229)
-    before = model_of(narrow)
-    assert all(statuses(narrow.port, sent)[:1] == [400] for sent in AMBIGUOUS)
-    sent = [*itertools.islice(spoiled_requests(draw), 120), *itertools.islice(noise(draw), 30)]
-    found = [status for each in sent for status in statuses(narrow.port, each)]
-    assert len(found) > 100
-    assert all(400 <= status < 500 for status in found), set(found)
-    assert model_of(narrow) == before
+    """Two lengths, or two ends, would let two readers understand different things."""
+    before = state_of(narrow)
+    ambiguous = ("Content-Length: 1\r\nContent-Length: 2", "Content-Length: -1")
+    ambiguous += ("Content-Length: 1\r\nTransfer-Encoding: chunked",)
+    sent = [HEAD + each.encode() + b"\r\n\r\n{}" for each in ambiguous]
+    for each in (*sent, b"hello\r\n\r\n", b"\x16\x03\x01\x02\x00" + b"\x00" * 200):
+        assert answer_to(narrow, [each])[0] == 400
+    assert state_of(narrow) == before

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import socket
 import sqlite3
 import threading
 import time
@@ -17,15 +16,11 @@ from greville.serve import log_path
 
 from .. import children
 from ..lengths import at_length
+from .conftest import free_port
 from .rows import offline, same_model
 
 CLIENTS = 4
 OPTIONS = ("--target", "y", "--hidden", "20", "--every", "200")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
 
 
 class Client(threading.Thread):

@@ -27,9 +27,8 @@ from greville.serve import (
     open_learner,
 )
 from greville.serve import learner as learner_module
-from greville.serve.board import Board
+from greville.serve.board import Board, ErrorRecord
 from greville.serve.learner import Work
-from greville.serve.record import ErrorRecord
 from greville.serve.refusals import RequestError
 from greville.tables import Stream, TableModel, Troubles
 
@@ -179,7 +178,7 @@ def test_targets_come_late_out_of_order_twice_and_never(tmp_path):
         with pytest.raises(RequestError, match="was learned with the target") as error:
             served.learn([{"id": "r3", "y": 99.0}])
         assert error.value.status == 409
-        with pytest.raises(RequestError, match='No row with the id "r9" waits'):
+        with pytest.raises(RequestError, match='The row with the id "r9" does not wait'):
             served.learn([{"id": "r9", "y": 1.0}])
         assert served.learner.n_waiting == 2
         served.ask("keep", asked[3:4], predictions=[0.0])  # its target has come
@@ -274,12 +273,16 @@ def test_rows_to_erase_are_found_in_one_pass(tmp_path):
         nonlocal work
         work += 1000  # instructions of SQLite
 
+    def append(action, some):
+        for row in some:
+            log.append(action, 1, None, row, 1.0)
+
     with closing(Log(tmp_path / "m.log", sync=False)) as log:
         with log.transaction():
-            log.append("learn", [None] * 5000, rows, 1.0)
-            log.append("unlearn", [None] * 3, [rows[7], rows[8], {"x": -1, "y": 0}], 2.0)
-            log.append("learn", [None, None], [rows[8], rows[9]], 3.0)
-            log.append("unlearn", [None] * 500, rows[8:508], 4.0)
+            append("learn", rows)
+            append("unlearn", [rows[7], rows[8], {"x": -1, "y": 0}])
+            append("learn", [rows[8], rows[9]])
+            append("unlearn", rows[8:508])
         log._db.set_progress_handler(count, 1000)
         with log.transaction():
             log.erase_unlearned(log.position)

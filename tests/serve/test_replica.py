@@ -12,10 +12,10 @@ import pytest
 import greville
 from greville.serve import LogError, open_earlier
 
-from .. import children
 from ..lengths import at_length
+from .conftest import free_port, until
 from .rows import NEW, inputs, offline, rows
-from .test_kill import Client, free_port
+from .test_kill import Client
 from .test_learner import Served
 
 PROBE = [inputs(row) for row in rows(50, seed=9)]
@@ -25,13 +25,6 @@ def is_same(stream, other):
     """Whether two streams have learned the same, to the bit."""
     found, wanted = (each.settled().answers_to_rows(PROBE) for each in (stream, other))
     return np.array_equal(found.prediction, wanted.prediction) and stream.rows == other.rows
-
-
-def until(condition):
-    deadline = time.monotonic() + children.LIMIT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def caught_up(replica, leader):

@@ -18,7 +18,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import __version__
@@ -163,15 +162,10 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refuse_path(request: Request, error: HTTPException) -> Response:
-        what = {404: "There is no such path", 405: "This path has other methods"}
-        message = f"{what.get(error.status_code, error.detail)}; /docs has all of them."
+        message = f"{error.detail}; /docs has all paths and methods."
         answer = RequestError(error.status_code, message).response()
         answer.headers.update(error.headers or {})
         return answer
-
-    @app.exception_handler(ClientDisconnect)
-    async def forget(request: Request, error: ClientDisconnect) -> Response:
-        return Response(status_code=400)  # which nobody reads
 
     @app.exception_handler(Exception)
     async def say_bug(request: Request, error: Exception) -> Response:
@@ -218,9 +212,8 @@ class Access:
             # Behind a proxy that ends TLS the server does not know its own scheme.
             name = origin.partition(b"://")[2]
             if not name or name.lower() != headers.get(b"host", b"").lower():
-                return RequestError(
-                    403, "Origin is another site: start the server with --allow-origin for it."
-                )
+                what = "Origin is another site: start the server with --allow-origin for it."
+                return RequestError(403, what)
         # "/page/../predict" is nobody's page.
         is_file = path.startswith("/page/") and "/" not in path[6:] and ".." not in path
         if self._token is None or path in _PUBLIC or is_file:

@@ -46,63 +46,47 @@ async def receive_body(request: Request, limits: Limits) -> Body:
     """The body of a request, if it is not too large, comes in time, and has rows."""
     kind = request.headers.get("content-type", "").lower().replace(" ", "")
     if kind.removesuffix(";charset=utf-8") not in (JSON, NDJSON):
-        raise RequestError(
-            415, f"Content-Type must be {JSON} or {NDJSON}, without or with charset=utf-8."
-        )
+        what = f"Content-Type must be {JSON} or {NDJSON}, without or with charset=utf-8."
+        raise RequestError(415, what)
+    content = b""
+    too_large = f"The body is larger than {limits.body} bytes: send fewer rows at a time."
     try:
         async with asyncio.timeout(limits.seconds):
-            content = await _received(request, limits)
+            if int(request.headers.get("content-length", 0)) > limits.body:
+                raise RequestError(413, too_large)
+            async for part in request.stream():
+                content += part
+                if len(content) > limits.body:
+                    raise RequestError(413, too_large)
     except TimeoutError:
-        raise RequestError(
-            408, f"The body has not come within {limits.seconds:g} seconds: send it again."
-        ) from None
+        what = f"The body has not come within {limits.seconds:g} seconds: send it again."
+        raise RequestError(408, what) from None
+    except ClientDisconnect:
+        raise RequestError(400, "The client has gone.") from None
     if len(content) > _LONG_BODY:
         return await asyncio.to_thread(read_body, content, kind, limits)
     return read_body(content, kind, limits)
-
-
-async def _received(request: Request, limits: Limits) -> bytes:
-    size, parts, more = 0, [], True
-    length = int(request.headers.get("content-length", 0))
-    while more:
-        message = await request.receive() if length <= limits.body else {}
-        if message.get("type") == "http.disconnect":
-            raise ClientDisconnect
-        part, more = message.get("body", b""), message.get("more_body", False)
-        size += len(part)
-        parts.append(part)
-        if max(size, length) > limits.body:
-            raise RequestError(
-                413, f"The body is larger than {limits.body} bytes: send fewer rows at a time."
-            )
-    return b"".join(parts)
 
 
 def read_body(content: bytes, kind: str, limits: Limits) -> Body:
     """The rows of a body; a RequestError if it has none."""
     if kind.startswith(NDJSON):
         form = "lines"
-        lines = [(k, line) for k, line in enumerate(content.split(b"\n"), 1) if line.strip()]
-        _check_count(len(lines), limits)
-        rows = {f"Line {k:,}": _parsed(line, f"Line {k:,}") for k, line in lines}
+        texts = {f"Line {k:,}": line for k, line in enumerate(content.split(b"\n"), 1)}
+        rows = {name: _parsed(line, name) for name, line in texts.items() if line.strip()}
     else:
         found = _parsed(content, "The body")
         form = "many" if isinstance(found, list) else "one"
-        _check_count(len(found) if form == "many" else 1, limits)
-        rows = {f"Row {k:,}": row for k, row in enumerate(found, 1)} if form == "many" else {}
-        rows = rows or {"The body": found}
+        many = {f"Row {k:,}": row for k, row in enumerate(found, 1)} if form == "many" else {}
+        rows = many if form == "many" else {"The body": found}
+    if not rows:
+        raise RequestError(400, "The body has no row; send a JSON object, or a list of them.")
+    if len(rows) > limits.rows:
+        what = f"The body has {len(rows):,} rows; send at most {limits.rows:,} in a request."
+        raise RequestError(413, what)
     for name, row in rows.items():
         _check_row(row, name, limits)
     return Body(list(rows.values()), form, content)
-
-
-def _check_count(n: int, limits: Limits) -> None:
-    if n == 0:
-        raise RequestError(400, "The body has no row; send a JSON object, or a list of them.")
-    if n > limits.rows:
-        raise RequestError(
-            413, f"The body has {n:,} rows; send at most {limits.rows:,} in a request."
-        )
 
 
 def _parsed(text: bytes, name: str) -> Any:
@@ -140,16 +124,11 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
         raise RequestError(413, f"{name} has {len(row):,} fields; send at most {limits.columns:,}.")
     for field, value in row.items():
         if not _is_usable(field):
-            raise RequestError(
-                422, f"{name}: a field's name has half of a character; send valid Unicode."
-            )
+            raise RequestError(422, f"{name}: a field's name has half of a character.")
         if not (_is_usable(value) or (type(value) is list and _are_numbers(value))):
-            raise RequestError(
-                422,
-                f"{name}: the field {shown(field)} cannot be used; send valid text, a number up to "
-                "1e100, true, false, null or a list of such numbers.",
-                field,
-            )
+            what = "send text, a number up to 1e100, true, false, null or a list of numbers"
+            field_name = f"{name}: the field {shown(field)}"
+            raise RequestError(422, f"{field_name} cannot be used; {what}.", field)
 
 
 def _is_usable(value: Any) -> bool:

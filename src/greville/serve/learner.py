@@ -51,23 +51,21 @@ class TargetOrder:
     """Whether numbers come sorted; it says so once for each run of them."""
 
     def __init__(self) -> None:
-        self.n = 0  # of the run
-        self._last, self._sign, self._steps = 0.0, 0, 0
+        self.n = self._steps = self._direction = 0
+        self._last: float | None = None
 
     def add(self, targets: Sequence[Any]) -> bool:
         """Whether the run has just become so long that it is worth a warning."""
         is_long = False
         for target in targets:
-            if isinstance(target, bool) or not isinstance(target, (int, float)):
-                self.n = self._steps = 0
-                continue
-            sign = (target > self._last) - (target < self._last) if self.n else 0
-            if sign and self._sign and sign != self._sign:
-                self.n, self._steps, self._sign = 1, 0, 0
-            self.n, self._last = self.n + 1, target
-            if sign:
-                self._sign, self._steps = sign, self._steps + 1
-                is_long = is_long or self._steps == _STEPS_OF_SORTED
+            is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
+            last, self._last = self._last, target if is_number else None
+            step = 0 if last is None or not is_number else (target > last) - (target < last)
+            if not is_number or step * self._direction < 0:
+                self.n, self._steps, self._direction = int(is_number), 0, 0
+            self.n += is_number
+            self._steps, self._direction = self._steps + abs(step), step or self._direction
+            is_long = is_long or (step != 0 and self._steps == _STEPS_OF_SORTED)
         return is_long
 
 
@@ -120,28 +118,18 @@ class Learner(Service):
         self._queue: deque[Work] = deque()
         self._changed = threading.Condition()
         self._closing = False
-        self._saver: threading.Thread | None = None
         self._cleaned_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"writer of {path}", daemon=True)
 
     # For those who ask, in any thread
 
     @property
-    def n_waiting(self) -> int:  # type: ignore[override]
+    def n_waiting(self) -> int:
         return self.log.n_waiting
 
     @property
-    def n_queued(self) -> int:  # type: ignore[override]
-        return len(self._queue)
-
-    @property
     def to_replay(self) -> int:
-        """Entries of the log that are still to be learned at the start."""
         return 0 if self.published is not None else self.log.position - self.position
-
-    def progress(self) -> str:
-        n = self.to_replay
-        return f"The log is being replayed, {n:,} rows are left" if n else "The server starts"
 
     def start(self) -> None:
         """Replay the log, and then learn what comes."""
@@ -149,10 +137,8 @@ class Learner(Service):
 
     def submit(self, work: Work) -> Future[Any]:
         """Have the writer do something. The answer comes when it is on the disk."""
-        self.answering()
         with self._changed:
-            if self.failure is not None:
-                raise RequestError(503, self.failure)
+            self.answering()
             if self._closing:
                 raise RequestError(503, "The server is stopping; try again later.")
             self._queue.append(work)
@@ -185,7 +171,9 @@ class Learner(Service):
                 elif self._closing:
                     break
                 self._do_what_is_due()
-            self._save_and_wait()
+            if self.position > self.snapshot_position:
+                self.save()
+            self.clean_up()
         except Exception as error:
             logger.exception("The writer of %s has stopped.", self.path)
             self.fail(str(error))
@@ -215,19 +203,16 @@ class Learner(Service):
 
     def _do(self, group: list[Work]) -> None:
         """Do what requests ask for, have it on the disk, publish it, and only then answer."""
+        answers: list[Any] = [RequestError(500, BUG) for _ in group]
         try:
             with self.lock:
                 answers = self._answers(group)
+        finally:
             for work, answer in zip(group, answers, strict=True):
                 if isinstance(answer, Exception):
                     work.done.set_exception(answer)
                 else:
                     work.done.set_result(answer)
-        except BaseException:
-            for work in group:
-                if not work.done.done():
-                    work.done.set_exception(RequestError(500, BUG))
-            raise
 
     def _answers(self, group: list[Work]) -> list[Any]:
         """The answers, or exceptions, once they are on the disk."""
@@ -283,12 +268,8 @@ class Learner(Service):
         if known is not None:
             if known[0] == work.digest:
                 return known[1]
-            raise RequestError(
-                422,
-                "The Idempotency-Key was used for another request; make a new one for each "
-                "request, and repeat it only with the same body.",
-                "Idempotency-Key",
-            )
+            what = "The Idempotency-Key was used for another request; make a new one for each."
+            raise RequestError(422, what, "Idempotency-Key")
         answer = (self._learn if work.action == "learn" else self._unlearn)(work.rows, now)
         if work.key is not None:
             self.log.remember(work.key, work.digest, answer, now)
@@ -300,76 +281,57 @@ class Learner(Service):
             return  # its target has come already
         most = self._options.limits.waiting
         if self.log.n_waiting >= most and self.log.kept(id) is None:
-            raise RequestError(
-                429,
-                f"{most:,} rows wait for their targets; send targets first, or leave the field "
-                f"{shown(self.id)} out.",
-                self.id,
-            )
+            raise RequestError(429, f"{most:,} rows wait for their targets; send some.", self.id)
         self.log.keep(id, row, prediction, now)
 
     def _learn(self, rows: list[Row], now: float) -> dict[str, Any]:
         entries: list[Entry] = []
-        targets: dict[str, Any] = {}  # of ids in this request
+        request = self.log.position + 1
         for k, row in enumerate(rows):
             with naming_row(rows, k):
-                entry = self._entry(k, row, targets)
+                entry = self._entry(k, row)
             if entry is not None:
                 entries.append(entry)
-                if entry.id is not None:
-                    targets[entry.id] = row[self.target]
-        whole = [entry.row for entry in entries]
+                self.log.append("learn", request, entry.id, entry.row, now, entry.given)
         outcomes = self._learn_entries(entries, rows) if entries else []
-        for id in targets:
-            self.log.drop_kept(id)
-        ids, given = [entry.id for entry in entries], [entry.given for entry in entries]
-        n, position = len(whole), self.log.append("learn", ids, whole, now, given)
+        n, position = len(entries), self.log.position
         answer: dict[str, Any] = {"learned": n, "repeated": len(rows) - n, "position": position}
-        is_sorted = self._order.add([row[self.target] for row in whole])
+        is_sorted = self._order.add([entry.row[self.target] for entry in entries])
         if is_sorted and self.stream.follows and self.stream.model.task != "classification":
             answer["warning"] = _SORTED.format(self._order.n)
             logger.warning("%s", answer["warning"])
         self._outcomes += outcomes
-        self._changed_rows += [("learn", whole)] if whole else []
+        self._changed_rows.append(("learn", [entry.row for entry in entries]))
         return answer
 
-    def _entry(self, number: int, row: Row, targets: dict[str, Any]) -> Entry | None:
+    def _entry(self, number: int, row: Row) -> Entry | None:
         """The whole row to learn; None if it was learned before."""
         target, id = self._target_of(row), id_text(row, self.id)
         if id is None:
             return Entry(number, None, row)
-        known = {self.target: targets[id]} if id in targets else self.log.learned(id)
+        known = self.log.learned(id)
         if known is not None:
             if known[self.target] == target:
                 return None
-            raise RequestError(
-                409,
-                f"The row with the {self.id} {shown(row[self.id])} was learned with the target "
-                f"{shown(known[self.target])}; unlearn it first.",
-                self.id,
-            )
+            what = f"was learned with the target {shown(known[self.target])}; unlearn it first"
+            raise self._wrong_id(row, what, 409)
         kept = self.log.kept(id)
         if kept is not None:
-            return Entry(number, id, {**kept.row, **row}, kept.prediction)
+            self.log.drop_kept(id)
+            return Entry(number, id, {**kept[0], **row}, kept[1])
         if row.keys() <= {self.id, self.target}:
-            raise RequestError(
-                422,
-                f"No row with the {self.id} {shown(row[self.id])} waits for its target; send the "
-                "whole row.",
-                self.id,
-            )
+            raise self._wrong_id(row, "does not wait for its target; send the whole row")
         return Entry(number, id, row)
 
+    def _wrong_id(self, row: Row, why: str, status: int = 422) -> RequestError:
+        name = f"The row with the {self.id} {shown(row[self.id])}"
+        return RequestError(status, f"{name} {why}.", self.id)
+
     def _target_of(self, row: Row) -> Any:
-        target, name = row.get(self.target), shown(self.target)
-        if target is None or target == "":
-            raise RequestError(422, f"The target {name} is missing.", self.target)
-        if isinstance(target, list):
-            raise RequestError(
-                422,
-                f"The target {name} is a list; send a number, text, true or false.",
-                self.target,
-            )
+        target = row.get(self.target)
+        if target is None or target == "" or isinstance(target, list):
+            what = "a list" if isinstance(target, list) else "missing"
+            raise RequestError(422, f"The target {shown(self.target)} is {what}.", self.target)
         return target
 
     def _learn_entries(self, entries: list[Entry], rows: list[Row]) -> list[Outcome]:
@@ -389,17 +351,13 @@ class Learner(Service):
                 with naming_row(rows, entry.number):
                     raise unusable(answer["error"], entry.row)
         if stream.n_without_target > without_target:  # as with "nan", or a blank
-            where = "" if len(entries) == 1 else "A row has no target: "
-            raise RequestError(
-                422,
-                f"{where}The target {shown(self.target)} is missing; leave such rows out.",
-                self.target,
-            )
+            what = f"The target {shown(self.target)} of a row is missing; leave such rows out."
+            raise RequestError(422, what, self.target)
         return self.outcomes(whole, answers, [entry.given for entry in entries])
 
     def _unlearn(self, rows: list[Row], now: float) -> dict[str, Any]:
         whole: list[Row] = []
-        ids: list[str | None] = []
+        request = self.log.position + 1
         for k, row in enumerate(rows):
             with naming_row(rows, k):
                 id = id_text(row, self.id)
@@ -407,13 +365,9 @@ class Learner(Service):
                 if id is None:
                     self._target_of(row)
                 elif known is None:
-                    raise self._not_unlearned(row, "was not learned, or is unlearned already")
+                    raise self._wrong_id(row, "was not learned, or is unlearned already")
             whole.append(known or row)
-            ids.append(id)
-        names = [id for id in ids if id is not None]
-        if len(set(names)) < len(names):
-            twice = next(k for k, id in enumerate(ids) if id is not None and id in ids[:k])
-            raise self._not_unlearned(rows[twice], "is there twice")
+            self.log.append("unlearn", request, id, whole[-1], now)
         try:
             self.stream.unlearn(whole)
         except TableError as error:
@@ -421,38 +375,25 @@ class Learner(Service):
             fields = {name: None for row in whole for name in row}
             raise unusable(_WHERE.sub(where, error.message), fields) from error
         self._changed_rows.append(("unlearn", whole))
-        position = self.log.append("unlearn", ids, whole, now)
-        return {"unlearned": len(whole), "position": position}
-
-    def _not_unlearned(self, row: Row, why: str) -> RequestError:
-        name = f"The row with the {self.id} {shown(row[self.id])}"
-        return RequestError(422, f"{name} {why}.", self.id)
+        return {"unlearned": len(whole), "position": self.log.position}
 
     # Snapshots
 
     def _do_what_is_due(self) -> None:
         new, age = self.position - self.snapshot_position, time.time() - self.snapshot_at
-        due = age >= self._options.every_seconds or (
-            new >= self._options.every and not self.snapshot_failed
-        )
-        if new and due and not self._is_saving:
-            stream, extra = self.copy()
-            values = (stream, extra, self.position)
-            self._saver = threading.Thread(target=self.save, args=values, daemon=True)
-            self._saver.start()
+        are_many = new >= self._options.every and not self.snapshot_failed
+        if new and (are_many or age >= self._options.every_seconds):
+            self.save()
         if time.monotonic() - self._cleaned_at >= _CLEAN_UP:
             self._cleaned_at = time.monotonic()
             self.clean_up()
 
-    @property
-    def _is_saving(self) -> bool:
-        return self._saver is not None and self._saver.is_alive()
-
-    def save(self, stream: Stream, extra: dict[str, Any], position: int) -> None:
+    def save(self) -> None:
         """Write a snapshot, if that is possible."""
+        stream, extra = self.copy()
         try:
             save(stream, self.path, extra=extra)
-            self.snapshot_position, self.snapshot_failed = position, False
+            self.snapshot_position, self.snapshot_failed = self.position, False
         except Exception as error:
             is_bug = not isinstance(error, (OSError, ModelFileError))
             text = "%s; the log has all that was learned."
@@ -460,17 +401,8 @@ class Learner(Service):
             self.snapshot_failed = True
         self.snapshot_at = time.time()
 
-    def _save_and_wait(self) -> None:
-        if self._saver is not None:
-            self._saver.join()
-        if self.position > self.snapshot_position:
-            self.save(*self.copy(), self.position)
-        self.clean_up()
-
     def clean_up(self) -> None:
         """Forget what is old, and erase from the log what was unlearned."""
-        if self._is_saving:
-            return  # the file and its position are not known to be those of each other
         now, keep_log = time.time(), self._options.keep_log
         try:
             with self.log.transaction():
@@ -494,12 +426,8 @@ def id_text(row: Row, name: str) -> str | None:
     if id is None:
         return None
     text = json.dumps(id)
-    if isinstance(id, bool) or not isinstance(id, (str, int)):
-        reason = "is neither text nor a whole number"
-    elif id == "":
-        reason = "is empty; leave it out, or send one"
-    elif len(text) > _LONGEST_ID:
-        reason = f"is longer than {_LONGEST_ID} characters"
-    else:
-        return text
-    raise RequestError(422, f"The {name} {shown(id)} {reason}.", name)
+    is_id = isinstance(id, (str, int)) and not isinstance(id, bool)
+    if not is_id or id == "" or len(text) > _LONGEST_ID:
+        what = f"must be text or a whole number, of 1 to {_LONGEST_ID} characters"
+        raise RequestError(422, f"The {name} {what}, not {shown(id)}.", name)
+    return text

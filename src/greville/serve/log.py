@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
@@ -117,13 +117,6 @@ class Run(NamedTuple):
     position: int
 
 
-class Kept(NamedTuple):
-    """A row that waits for its target, and what was predicted for it."""
-
-    row: Row
-    prediction: Any
-
-
 class Log:
     """The log of one model. One thread at a time uses it; others may read it at the same time.
 
@@ -149,10 +142,8 @@ class Log:
         except (OSError, sqlite3.Error) as error:
             if hasattr(self, "_db"):
                 self._db.close()
-            raise LogError(
-                f"{self.path}: it cannot be used as a log ({error}); put back a copy of it, or "
-                "move it away."
-            ) from error
+            what = f"it cannot be used as a log ({error}); put back a copy of it, or move it away"
+            raise LogError(f"{self.path}: {what}.") from error
 
     def _connect(self, sync: bool, read_only: bool) -> sqlite3.Connection:
         if not read_only:
@@ -197,24 +188,15 @@ class Log:
     # Entries
 
     def append(
-        self,
-        action: str,
-        ids: Sequence[str | None],
-        rows: Sequence[Row],
-        at: float,
-        given: Sequence[Any] = (),
+        self, action: str, request: int, id: str | None, row: Row, at: float, given: Any = None
     ) -> int:
-        """Add a row each, with the predictions that were given before; the position of the last."""
-        first = self.position + 1
-        said = [None if each is None else json.dumps(each) for each in given or [None] * len(rows)]
-        self._db.executemany(
+        """Add a row of the request that began at a position; its own position."""
+        self.position += 1
+        prediction = None if given is None else json.dumps(given)
+        self._db.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (first + k, at, action, first, id, json.dumps(row), each)
-                for k, (id, row, each) in enumerate(zip(ids, rows, said, strict=True))
-            ],
+            (self.position, at, action, request, id, json.dumps(row), prediction),
         )
-        self.position += len(rows)
         return self.position
 
     def learned(self, id: str) -> Row | None:
@@ -235,10 +217,9 @@ class Log:
         run = Run("", [], [], [], after)
         for position, action, request, row, given in found:
             if position != run.position + 1:
-                raise LogError(
-                    f"{self.path}: the entries between positions {run.position:,} and "
-                    f"{position:,} are not there; put back a model file that has them, or the log."
-                )
+                where = f"between positions {run.position:,} and {position:,}"
+                what = "are not there; put back a model file that has them, or the log"
+                raise LogError(f"{self.path}: the entries {where} {what}.")
             is_whole = len(run.rows) == _AT_ONCE if action == "learn" else request != last_request
             if run.rows and (action != run.action or is_whole):
                 yield run
@@ -255,10 +236,9 @@ class Log:
         with suppress(ValueError):
             found = None if row is None else json.loads(row)
         if not isinstance(found, dict):
-            raise LogError(
-                f"{self.path}: the row at position {position:,} is damaged or was erased; put back "
-                "a copy of the log, or a model file that has this row."
-            )
+            where = f"the row at position {position:,}"
+            what = "put back a copy of the log, or a model file that has this row"
+            raise LogError(f"{self.path}: {where} is damaged or was erased; {what}.")
         return found
 
     def next_runs(self, after: int) -> list[Run]:
@@ -296,11 +276,12 @@ class Log:
         )
         self.n_waiting += is_new
 
-    def kept(self, id: str) -> Kept | None:
+    def kept(self, id: str) -> tuple[Row, Any] | None:
+        """A row that waits, and what was predicted for it."""
         found = self._db.execute(
             "SELECT row, prediction FROM waiting WHERE id = ?", (id,)
         ).fetchone()
-        return None if found is None else Kept(*map(json.loads, found))
+        return None if found is None else (json.loads(found[0]), json.loads(found[1]))
 
     def drop_kept(self, id: str) -> None:
         self.n_waiting -= self._db.execute("DELETE FROM waiting WHERE id = ?", (id,)).rowcount
@@ -338,10 +319,8 @@ class Log:
         if found is None:
             first = self._db.execute("SELECT min(position), min(at) FROM bases").fetchone()
             since = "its end" if first[0] is None else f"position {first[0]:,}, {_clock(first[1])}"
-            raise LogError(
-                f"{self.path}: it reaches back no further than {since}: what was before was "
-                "deleted (--keep-log), or erased when rows were unlearned."
-            )
+            why = "what was before was deleted (--keep-log), or erased when rows were unlearned"
+            raise LogError(f"{self.path}: it reaches back no further than {since}: {why}.")
         return found
 
     def add_base(self, position: int, at: float, model: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
@@ -18,10 +17,13 @@ _BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 # Of each model: name, what it says, and the number.
 _Value = Callable[[Service], float | None]
 _GAUGES: tuple[tuple[str, str, _Value], ...] = (
-    ("ready", "1 if the model answers, and its file could be read.", lambda s: s.is_ready),
+    (
+        "ready",
+        "1 if the model answers, and its file could be read.",
+        lambda s: bool(s.published and not s.failure),
+    ),
     ("rows", "Rows that the model has learned.", lambda s: s.n_rows),
     ("waiting_rows", "Rows that wait for their targets.", lambda s: s.n_waiting),
-    ("queued_requests", "Requests that wait for the disk.", lambda s: s.n_queued),
     (
         "error_now",
         "Mean absolute error, or share of wrong classes, of the last 1,000 rows.",
@@ -32,11 +34,6 @@ _GAUGES: tuple[tuple[str, str, _Value], ...] = (
     ("snapshot_position", "Entries that the last snapshot has.", lambda s: s.snapshot_position),
     ("behind_rows", "Entries of the leader's log that a replica lacks.", lambda s: s.behind),
     ("behind_seconds", "Seconds since a replica heard its leader.", lambda s: s.silence),
-    (
-        "snapshot_age_seconds",
-        "Seconds since the last snapshot.",
-        lambda s: time.time() - s.snapshot_at,
-    ),
 )
 _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
     ("predictions", "Predictions since the start.", lambda s: s.board.predictions),

@@ -61,9 +61,8 @@ def open_earlier(
         elif 0 <= position <= log.position:
             base = log.base(position)
         else:
-            raise LogError(
-                f"{log.path}: there is no position {position:,}; it ends at {log.position:,}."
-            )
+            what = f"there is no position {position:,}; it ends at {log.position:,}"
+            raise LogError(f"{log.path}: {what}.")
         refusal = f"This server shows the model as it was at position {position:,}"
         service = Service(path, f"{refusal}, and learns nothing.", Snapshot.from_bytes(base))
         for run in log.runs(service.position, position):
@@ -95,17 +94,21 @@ def open_learner(path: str | os.PathLike[str], options: ServeOptions) -> tuple[L
     """
     path = Path(path)
     snapshot = _snapshot(path, options)  # nothing is written if it cannot be served
-    if snapshot.place is not None and not options.new_log and not log_path(path).exists():
+    place, where = snapshot.place, log_path(path)
+    if place is not None and not options.new_log and not where.exists():
         raise LogError(
-            f"{log_path(path)}: the log that {path} was served with is not there; put it back, or "
-            f"start a new log, without rows that only the old one has (those after position "
-            f"{snapshot.place.position:,})."
+            f"{where}: the log that {path} was served with is not there; put it back, or start a "
+            f"new log, without rows that only the old one has (after position {place.position:,})."
         )
-    log = Log(log_path(path), sync=options.sync)
+    log = Log(where, sync=options.sync)
     try:
-        if snapshot.place is not None and snapshot.place.log == log.uid:
-            _check_end(log, path, snapshot.place.position)
-            return Learner(path, snapshot, log, options), []
+        if place is not None and place.log == log.uid:
+            if place.position <= log.position:
+                return Learner(path, snapshot, log, options), []
+            raise LogError(
+                f"{where}: it ends at position {log.position:,}, before the snapshot {path} at "
+                f"{place.position:,}; put back the log that belongs to it."
+            )
         return _with_new_log(path, snapshot, log, options)
     except BaseException:
         log.close()
@@ -118,39 +121,25 @@ def _snapshot(path: Path, options: ServeOptions) -> Snapshot:
     if path.exists():
         snapshot = Snapshot.of(open_file(path), options.id, options.follow)
     elif options.target is None:
-        raise ServeError(
-            f"{path}: there is no such file; name the field to predict to start a new model."
-        )
+        what = "there is no such file; name the field to predict to start a new model"
+        raise ServeError(f"{path}: {what}.")
     elif options.target == id:
-        raise ServeError(
-            f"target={options.target!r}: this field identifies rows; name another one for ids."
-        )
+        raise ServeError(f"target={id!r}: this field identifies rows; name another one for ids.")
     else:
         model = TableModel(options.target, **options.settings)
         snapshot = Snapshot(Stream(model, id, follow=options.follow))
     stream = snapshot.stream
     for name, value in options.given.items():
-        if stream.model.settings[name] != value:
-            raise ServeError(
-                f"{name}={value!r}: {path} was made with {stream.model.settings[name]!r}; leave it "
-                "out, or name another file."
-            )
+        was = stream.model.settings[name]
+        if was != value:
+            what = f"was made with {was!r}; leave it out, or name another file"
+            raise ServeError(f"{name}={value!r}: {path} {what}.")
     if stream.follows and not options.follow:
-        raise ServeError(
-            f"mix=False: {path} mixes predictions with the last targets; leave it out, or name "
-            "another file."
-        )
+        what = "mixes predictions with the last targets; leave it out, or name another file"
+        raise ServeError(f"mix=False: {path} {what}.")
     if options.target not in (None, stream.model.target):
         raise ServeError(f"{path}: it learns {stream.model.target!r}, not {options.target!r}.")
     return snapshot
-
-
-def _check_end(log: Log, path: Path, position: int) -> None:
-    if position > log.position:
-        raise LogError(
-            f"{log.path}: it ends at position {log.position:,}, before the snapshot {path} at "
-            f"{position:,}; put back the log that belongs to it."
-        )
 
 
 def _with_new_log(
@@ -158,16 +147,12 @@ def _with_new_log(
 ) -> tuple[Learner, list[str]]:
     """A model that goes on in a log of its own; rows that wait for their targets go there too."""
     if log.position:
-        raise LogError(
-            f"{log.path}: it does not belong to {path}; put back the model that it belongs to, or "
-            "move the log away."
-        )
+        what = "put back the model that it belongs to, or move the log away"
+        raise LogError(f"{log.path}: it does not belong to {path}; {what}.")
     (stream, old), remarks = snapshot, []
     if old is not None:
-        remarks.append(
-            f"{path} was served with another log, which is not here; rows that came after its last "
-            f"snapshot (position {old.position:,}) are not in the model."
-        )
+        what = "was served with another log, which is not here; the model lacks rows after position"
+        remarks.append(f"{path} {what} {old.position:,}.")
     stream.monitor = stream.monitor or DriftMonitor()
     place = Place(log=log.uid, record=(old or Place()).record)
     with log.transaction():

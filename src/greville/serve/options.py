@@ -72,17 +72,13 @@ class Address:
 
     def __post_init__(self) -> None:
         if self.token is None and not _is_loopback(self.host):
-            raise ServeError(
-                f"host={self.host!r}: others could use the server; give it a token, or listen on "
-                "127.0.0.1."
-            )
+            what = "others could use the server; give it a token, or listen on 127.0.0.1"
+            raise ServeError(f"host={self.host!r}: {what}.")
         origins = tuple(origin.strip().lower().removesuffix("/") for origin in self.origins)
         for origin in origins:
             if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[a-z0-9.:\[\]_-]+", origin):
-                raise ServeError(
-                    f"allow_origin={origin!r}: this is not an origin: it must look like "
-                    "https://example.com or http://example.com:8080."
-                )
+                what = "it must look like https://example.com or http://example.com:8080"
+                raise ServeError(f"allow_origin={origin!r}: this is not an origin: {what}.")
         object.__setattr__(self, "origins", origins)
 
 

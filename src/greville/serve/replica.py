@@ -44,7 +44,7 @@ class Replica(Service):
 
     def __init__(self, leader: str, name: str, token: str | None = None) -> None:
         super().__init__(leader, f"This server follows {leader}; send this request there.")
-        self.leader, self._token = leader, token
+        self._token = token
         self._url = f"{leader}/models/{quote(name, safe='')}"
         self.leader_position, self.heard_at = 0, 0.0
         self._is_loaded = self._is_lost = False
@@ -60,6 +60,10 @@ class Replica(Service):
     def silence(self) -> float:  # type: ignore[override]
         """Seconds since the leader was heard."""
         return time.time() - self.heard_at
+
+    def leader(self) -> dict[str, Any]:
+        numbers = {"position": self.leader_position, "behind": self.behind}
+        return {"url": self.path, **numbers, "seconds_since_heard": round(self.silence, 1)}
 
     def start(self) -> None:
         self._thread.start()

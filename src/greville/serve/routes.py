@@ -24,7 +24,6 @@ from .bodies import JSON, NDJSON, receive_body
 from .learner import Learner, Work, id_text
 from .log import Log, LogError, Row, Run
 from .refusals import RequestError, naming_row, unusable
-from .replica import Replica
 from .service import Service
 
 # Rows times units from which a prediction is computed in another thread.
@@ -124,7 +123,13 @@ async def predict(
             with naming_row(rows, k):
                 raise unusable(answer["error"], row)
         if additions.std:
-            answer["interval"] = _interval(answer["prediction"], answer.get("std"))
+            prediction, std = answer["prediction"], answer.get("std")
+            ends = (
+                None
+                if std is None
+                else [prediction + k * std for k in (-_NINE_OF_TEN, _NINE_OF_TEN)]
+            )
+            answer["interval"] = ends
         if row.get(name) is not None:
             answer["id"] = row[name]
         answer.update(_unused(answering, [row], name))
@@ -133,13 +138,6 @@ async def predict(
         await asyncio.wrap_future(service.submit(Work("keep", kept, given)))
     service.board.add_predictions(rows, answers)
     return body.response(answers)
-
-
-def _interval(prediction: Any, std: Any) -> list[float] | None:
-    """Where nine of ten targets are to be expected."""
-    if not isinstance(prediction, float) or not isinstance(std, float):
-        return None
-    return [prediction - _NINE_OF_TEN * std, prediction + _NINE_OF_TEN * std]
 
 
 def _check_additions(additions: Additions, answering: Answering) -> None:
@@ -191,11 +189,6 @@ async def describe(request: Request) -> dict[str, Any]:
     service = find_service(request)
     known = service.answering().model
     columns = known.schema.columns if known.has_schema else []
-    leader = None
-    if isinstance(service, Replica):
-        numbers = {"position": service.leader_position, "behind": service.behind}
-        seconds = round(service.silence, 1)
-        leader = {"url": service.leader, **numbers, "seconds_since_heard": seconds}
     return {
         "name": service.name,
         **model_summary(known),
@@ -208,7 +201,7 @@ async def describe(request: Request) -> dict[str, Any]:
         "snapshot": {"position": service.snapshot_position, "at": service.snapshot_at},
         "waiting": service.n_waiting,
         "read_only": not isinstance(service, Learner),
-        "leader": leader,
+        "leader": service.leader(),
         "version": __version__,
     }
 
@@ -235,9 +228,8 @@ def download(
         content = service.file(log and bool(_learner(service)))
     except (OSError, ModelFileError) as error:
         logger.error("/model/file: %s", error)
-        raise RequestError(
-            503, "The file cannot be written or read now; the server's log says why."
-        ) from error
+        what = "The file cannot be written or read now; the server's log says why."
+        raise RequestError(503, what) from error
     name = service.name.encode("ascii", "replace").decode().replace("?", "_")
     headers = {"content-disposition": f'attachment; filename="{name}.greville"'}
     return Response(content, media_type="application/octet-stream", headers=headers)
@@ -275,9 +267,8 @@ async def follow(
         runs: list[Run] = await asyncio.to_thread(reader.next_runs, after)
     except LogError as error:
         reader.close()
-        raise RequestError(
-            410, "This log does not go on from there; load /model/file?log again.", "after"
-        ) from error
+        what = "This log does not go on from there; load /model/file?log again."
+        raise RequestError(410, what, "after") from error
 
     async def entries(runs: list[Run], position: int) -> AsyncIterator[str]:
         said_at = time.monotonic()

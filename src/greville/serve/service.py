@@ -14,10 +14,9 @@ from pydantic import BaseModel, ValidationError
 
 from ..persistence import ModelFile, open_file, save
 from ..tables import Answering, Stream, TableModel
-from .board import Board, Outcome
+from .board import Board, ErrorRecord, Outcome
 from .log import Row, Run
 from .options import ServeError
-from .record import ErrorRecord
 from .refusals import RequestError
 
 logger = logging.getLogger("greville.serve")
@@ -60,10 +59,8 @@ def _stream_of(file: ModelFile, id: str | None, follow: bool) -> Stream:
     if isinstance(model, TableModel):
         stream = Stream(model, id or "id", follow=follow)
     elif not isinstance(model, Stream):
-        raise ServeError(
-            f"{file.path}: it holds a {type(model).__name__}; a model of greville train or "
-            "greville stream is needed."
-        )
+        what = f"it holds a {type(model).__name__}; a model of greville train or stream is needed"
+        raise ServeError(f"{file.path}: {what}.")
     elif model.id is not None and id not in (None, model.id):
         raise ServeError(f"{file.path}: its rows are named by {model.id!r}, not by {id!r}.")
     else:
@@ -73,10 +70,8 @@ def _stream_of(file: ModelFile, id: str | None, follow: bool) -> Stream:
     if stream.id == known.target:
         raise ServeError(f"{file.path}: it predicts {stream.id!r}, which cannot identify rows too.")
     if known.has_schema and stream.id in known.schema.names:
-        raise ServeError(
-            f"{file.path}: it learns from a column {stream.id!r}; choose another name for the "
-            "field of ids."
-        )
+        what = f"it learns from a column {stream.id!r}; choose another name for the field of ids"
+        raise ServeError(f"{file.path}: {what}.")
     return stream
 
 
@@ -94,7 +89,7 @@ class Service:
     """
 
     name, id, target = "", "id", ""
-    n_waiting = n_queued = forgotten = 0
+    forgotten = 0
     behind: int | None = None  # entries of a leader's log that are not learned here
     silence: float | None = None  # seconds since a leader was heard
     failure: str | None = None  # why it answers no more
@@ -126,25 +121,28 @@ class Service:
         self.published = self.stream.answering()
 
     @property
+    def n_waiting(self) -> int:
+        """Rows that wait for their targets."""
+        return 0
+
+    @property
+    def to_replay(self) -> int:
+        """Entries of the log that are still to be learned at the start."""
+        return 0
+
+    @property
     def n_rows(self) -> int:
         """Rows that it answers from."""
         return 0 if self.published is None else int(self.published.model.n_rows)
-
-    @property
-    def is_ready(self) -> bool:
-        return self.published is not None and self.failure is None
 
     def answering(self) -> Answering:
         """What answers rows now."""
         if self.failure is not None:
             raise RequestError(503, self.failure)
         if self.published is None:
-            raise RequestError(503, f"{self.progress()}; try again soon.")
+            left = f"{self.to_replay:,} rows of the log are left"
+            raise RequestError(503, f"The model is not loaded yet, {left}; try again soon.")
         return self.published
-
-    def progress(self) -> str:
-        """Why there is no answer yet."""
-        return "The model has not been loaded yet"
 
     def copy(self) -> tuple[Stream, dict[str, Any]]:
         """The stream as it is now, and what stands beside it in a file."""
@@ -221,6 +219,10 @@ class Service:
             },
             **self.board.state(self.id, self.target),
         }
+
+    def leader(self) -> dict[str, Any] | None:
+        """Whom it follows, and how far it is behind."""
+        return None
 
     def start(self) -> None:
         """Begin to learn, for those that do."""
