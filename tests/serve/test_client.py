@@ -8,7 +8,6 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.error import URLError
 
 import pytest
 
@@ -92,20 +91,6 @@ def test_what_was_refused_is_not_sent_again(client):
     assert [path for path, _, _ in requests] == ["/predict?std&proba"]
 
 
-def test_it_gives_up(client):
-    with answering(None, (502, b"<html>"), (504, b"")) as (address, requests):
-        with pytest.raises(client.Refused, match="504: "):
-            client.Client(address, attempts=3).learn({"x": 1})
-        assert len(requests) == 3
-    with pytest.raises(URLError):
-        client.Client(address, attempts=2).learn({"x": 1})
-
-
-def test_no_number_is_sent_as_something_that_is_no_json(client):
-    with pytest.raises(ValueError, match="JSON compliant"):
-        client.Client("http://127.0.0.1:1").learn({"x": float("nan")})
-
-
 def test_targets_come_later(client):
     """Each row is predicted without its target, which comes under its id, once."""
     sent = []
@@ -161,11 +146,6 @@ class TestShell:
         assert "x is infinite." in ended.stderr
         assert not ended.stdout
 
-    def test_it_gives_up(self):
-        with answering((502, b"<html>"), None, (502, b"<html>")) as (address, requests):
-            assert shell(address, "learn", '{"x": 1}').returncode == 1
-        assert len(requests) == 3
-
     def test_the_token_is_sent_and_a_file_is_sent_as_lines(self, tmp_path, monkeypatch):
         (tmp_path / "token").write_text("0123456789abcdef\n")
         (tmp_path / "rows.jsonl").write_text('{"x": 1}')
@@ -176,7 +156,3 @@ class TestShell:
         assert (path, body) == ("/learn", {"x": 1})
         assert headers["Authorization"] == "Bearer 0123456789abcdef"
         assert headers["Content-Type"] == "application/x-ndjson"
-
-    def test_how_it_is_used(self):
-        for words in ([], ["forget", "{}"], ["learn"]):
-            assert shell("http://127.0.0.1:1", *words).returncode == 2

@@ -173,8 +173,8 @@ def test_the_limits_are_those_of_the_server():
         number, _, unit = text.replace(",", "").partition(" ")
         shown.append(int(number) * units.get(unit, 1))
     limits = Limits()
-    names = "body", "rows", "columns", "waiting", "connections", "requests", "watchers"
-    assert shown == [getattr(limits, name) for name in (*names, "seconds")]
+    names = "body", "rows", "columns", "waiting", "connections", "seconds"
+    assert shown == [getattr(limits, name) for name in names]
 
 
 def test_the_dockerfile(known_options):

@@ -4,7 +4,6 @@ One server is shared by tests that leave its model as it is: a start takes longe
 """
 
 import json
-import math
 import os
 import re
 import signal
@@ -17,6 +16,7 @@ from urllib.error import HTTPError
 
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import greville
 from greville.serve import (
@@ -78,28 +78,20 @@ def test_the_file_of_a_model(shared, tmp_path):
 
 MISTAKES = [
     ("/learn", b"{", 400, None),
-    ("/learn", b"\xff", 400, None),
-    ("/learn", [], 400, None),
     ("/learn", {}, 422, None),
-    ("/learn", [1, 2], 400, None),
-    ("/learn", b'{"a": NaN, "y": 1}', 400, None),
     ("/learn", b'{"a": 1e999, "y": 1}', 422, "a"),
     ("/learn", {"a": 1.0}, 422, "y"),
     ("/learn", {"a": [1], "y": 1}, 422, "a"),
-    ("/learn", {"a": ["x"], "y": 1}, 422, "a"),
-    ("/learn", b'{"a": [1e999], "y": 1}', 422, "a"),
     ("/predict", {"a": [True]}, 422, "a"),
     ("/learn", {"a": 1.0, "y": "abc"}, 422, "y"),
     ("/learn", {"other": 1.0, "y": 1.0}, 422, None),
     ("/learn", {"a": 1.0, "y": " "}, 422, "y"),
     ("/learn", [{"a": 1.0, "y": 1.0}, {"a": 1.0, "y": "nan"}], 422, "y"),
-    ("/learn", b'{"a": 1, "a": 2, "y": 1}', 400, None),
     ("/learn", b'{"a": 1' + b"0" * 5000 + b', "y": 1}', 400, None),
     ("/learn/", {"a": 1.0, "y": 1.0}, 404, None),
     ("/unlearn", b'{"a": 1e999, "b": 1.0, "kind": "x", "y": 1}', 422, "a"),
     ("/learn", {"id": "", "a": 1.0, "y": 1.0}, 422, "id"),
     ("/learn", {"id": 1.5, "a": 1.0, "y": 1.0}, 422, "id"),
-    ("/learn", {"id": True, "a": 1.0, "y": 1.0}, 422, "id"),
     ("/learn", {"id": "x" * 300, "a": 1.0, "y": 1.0}, 422, "id"),
     ("/learn", {"id": 99, "y": 1.0}, 422, "id"),
     ("/predict", {"other": 1.0}, 422, None),
@@ -140,55 +132,28 @@ def test_names_that_nobody_knows_are_said(shared):
     assert [answer.get("unused") for answer in answers] == [None, ["Kind", "c"]]
 
 
-SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)")
-PAIR = re.compile(r'([a-zA-Z_]\w*)="([^"\\\n]*)"(?:,|$)')
-
-
 def metrics(server):
-    """Kinds of families, and samples by name and labels, as Prometheus reads them."""
-    kinds, samples = {}, {}
-    for line in server.get("/metrics")[1].decode().splitlines():
-        if line.startswith("# TYPE "):
-            name, kind = line.split(" ")[2:]
-            assert name not in kinds
-            kinds[name] = kind
-        elif not line.startswith("# HELP "):
-            name, inside, value = SAMPLE.fullmatch(line).groups()
-            found = list(PAIR.finditer(inside or ""))
-            assert "".join(each.group() for each in found) == (inside or "")
-            pairs = {each[1]: each[2] for each in found}
-            key = name, tuple(sorted(pairs.items()))
-            assert key not in samples
-            samples[key] = float(value)
-    return kinds, samples
+    """Samples by name and labels, as Prometheus reads them."""
+    families = text_string_to_metric_families(server.get("/metrics")[1].decode())
+    samples = [each for family in families for each in family.samples]
+    return {(each.name, *sorted(each.labels.items())): each.value for each in samples}
 
 
 def test_metrics(shared):
-    before = metrics(shared)[1]
+    before = metrics(shared)
     for _ in range(3):
         shared.post("/predict", {"a": 1.0})
     shared.post("/nothing/" + "x" * 100, {})
-    kinds, after = metrics(shared)
-    of_model = (("model", "m"),)
-    assert after["greville_rows", of_model] == N
-    assert after["greville_learned_rows_total", of_model] == N
-    count = "greville_predictions_total", of_model
-    assert after[count] == before.get(count, 0) + 3
-    count = "greville_requests_total", (("route", "/predict"), ("status", "200"))
-    assert after[count] == before.get(count, 0) + 3
-    assert after["greville_requests_total", (("route", "other"), ("status", "404"))] >= 1
-    assert kinds["greville_request_seconds"] == "histogram"
-    buckets = {
-        float(dict(labels)["le"]): value
-        for (sample, labels), value in after.items()
-        if sample == "greville_request_seconds_bucket" and dict(labels)["route"] == "/predict"
-    }
-    counts = [buckets[bound] for bound in sorted(buckets)]
-    assert counts == sorted(counts)
-    assert max(buckets) == math.inf
-    total = after["greville_request_seconds_count", (("route", "/predict"),)]
-    assert counts[-1] == total >= 3
-    assert after["greville_request_seconds_sum", (("route", "/predict"),)] > 0
+    after, model, route = metrics(shared), ("model", "m"), ("route", "/predict")
+    assert after["greville_rows", model] == after["greville_learned_rows_total", model] == N
+    for count in (
+        ("greville_predictions_total", model),
+        ("greville_requests_total", route, ("status", "200")),
+        ("greville_request_seconds_count", route),
+    ):
+        assert after[count] == before.get(count, 0) + 3
+    assert after["greville_requests_total", ("route", "other"), ("status", "404")] >= 1
+    assert after["greville_request_seconds_sum", route] > 0
 
 
 def test_health_and_the_description_of_all_requests(shared):

@@ -4,11 +4,8 @@ After a crash the model is that of an uninterrupted run, to the bit; what goes w
 """
 
 import json
-import os
 import shutil
 import sqlite3
-import stat
-import threading
 import time
 from contextlib import closing
 
@@ -27,7 +24,7 @@ from greville.serve import (
     open_learner,
 )
 from greville.serve import learner as learner_module
-from greville.serve.board import Board, ErrorRecord
+from greville.serve.board import Board
 from greville.serve.learner import Work
 from greville.serve.refusals import RequestError
 from greville.tables import Stream, TableModel, Troubles
@@ -77,21 +74,6 @@ def logged(path):
         return [json.loads(row) for (row,) in found]
 
 
-def test_a_model_is_learned_and_written(tmp_path):
-    path = tmp_path / "m.greville"
-    some = rows(90)
-    with Served(path) as served:
-        assert served.learn(some[:1]) == {"learned": 1, "repeated": 0, "position": 1}
-        assert served.learn(some[1:60])["position"] == 60
-        for row in some[60:65]:
-            served.learn([row])
-        served.learn(some[65:])
-        error = abs(served.predict({"a": 1.0, "b": 1.0, "kind": "x"}) - 1)
-    assert error < 0.3
-    assert logged(path) == some
-    assert same_model(path, offline(some))
-
-
 LONGER = [pytest.param(n, marks=pytest.mark.full) for n in (700, 5000)]
 
 
@@ -105,28 +87,6 @@ def test_after_a_crash_the_model_is_that_of_the_log(tmp_path, n):
     with Served(path):
         pass
     assert same_model(path, offline(some, step=211))
-
-
-@pytest.mark.full
-def test_rows_of_many_threads_are_each_learned_once(tmp_path):
-    path, some = tmp_path / "m.greville", rows(48)
-    named = [{**row, "id": k} for k, row in enumerate(some)]
-    with Served(path) as served:
-
-        def client(k):
-            for row in named[k::8]:
-                served.learn([row])
-                assert served.learn([row])["repeated"] == 1
-
-        threads = [threading.Thread(target=client, args=(k,)) for k in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert served.learner.answering().model.n_rows == 48
-    found = logged(path)
-    assert sorted(row["id"] for row in found) == list(range(48))
-    assert same_model(path, offline(found))
 
 
 def test_a_request_with_a_bad_row_changes_nothing(tmp_path):
@@ -200,19 +160,6 @@ def test_rows_that_wait_survive_and_are_forgotten_in_time(tmp_path):
     with Served(path, keep=1e-9) as served:
         served.learner.clean_up()  # the writer is idle
         assert (served.learner.n_waiting, served.learner.forgotten) == (0, 1)
-
-
-def test_a_key_is_answered_once(tmp_path):
-    path, some = tmp_path / "m.greville", rows(20)
-    with Served(path) as served:
-        first = served.learn(some[:10], key="k", digest="d")
-        served.learn(some[10:])
-        assert served.learn(some[:10], key="k", digest="d") == first
-        with pytest.raises(RequestError, match="Idempotency-Key was used for another"):
-            served.learn(some[:9], key="k", digest="e")
-    with Served(path) as served:
-        assert served.learn(some[:10], key="k", digest="d") == first
-    assert logged(path) == some
 
 
 def test_what_is_unlearned_was_never_there_also_after_a_crash(tmp_path):
@@ -353,16 +300,6 @@ def test_old_entries_are_deleted_if_that_is_wanted(tmp_path):
         assert served.learner.answering().model.n_rows == 51
 
 
-def test_files_are_for_their_owner(tmp_path):
-    path = tmp_path / "m.greville"
-    with Served(path) as served:
-        served.learn(rows(5))
-        names = [name for name in os.listdir(tmp_path) if ".log" in name]
-        assert len(names) == 3
-        for name in names:
-            assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600
-
-
 @pytest.mark.full
 def test_a_disk_that_is_full_loses_nothing(tmp_path):
     path, some = tmp_path / "m.greville", rows(2030)
@@ -493,14 +430,6 @@ def test_errors_name_the_row_of_the_request(tmp_path):
         assert error.value.field == "a"
         with pytest.raises(RequestError, match="Row 2: Column 'a'"):
             served.learn([some[0], bad])
-
-
-def test_all_alarms_are_counted_and_the_last_are_kept():
-    record = ErrorRecord()
-    for row in range(150):
-        record.add_alarm(row, 0.0)
-    again = ErrorRecord.model_validate(record.model_dump())
-    assert (again.n_alarms, len(again.alarms), again.alarms[-1]) == (150, 100, (149, 0.0))
 
 
 def test_sorted_targets_are_told_once_for_each_run_of_them(tmp_path):
