@@ -76,6 +76,12 @@ def test_the_file_of_a_model(shared, tmp_path):
     assert shared.get("/model/file")[1] == content
 
 
+def test_how_much_columns_matter(shared):
+    status, found = shared.get("/importance")
+    assert (status, found.keys()) == (200, {"a", "b", "kind"})
+    assert min(found["a"], found["b"]) > 2 * found["kind"]
+
+
 MISTAKES = [
     ("/learn", b"{", 400, None),
     ("/learn", {}, 422, None),

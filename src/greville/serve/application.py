@@ -150,8 +150,9 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(RequestError)
     async def refuse(request: Request, error: RequestError) -> Response:
-        with suppress(RequestError):
-            find_service(request).board.refuse(error)
+        if error.status < 500:
+            with suppress(RequestError):
+                find_service(request).board.refuse(error)
         return error.response()
 
     @app.exception_handler(RequestValidationError)

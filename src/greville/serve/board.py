@@ -23,6 +23,9 @@ _REMEMBERED, _SHOWN, _MOST_FIELDS, _LONGEST = 256, 20, 30, 100
 # Refusals that are shown, and seconds between two lines about them in the server's log.
 _LAST_REFUSED, _BETWEEN = 5, 1.0
 
+# What a point of the curve is.
+_POINT = ("row", "now", "since_start")
+
 logger = logging.getLogger("greville.serve")
 
 
@@ -149,10 +152,7 @@ class Board:
             "learned": self.learned,
             "predictions": self.predictions,
             "refused": self.refused,
-            "history": [
-                {"row": row, "now": now, "since_start": since_start}
-                for row, now, since_start in record.points
-            ],
+            "history": [dict(zip(_POINT, point, strict=True)) for point in record.points],
             "alarms": [{"row": row, "at": at} for row, at in record.alarms],
             "last": _shown(outcomes, id, target),
             "refusals": list(self._refusals),

@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing, suppress
 from typing import Annotated, Any
 
@@ -123,13 +123,9 @@ async def predict(
             with naming_row(rows, k):
                 raise unusable(answer["error"], row)
         if additions.std:
-            prediction, std = answer["prediction"], answer.get("std")
-            ends = (
-                None
-                if std is None
-                else [prediction + k * std for k in (-_NINE_OF_TEN, _NINE_OF_TEN)]
-            )
-            answer["interval"] = ends
+            std = answer.get("std")
+            interval = None if std is None else _around(answer["prediction"], _NINE_OF_TEN * std)
+            answer["interval"] = interval
         if row.get(name) is not None:
             answer["id"] = row[name]
         answer.update(_unused(answering, [row], name))
@@ -138,6 +134,10 @@ async def predict(
         await asyncio.wrap_future(service.submit(Work("keep", kept, given)))
     service.board.add_predictions(rows, answers)
     return body.response(answers)
+
+
+def _around(middle: float, distance: float) -> list[float]:
+    return [middle - distance, middle + distance]
 
 
 def _check_additions(additions: Additions, answering: Answering) -> None:
@@ -270,26 +270,22 @@ async def follow(
         what = "This log does not go on from there; load /model/file?log again."
         raise RequestError(410, what, "after") from error
 
-    async def entries(runs: list[Run], position: int) -> AsyncIterator[str]:
+    async def entries(runs: Sequence[Run | None], position: int) -> AsyncIterator[str]:
         said_at = time.monotonic()
         with closing(reader), suppress(LogError):  # what comes next was erased since
             while not request.app.state.is_stopping():
-                for run in runs:
-                    yield _log_event(learner.position, run._asdict())
-                    position, said_at = run.position, time.monotonic()
-                if time.monotonic() - said_at > _BETWEEN:
-                    yield _log_event(learner.position, None)
-                    said_at = time.monotonic()
-                if learner.position == position:
+                is_silent = time.monotonic() - said_at > _BETWEEN
+                for run in runs or [None] * is_silent:
+                    entry = None if run is None else run._asdict()
+                    content = json.dumps({"position": learner.position, "run": entry})
+                    yield f"event: log\ndata: {content}\n\n"
+                    position, said_at = run.position if run else position, time.monotonic()
+                if learner.position <= position:
                     await asyncio.sleep(_POLL)
                 is_new = learner.position > position
                 runs = await asyncio.to_thread(reader.next_runs, position) if is_new else []
 
     return StreamingResponse(entries(runs, after), media_type="text/event-stream")
-
-
-def _log_event(position: int, run: dict[str, Any] | None) -> str:
-    return f"event: log\ndata: {json.dumps({'position': position, 'run': run})}\n\n"
 
 
 def _named(name: str) -> None:
