@@ -3,10 +3,7 @@
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
-
-from greville.tables import look_at
 
 from ..houses import houses, write
 from ..runner import refused, run
@@ -58,13 +55,6 @@ def test_every_cell_is_read(here):
     assert "--on-error skip" in wrong["message"]
 
 
-def test_nothing_has_to_be_asked_for(here):
-    write(houses(100), "t.csv")
-    found, columns = checked("t.csv")
-    assert found["task"] is None
-    assert columns["price"]["use"] == "input"
-
-
 def test_what_train_will_say_is_said_before(here):
     rows = ["n,day,amount,code,y"]
     rows += [
@@ -85,16 +75,6 @@ def test_what_train_will_say_is_said_before(here):
         assert finding["message"] in said
 
 
-def test_all_rows_are_sampled_and_counted(here):
-    n = 10_000
-    table = pa.table({"x": np.arange(n) * 0.5, "kind": ["a"] * (n // 2) + ["b"] * (n // 2)})
-    write(table, "t.csv")
-    found, columns = checked("t.csv")
-    assert (found["rows"], found["looked_at"]) == (n, n)
-    assert columns["kind"]["different"] == 2
-    assert float(columns["x"]["most"]) == (n - 1) / 2
-
-
 def test_options_and_columns_left_out(here):
     (here / "t.csv").write_text("a,b,y\n" + "".join(f"{i},x{i % 3},{i % 5}.5\n" for i in range(40)))
     _, columns = checked("t.csv", "--target", "y", "--ignore", "b")
@@ -102,9 +82,3 @@ def test_options_and_columns_left_out(here):
     _, columns = checked("t.csv", "--target", "y", "--categorical", "a", "--na", "7")
     assert columns["a"]["inputs"] == 39
     assert "no column 'z'" in refused("check", "t.csv", "--target", "z")
-
-
-def test_from_python():
-    table = pa.table({"x": range(50), "y": [0.5, 1.5] * 25})
-    found = look_at(table.to_batches(), target="y")
-    assert [column.use for column in found.columns] == ["input", "target"]

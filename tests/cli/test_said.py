@@ -10,7 +10,6 @@ from greville import TableRegressor
 from greville.tables import TableModel
 
 from ..runner import refused, run
-from ._outside import streamed
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -32,12 +31,6 @@ def test_gaps_that_no_learned_row_has(here):
     assert "2 rows have no value of 'x'" in run("predict", "model.greville", "q.csv")[1]
     (here / "q.csv").write_text("x,kind\n7,a\n")
     assert "no value" not in run("predict", "model.greville", "q.csv")[1]
-
-
-def test_a_stream_without_any_target(here):
-    lines = "".join(json.dumps({"x": i}) + "\n" for i in range(5))
-    _, said = streamed(lines.encode(), "--target", "typo")
-    assert "no line had a value of 'typo'" in said
 
 
 @pytest.mark.full

@@ -94,15 +94,6 @@ def test_a_csv_stream_goes_on(here):
     assert np.array_equal(one.settled().predict(houses(9)), two.settled().predict(houses(9)))
 
 
-def test_answers_before_a_broken_line_are_said(here):
-    lines = jsonl(houses(5)) + b"{broken\n"
-    stopping = ["-t", "price", "--hidden", "20", "--checkpoint", "s", "--on-error", "stop"]
-    answers, said = streamed(lines, *stopping, code=2)
-    assert len(answers) == 5
-    assert "line 6: it is not JSON" in said
-    assert greville.load("s").lines == 5
-
-
 def test_a_stream_takes_the_fields_that_training_takes():
     rows = "a,y\n" + "".join(f"{'x' * 200_000},{i}\n" for i in range(3))
     Path("long.csv").write_text(rows)
@@ -121,14 +112,6 @@ def test_asked_to_stop(here, number, code):
         process.send_signal(number)
         assert process.wait() == code, process.said()
     assert greville.load("s").lines == 37
-
-
-def test_watching(here):
-    lines = jsonl(houses(400))
-    _, said = streamed(lines, "-t", "price", "--hidden", "20", "--watch", "-q")
-    assert "400" in said
-    assert "drift alarms" in said
-    assert "mean error" in said
 
 
 # Two at once

@@ -19,23 +19,6 @@ def good_rows(n):
     return [{"x": i / 7, "kind": "ab"[i % 2], "y": 3.0 * i} for i in range(n)]
 
 
-def test_a_bad_line_is_answered_and_the_stream_goes_on():
-    rows = good_rows(60)
-    rows[20]["x"] = float("inf")
-    rows[30]["y"] = float("-inf")
-    rows[40] = {"other": 1.0, "y": 2.0}
-    rows[50]["x"] = 1e200
-    answers, said = streamed(lines_of(rows), "-t", "y")
-    answers = list(map(json.loads, answers))
-    assert [a["line"] for a in answers] == list(range(1, 61))
-    errors = {a["line"]: a["error"] for a in answers if "error" in a}
-    assert errors.keys() == {21, 31, 41, 51}
-    assert errors[21] == "column 'x' is infinite; only finite numbers can be used"
-    assert errors[41] == "it has none of the columns 'x', 'kind'"
-    assert errors[51] == "column 'x' should be a number, got 1e+200"
-    assert "4 lines could not be used, for instance:" in said
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(
     "first",

@@ -271,14 +271,6 @@ def test_columns_in_several_blocks(client):
     np.testing.assert_allclose(model.predict(rows).compute(), known.predict(X), rtol=1e-9)
 
 
-def test_data_on_the_workers_are_used_there(client):
-    X, y, _, _ = numbers()
-    known = greville.ELMRegressor(80, random_state=0).fit(X, y)
-    rows, targets = client.persist([blocks(X, 500), blocks(y, 500)])
-    model = ELMRegressor(80, random_state=0).fit(rows, targets)
-    assert_same(model, known, X)
-
-
 def test_predictions_are_lazy(client, tmp_path):
     read = tmp_path / "read"
 

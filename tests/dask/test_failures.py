@@ -12,7 +12,6 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -181,16 +180,6 @@ def test_a_cluster_without_workers(monkeypatch):
             pytest.raises(TimeoutError, match="0/1 workers"),
         ):
             Opium().fit(chunked(X), chunked(y))
-
-
-def test_pandas_series_of_weights(client):
-    table, names = frame()
-    parts = dd.from_pandas(table, npartitions=2)
-    model = ELMRegressor(30, random_state=0)
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.fit(parts[names], parts["y"], parts["weight"] - 10)
-    assert isinstance(model.fit(parts[names], parts["y"]).predict(table[names]), np.ndarray)
-    assert isinstance(pd.Series(model.predict(table[names])), pd.Series)
 
 
 def test_scores_of_what_cannot_be_compared(client):

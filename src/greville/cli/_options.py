@@ -213,12 +213,17 @@ class ModelOptions(ColumnOptions):
         with fixable():
             return model if self.device is None else model.to(self.device)
 
-    def check_left_out(self, task: str, base: Path) -> None:
-        """A model that is there has its own settings: say so instead of passing over others."""
+    def going_on(self, model: Any, base: Path, target: str | None, task: str) -> Any:
+        """A model of a file, to learn more rows; it has a target and settings of its own."""
+        if target not in (None, model.target):
+            raise UserError(
+                f"--target {target}: {base} learns {model.target!r}; leave --target out."
+            )
         for name in self.settings(task):
             if name != "device":
                 option = name.replace("_", "-")
                 raise UserError(f"--{option}: {base} has its own setting; leave this option out.")
+        return self.place(model)
 
 
 def one_delimiter(delimiter: str | None) -> str | None:

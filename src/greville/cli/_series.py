@@ -21,7 +21,7 @@ Array = NDArray[Any]
 ONE_SERIES = "none"
 
 # Columns that are looked at to find out which tells series apart, and rows that each must have.
-_MOST_CANDIDATES, _LEAST_ROWS = 20, 5
+_MOST_CANDIDATES, _LEAST_ROWS = 10, 5
 
 # A time may be in more than one row, as in the hour in which clocks go back, but not in many.
 _MOST_REPEATED = 0.05

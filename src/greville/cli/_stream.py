@@ -102,10 +102,7 @@ def stream(
             state = _continued(checkpoint, target, id, follow)
             options.place(state.model)
         elif model is not None:
-            known = options.place(load_table_model(model))
-            options.check_left_out(task, model)
-            if target not in (None, known.target):
-                raise UserError(f"--target {target}: {model} learns {known.target!r}.")
+            known = options.going_on(load_table_model(model), model, target, task)
             state = Stream(known, id, follow=follow)
         elif target is not None:
             settings = options.settings(new_task, hidden="stream")

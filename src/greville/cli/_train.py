@@ -104,12 +104,8 @@ def train(
             extra: dict[str, Any] = {}
         else:
             model, extra, identity = read_table_model(base, replaced=output == resume)
-            options.check_left_out(task, base)
-            if target not in (None, model.target):
-                raise UserError(
-                    f"--target {target}: {base} learns {model.target!r}; leave --target out."
-                )
-            model = options.place(model if like is None else model.forgotten())
+            model = model if like is None else model.forgotten()
+            model = options.going_on(model, base, target, task)
         columns = _columns_of(model)
         table = InputTable.find(data, reading, model.target, output=output)
         asked = "test" if test else "report" if page is not None else on.wanted
