@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 import warnings
 
 import dask
@@ -21,33 +19,32 @@ from greville.dask import ELMClassifier, ELMRegressor, Opium
 from .problems import N, frame, numbers
 
 
-def _kill(pids, stop, killed):
-    """Kill some processes, one after the other, while a fit goes on."""
-    for pid in pids:
-        if stop.wait(0.15):
-            return
-        os.kill(pid, signal.SIGKILL)
-        killed.append(pid)
-
-
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
-def test_workers_are_killed_in_the_middle_of_a_fit(client):
+def test_workers_are_killed_in_the_middle_of_a_fit(cluster, client, tmp_path, monkeypatch):
     """The model is that of a fit which nobody disturbed: no row is lost, and none counts twice.
 
-    All workers of the cluster are killed, one after the other; each has a successor.
+    20 workers are killed, in all parts of the fit: with each second block when it is loaded to be
+    looked at, and again when its rows are added to the sums of others. Each has a successor.
     """
 
-    def slow(block):  # in here, so that workers need not import this file
-        time.sleep(0.05)
+    def fatal(block, block_info):  # in here, so that workers need not import this file
+        i = block_info[0]["chunk-location"][0]
+        for k in range(2 if i % 2 else 0):
+            death, loaded = tmp_path / f"{i} died {k}", tmp_path / f"{i} loaded {k}"
+            if not death.exists():
+                death.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if not loaded.exists():
+                loaded.touch()
+                break
         return block
 
     X, y, _, _ = numbers()
     known = greville.ELMRegressor(60, random_state=0).fit(X, y)
-    rows = da.from_array(X, chunks=(150, X.shape[1])).map_blocks(slow, meta=X[:0])
-    targets = da.from_array(y, chunks=150)
-    pids = list(client.run(os.getpid).values())
-    stop, killed = threading.Event(), []
-    killer = threading.Thread(target=_kill, args=(pids, stop, killed))
+    rows = da.from_array(X, chunks=(150, X.shape[1])).map_blocks(fatal, dtype=X.dtype, meta=X[:0])
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 100)  # of a task
+    n_workers = len(cluster.workers)
     with (
         warnings.catch_warnings(),
         # A local cluster gives up workers that are away a while after they were lost, even
@@ -55,16 +52,11 @@ def test_workers_are_killed_in_the_middle_of_a_fit(client):
         dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
     ):
         warnings.simplefilter("ignore")
-        killer.start()
         try:
-            model = ELMRegressor(60, random_state=0).fit(rows, targets)
+            model = ELMRegressor(60, random_state=0).fit(rows, da.from_array(y, chunks=150))
         finally:
-            stop.set()
-            killer.join()
-            client.wait_for_workers(len(pids), timeout=60)  # the next test wants all of them
-    assert killed == pids
-    assert len(pids) > 1
-    assert not set(client.run(os.getpid).values()) & set(pids)
+            client.wait_for_workers(n_workers, timeout=60)  # the next test wants all of them
+    assert len(list(tmp_path.glob("* died *"))) == 20
     assert model.n_samples_seen_ == N
     assert model.epsilon_ == known.epsilon_
     np.testing.assert_allclose(model.predict(X), known.predict(X), rtol=1e-10)

@@ -6,6 +6,7 @@ import logging
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,12 +17,10 @@ from ._terminal import UserError, stoppable
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 10
 
-_LOST = {
-    "KilledWorker": "Workers died again and again with the same rows; give them more memory, or "
-    "use fewer units.",
-    "CancelledError": "The connection to the cluster was lost; check that the scheduler runs.",
-}
-_LOST["CommClosedError"] = _LOST["CancelledError"]
+_DIED = (
+    "Workers died again and again with the same rows; give them more memory, or use fewer units."
+)
+_LOST = "The connection to the cluster was lost; check that the scheduler runs."
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,7 @@ class ClusterOptions:
     @property
     def wanted(self) -> str | None:
         """The option that asks for a cluster."""
-        if self.scheduler is not None:
-            return "scheduler"
-        return None if self.workers is None else "workers"
+        return "scheduler" if self.scheduler is not None else "workers" if self.workers else None
 
 
 def learn_on_cluster(run: Any, on: ClusterOptions, quiet: bool) -> dict[str, Any] | None:
@@ -79,11 +76,11 @@ def _cluster(options: ClusterOptions) -> Iterator[Any]:
     if options.workers is not None and options.scheduler is not None:
         raise UserError("--workers and --scheduler: pass one of them.")
     try:
-        import greville.dask  # noqa: F401
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
     except ImportError as error:
-        raise UserError(
-            f"--{options.wanted}: this needs Dask; pip install 'greville[dask]'."
-        ) from error
+        missing = "this needs Dask; pip install 'greville[dask]'."
+        raise UserError(f"--{options.wanted}: {missing}") from error
     for name in ("asyncio", *logging.root.manager.loggerDict):
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -92,10 +89,8 @@ def _cluster(options: ClusterOptions) -> Iterator[Any]:
         # A cluster that starts is not stopped before it has started: no worker is left behind.
         with stoppable(lambda: "Stopped before the end.") as stop, made as client, stop.at_once():
             yield client
-    except Exception as error:
-        if type(error).__name__ not in _LOST:
-            raise
-        raise UserError(_LOST[type(error).__name__]) from error
+    except (KilledWorker, CancelledError, CommClosedError) as error:
+        raise UserError(_DIED if isinstance(error, KilledWorker) else _LOST) from error
 
 
 @contextmanager
