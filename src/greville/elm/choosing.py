@@ -104,7 +104,7 @@ def chosen_layer(
     few = evidence(TableLayer(units, random_state=0).fit_to_columns(summary, dtype))
     all_inputs = RandomLayer(units, bias=True, random_state=0)
     every = evidence(_fitted(all_inputs, n_inputs, dtype))
-    affordable = max(_LEAST_OF_MANY, int(np.sqrt(_MOST_PRODUCTS / n_rows)))
+    affordable = max(_LEAST_OF_MANY, int(np.sqrt(_MOST_PRODUCTS / max(n, n_rows))))
     if few == -np.inf or every > few + _LEAST_ADVANTAGE * n:
         dense.set_params(n_hidden=min(int(dense.n_hidden), affordable))
         return _fitted(dense, n_inputs, dtype)

@@ -16,7 +16,7 @@ from ._first import FirstRows, first_columns
 from ._sample import sampled
 from ._settings import FIRST_ROWS, is_used
 from ._values import UnknownType, Values
-from .batch import Batch, TableError, batches_of
+from .batch import Batch, TableError, Troubles, batches_of
 from .column import Column
 from .decisions import Hints
 from .doubts import totals_row
@@ -137,7 +137,7 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
     whole = rows.batch().with_gaps(model.settings["na"])
     seen = _Seen(schema, fitted, model.settings["na"], list(rows.columns))
     for batch in _listened(batches, said) if again else [whole]:
-        seen.add(batch, batch.where if again else rows.where)
+        seen.add(batch, batch if again else rows)
     columns = {column.name: column for column in schema.columns}
     task = None if fitted is None else fitted.description()
     described = tuple(
@@ -179,10 +179,10 @@ class _Seen:
         self._columns = {column.name: column for column in schema.columns}
         self.missing = dict.fromkeys(names, 0)
         self.ends: dict[str, tuple[float, float]] = {}
-        self._wrong, self._first, self._unread = 0, "", list[str]()
+        self._wrong, self._unread = Troubles(skip=True), ""
 
-    def add(self, batch: Batch, where: Callable[[int], str]) -> None:
-        """Look at some more rows."""
+    def add(self, batch: Batch, rows: Batch | FirstRows) -> None:
+        """Look at some more rows, which `rows` names."""
         batch = batch.with_gaps(self._na)
         for name in self.missing.keys() & set(batch.table.schema.names):
             with suppress(UnknownType):
@@ -191,12 +191,9 @@ class _Seen:
             wrong = self._schema.encode(batch)[1] if self._schema.used else {}
             wrong = wrong if self._target is None else self._target.read(batch)[2] | wrong
         except TableError as error:
-            self._unread = self._unread or [error.message]
+            self._unread = self._unread or error.message
             return
-        if wrong and not self._wrong:
-            row = min(wrong)
-            self._first = f"{where(row)}: {wrong[row]}"
-        self._wrong += len(wrong)
+        self._wrong.meet_rows(rows, wrong)
 
     def _look(self, name: str, values: Values) -> None:
         column = self._columns.get(name)
@@ -213,10 +210,14 @@ class _Seen:
 
     def findings(self) -> list[Finding]:
         """What is wrong with rows, as training would say it."""
-        found = [Finding("columns", reason, warning=True) for reason in self._unread]
-        if self._wrong:
-            more = f" ({self._wrong:,} rows cannot be used)" if self._wrong > 1 else ""
-            text, advice = f"{self._first}{more}; fix it", ", or pass {troubles} to leave it out."
+        found = [Finding("columns", self._unread, warning=True)] if self._unread else []
+        n = self._wrong.count
+        if n:
+            more = f" ({n:,} rows cannot be used)" if n > 1 else ""
+            text, advice = (
+                f"{self._wrong.first[0]}{more}; fix it",
+                ", or pass {troubles} to leave it out.",
+            )
             found.append(Finding("wrong", text, None, True, advice, {"troubles": None}))
         return found
 
