@@ -298,6 +298,10 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         classes: Any = None,
     ) -> tuple[Examples, LabelTargets]:
         X = self._checked_rows(X, reset=reset)
+        if not reset and sample_weight is None and classes is None:
+            targets = self.start_value.targets
+            if targets.are_usual(y) and len(y) == X.shape[0]:
+                return Examples(X, y, targets.weighted(y, None)), targets
         dtype, before = self._dtype_for(X, reset=reset), None
         weight = check_weights(received_on_host(sample_weight, "sample_weight"), X.shape[0], dtype)
         if self._fitted is not None and not reset:
@@ -306,7 +310,6 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         several = has_several_labels(y) if before is None else before.several
         y = checked_indicators(y, "y") if several else checked_labels(y, "y")
         check_length("y", len(y), X.shape[0])
-        targets: LabelTargets
         if several:
             targets = IndicatorTargets(y.shape[1], dtype) if before is None else before
             self._check_alone(classes)

@@ -309,7 +309,8 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         """
 
         def step(fitted: Fitted, model: Self, examples: Examples) -> tuple[Fitted, Any]:
-            if not (predict or self.verbose or fitted.warmup or fitted.calibration):
+            usual = not (predict or self.verbose or fitted.warmup)
+            if usual and not (fitted.calibration and fitted.windows(examples.X.shape[0])):
                 return fitted._replace(solver=fitted.solver.learn(fitted.rows(examples))), None
             unknown = model._unknown(examples.y, fitted.targets, **options)
             self._check_spread(fitted, spread)
@@ -441,29 +442,18 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return self if status >= 0 else self._learn_without_kernels(x, y)
 
     def _learn_without_kernels(self, x: Any, y: Any) -> Self:
-        """Learn one row as a chunk; by `partial_fit` if it is the first, or its label is new."""
-        if self._fitted is not None and not is_tensor(x) and not is_tensor(y):
-            with self._lock:
-                hidden, targets = self.start_value.hidden, self.start_value.targets
-                if targets.encode_one(y) is not None:
-                    labels = targets.as_rows(y)
-                    one = Examples(
-                        hidden.checked_one(x)[None], labels, targets.weighted(labels, None)
-                    )
-
-                    def step(old: Fitted) -> tuple[Fitted, None]:
-                        new = self._learned(old, one)[0]
-                        return new._replace(solver=new.solver.flushed()), None
-
-                    self.change(step)
-                    return self
-        n = None if self._fitted is None else self.start_value.hidden.n_inputs
-        row = x if is_on_device(x) else check_one(received(x, "x"), "x", n, FLOATS)
+        """Learn one row by `partial_fit`."""
+        row = x
+        if not is_on_device(x):
+            row = received(x, "x")
+            started = None if self._fitted is None else self.start_value.hidden
+            row = check_one(row, "x", None, FLOATS) if started is None else started.checked_one(row)
         y = on_host(received(y, "y")).item() if is_tensor(y) and y.ndim == 0 else y
-        with warnings.catch_warnings():  # one row has no column names
+        with self._lock, warnings.catch_warnings():  # one row has no column names
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            learned: Self = self.partial_fit(row[None], y[None] if is_tensor(y) else [y])
-            return learned
+            self.partial_fit(row[None], y[None] if is_tensor(y) else np.asarray(y)[None])
+            self.convert(lambda old: (old._replace(solver=old.solver.flushed()), None))
+        return self
 
     def _made_live(self, fitted: Fitted) -> LiveRows | None:
         return LiveRows.start(fitted)

@@ -57,6 +57,10 @@ class LabelTargets(Targets):
     margins: Any
     probabilities: Any
 
+    def are_usual(self, y: Any) -> bool:
+        """Whether these are known labels in an array of the kind of the classes."""
+        return False
+
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:
         """Which classes are not known yet at each of these rows; None where all are.
 
@@ -100,6 +104,13 @@ class ClassTargets(LabelTargets):
         factor = np.where(labels[at] == y, factors[at], 1.0)
         return (factor if weight is None else weight * factor).astype(self.dtype)
 
+    def are_usual(self, y: Any) -> bool:
+        classes = self.classes
+        usual = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind == classes.dtype.kind
+        if not usual or y.dtype.kind not in "biuU" or not len(y):
+            return False
+        return bool((classes[np.minimum(index_of(classes, y), len(classes) - 1)] == y).all())
+
     def has_weights_of(self, other: ClassTargets) -> bool:
         """Whether rows with each label count as often as those of another."""
         same = is_same(self.weighted_labels, other.weighted_labels)
@@ -126,9 +137,6 @@ class ClassTargets(LabelTargets):
             return encoded.get(y)
         except TypeError:  # y is not hashable
             return None
-
-    def as_rows(self, y: Any) -> Array:
-        return np.asarray([y])
 
     def decode_one(self, output: Any) -> Any:
         return self.classes[np.argmax(output)]
@@ -197,10 +205,7 @@ class IndicatorTargets(LabelTargets):
         return lambda rows: y[rows].astype(self.dtype, copy=False)
 
     def encode_one(self, y: Any) -> Any:
-        return self.as_rows(y)[0].astype(self.dtype)
-
-    def as_rows(self, y: Any) -> Array:
-        return checked_indicators(np.asarray(y)[None], "y", self.n_outputs)
+        return checked_indicators(np.asarray(y)[None], "y", self.n_outputs)[0].astype(self.dtype)
 
     def decode_one(self, output: Any) -> Any:
         return self.decide(np.reshape(output, (1, -1)))[0]

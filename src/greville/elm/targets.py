@@ -26,9 +26,9 @@ class Targets:
 
     A class of targets also has `encode(y)`, a function that makes rows of outputs of any slice of
     y; `encode_one(y)`, one target as the solver wants it, or None for a label that is new;
-    `as_rows(y)`, one target as the y of one row of examples; `decode_one(output)`, what to
-    return for the outputs of one row; `merged(other)`, what is known to either of two models; and
-    `check_rows(y)`, a FieldError unless y, from a file, are such targets.
+    `decode_one(output)`, what to return for the outputs of one row; `merged(other)`, what is known
+    to either of two models; and `check_rows(y)`, a FieldError unless y, from a file, are such
+    targets.
 
     Attributes
     ----------
@@ -117,9 +117,6 @@ class NumericTargets(Targets):
         scaled = self._scaled(np.reshape(y, (1, -1)))[0]
         check_magnitude("y", scaled, passed=np.atleast_1d(y))
         return scaled[0] if self.n_outputs == 1 else scaled
-
-    def as_rows(self, y: Any) -> Array:
-        return np.reshape(y, (1, -1)).astype(np.float64)
 
     def decode_one(self, output: Any) -> Any:
         if self.flat:
