@@ -27,8 +27,9 @@ def test_the_same_weights_come_back(rows, dtype, bias, tmp_path):
     assert loaded.weights_.dtype == dtype
 
 
-def test_a_frozen_model_is_small(rows, tmp_path):
-    model = ELMClassifier(500, random_state=0).fit(*rows).frozen()
+@pytest.mark.parametrize("seed", [0, None])
+def test_a_frozen_model_is_small(rows, seed, tmp_path):
+    model = ELMClassifier(500, random_state=seed).fit(*rows).frozen()
     loaded = there_and_back(model, tmp_path)
     assert (tmp_path / "model.greville").stat().st_size < 20_000 < model.hidden_.weights_.nbytes
     np.testing.assert_array_equal(loaded.predict_proba(rows[0]), model.predict_proba(rows[0]))

@@ -205,6 +205,8 @@ def _make_layer(model: Any, solver: Any, n_inputs: int, n_rows: int | None, dtyp
             f"hidden={hidden!r}: its units depend on earlier rows; pass layer.advance(X) as the X "
             "of a linear model, such as Opium('auto')."
         )
+    if seed is None:  # files of layers with a seed do without their weights
+        seed = _one_seed(None)
     if has_own_layer(model):
         return _seeded(clone(hidden), seed)
     if not _is_auto(model):
