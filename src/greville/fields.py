@@ -220,16 +220,6 @@ def each(of: Kind, container: type[Any] = list, length: int | None = None) -> Ki
     return Kind(f"a {container.__name__} of which each is {of.name}", holds)
 
 
-def row(*kinds: Kind) -> Kind:
-    """A tuple of values, each of its own kind."""
-
-    def holds(value: Any) -> bool:
-        fits = type(value) is tuple and len(value) == len(kinds)
-        return fits and all(kind.holds(v) for kind, v in zip(kinds, value, strict=True))
-
-    return Kind(f"a tuple of ({'; '.join(kind.name for kind in kinds)})", holds)
-
-
 def _is_tree(value: Any, depth: int = 0) -> bool:
     if depth > MAX_DEPTH:
         return False

@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 
 import greville
 from greville import ELMRegressor, Opium, RandomLayer, persistence
+from greville.fields import class_names
 from greville.persistence import ModelFileError, container, registry
 
 from .models import content, corpus, forge, rows, stream_of_rows, take_apart, there_and_back
@@ -52,7 +53,7 @@ def test_every_class_of_the_registry_is_in_some_file(models, rng):
 
     for model in [*models, stream_of_rows(rng)]:
         visit(content(model)[0])
-    classes = (registry.declared(name)[0] for name in registry.registered_names())
+    classes = (registry.declared(name)[0] for name in class_names())
     # A class of an example in a docstring has the module of that docstring, and is not in it.
     ours = (cls for cls in classes if vars(sys.modules[cls.__module__]).get(cls.__name__) is cls)
     assert met == {cls.__name__ for cls in ours if cls.__module__.startswith("greville.")}
@@ -168,17 +169,11 @@ def test_without_safetensors_it_says_what_to_install(monkeypatch, tmp_path):
         greville.save(Opium(), tmp_path / "model")
 
 
-@pytest.mark.parametrize(
-    ("number", "message"),
-    [
-        (container.FORMAT + 1, "newer greville.*pip install -U greville"),
-        (1, "in format 1, .*; train the model again"),
-    ],
-)
-def test_other_formats_are_refused(number, message, tmp_path):
+@pytest.mark.parametrize("number", [container.FORMAT + 1, 1])
+def test_other_formats_are_refused(number, tmp_path):
     """With the first release its format gets files of its own here, which must stay readable."""
     path = tmp_path / "model"
     greville.save(Opium(), path)
     forge(path, *take_apart(path), number=number)
-    with pytest.raises(ModelFileError, match=message):
+    with pytest.raises(ModelFileError, match=f"in format {number}, .*pip install -U greville"):
         greville.load(path)

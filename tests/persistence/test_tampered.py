@@ -23,8 +23,9 @@ from greville import (
     ReceptiveFieldLayer,
     SlidingOpium,
 )
+from greville.fields import class_names
 from greville.monitor import DriftMonitor
-from greville.persistence import ModelFileError, registry
+from greville.persistence import ModelFileError
 from greville.tables import Stream, TableModel, Troubles
 
 from .. import children
@@ -80,7 +81,7 @@ def _mutate_document(rng, document, tensors):
     elif kind == 2:
         parent[way[-1]] = DEEP[rng.integers(len(DEEP))]
     elif kind == 3 and (names := [w for w in ways if w[-1] == "class"]):
-        known = [*registry.registered_names(), "builtins.eval", "PCA"]
+        known = [*class_names(), "builtins.eval", "PCA"]
         way = names[rng.integers(len(names))]
         _parent(document, way)[way[-1]] = known[rng.integers(len(known))]
     elif kind == 4 and isinstance(parent[way[-1]], (int, float)):

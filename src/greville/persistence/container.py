@@ -179,13 +179,8 @@ def _check_format(found: Any) -> None:
     """Raise unless this version of greville can read the format."""
     if type(found) is not int or found < 1:
         raise Refused("it is not a greville model")
-    if found > FORMAT:
+    if found != FORMAT:
         raise Refused(
-            f"it was written by a newer greville, in format {found}, and this one reads up to "
-            f"{FORMAT}; upgrade with: pip install -U greville"
-        )
-    if found < FORMAT:
-        raise Refused(
-            f"it is in format {found}, of a greville before its first release, and this one reads "
-            f"format {FORMAT}; train the model again"
+            f"it is in format {found}, and this greville reads format {FORMAT}; upgrade with: pip "
+            "install -U greville, or train the model again"
         )

@@ -12,7 +12,6 @@ from ..fields import (
     Fields,
     add_class,
     class_named,
-    class_names,
     declaration_of,
 )
 
@@ -61,12 +60,6 @@ def register(cls: C) -> C:
     _import_all()
     add_class(cls)
     return cls
-
-
-def registered_names() -> tuple[str, ...]:
-    """The names of all classes whose objects can be in a file."""
-    _import_all()
-    return class_names()
 
 
 def _import_all() -> None:
