@@ -138,6 +138,15 @@ def test_a_quote_that_is_not_closed_takes_no_other_row_with_it(here, text, lines
     assert greville.load("model.greville").n_rows == len(known)
 
 
+def test_an_open_quote_in_a_file_of_windows(here):
+    rows = "".join(f"{i}|{'Ulm' if i % 3 else ''}\r\n" for i in range(60))
+    for text in (rows + '1|"open\r\n' + rows, rows + '1|"open\r\n'):
+        _, found, _, skipped = read_text("x|y\r\n" + text)
+        assert skipped == [62]
+        assert len(found) == text.count("\r\n") - 1
+        assert "t.csv, line 62: a quote opens a field" in refused("train", "t.csv", "-t", "x")
+
+
 def test_an_open_quote_in_a_long_file(here, monkeypatch):
     lines = number_rows(30_000).splitlines()
     lines[1000] = '"' + lines[1000]

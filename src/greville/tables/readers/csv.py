@@ -191,7 +191,7 @@ def _with_empty_lines(lines: set[int], text: Text) -> Iterator[bytes]:
         pieces = block.split(b"\n")
         for line in lines:
             if 0 <= line - number < len(pieces):
-                pieces[line - number] = b""
+                pieces[line - number] = b"\r" * pieces[line - number].endswith(b"\r")
         yield b"\n".join(pieces)
         number += len(pieces) - 1
 

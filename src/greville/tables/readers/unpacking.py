@@ -100,16 +100,15 @@ def unpacked(source: Source, reading: Reading, over: Callable[[], bool]) -> Cont
 
 
 def _decompressed(name: str, path: Any, codec: str) -> Iterator[bytes]:
-    with path.open("rb") as raw:
-        file = pa.PythonFile(raw, "r")
-        packed = lzma.open(raw) if codec == "xz" else pa.CompressedInputStream(file, codec)  # noqa: SIM115
-        try:
-            while block := packed.read(BLOCK):
+    try:
+        # Not a file of Python: Arrow would make another error of an interrupt while that is read.
+        with lzma.open(path) if codec == "xz" else pa.input_stream(str(path), codec) as stream:
+            while block := stream.read(BLOCK):
                 yield block
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            text = str(error) or type(error).__name__
-            what = f"{name}: the compressed data are damaged or cut off ({text})"
-            raise TableError(f"{what}; get the file again.") from error
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        text = str(error) or type(error).__name__
+        what = f"{name}: the compressed data are damaged or cut off ({text})"
+        raise TableError(f"{what}; get the file again.") from error
 
 
 def archive_format(path: Path) -> str | None:
