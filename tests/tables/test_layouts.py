@@ -243,6 +243,12 @@ def test_what_stands_above_and_below_is_no_part_of_a_table(here, above, title, b
     assert not total or "it is the total of the others (Summe)" in findings["total"].message
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_the_delimiter_that_a_first_line_names(here, mark):
+    names, rows, _, _ = read_text(f"sep={mark}\na{mark}y\n1,5{mark}2\n")
+    assert (names, rows) == (["a", "y"], [(3, "1,5", "2")])
+
+
 def test_lines_that_are_skipped_by_number(here):
     text = "made,by,hand\n1,2,3\na,b,y\n4,5,6\n7,8,9\n"
     names, rows, _, _ = read_text(text, skip_rows=2)
@@ -293,6 +299,7 @@ def test_columns_with_blanks_between(here):
     names, rows, findings, _ = read_text("# a b\n 1.0  2.0\n 3.0  4.0\n")  # numpy.savetxt
     assert (names, rows[1]) == (["a", "b"], (3, "3.0", "4.0"))
     assert read_text("a b\n1 2\n", delimiter=" ")[0] == ["a", "b"]
+    assert read_text("a b\n1,5 2\nx 3,25\n")[1] == [(2, "1,5", "2"), (3, "x", "3,25")]
     assert read_text("notes\nall is well\nvery well\n")[0] == ["notes"]
 
 

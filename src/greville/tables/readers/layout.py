@@ -90,7 +90,7 @@ class _Head:
 
     def _skip_separator(self) -> None:
         """Take the delimiter from a first line as Excel writes it, ``sep=;``."""
-        line = self.lines[self.start].strip() if self.start < len(self.lines) else ""
+        line = self.lines[self.start].strip("\r\n") if self.start < len(self.lines) else ""
         if re.fullmatch(r"sep=.", line, re.IGNORECASE):
             self.delimiter = self.delimiter or line[-1]
             self.start += 1
@@ -176,15 +176,16 @@ def recognised_delimiter(lines: Sequence[str]) -> str:
     lines = [line for line in lines if line.strip() and line[0] != "#"][:_LINES]
     first = lines[0] if lines else ""
     best, delimiter = (0.3, 0), ""
+    # A comma between digits may be a decimal mark, so that any other candidate goes before it.
+    bare = [re.sub(r"(?<=\d),(?=\d)", "", line) for line in lines]
     for mark in _DELIMITERS:
-        # A comma between digits may be a decimal mark, so that any other candidate goes before it.
-        some = [re.sub(r"(?<=\d),(?=\d)", "", line) for line in lines] if mark == "," else lines
+        some = bare if mark == "," else lines
         widths = Counter(len(fields) for _, fields in _parsed(some, mark) if fields)
         width = _usual(widths.elements())
         score = widths[width] / max(1, widths.total()), first.count(mark)
         if width > 1 and score > best:
             best, delimiter = score, mark
-    if delimiter or any("," in line for line in lines):
+    if delimiter or any("," in line for line in bare):
         return delimiter or ","
     widths = Counter(len(_between_blanks(line)) for line in lines[1:])
     same = len(widths) == 1 and min(widths) >= 2

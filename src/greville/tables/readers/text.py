@@ -162,7 +162,7 @@ def _wide(head: bytes) -> str | None:
         return "utf-16"
     for name, first in (("utf-16-le", 0), ("utf-16-be", 1)):
         letters, zeros = head[first::2], head[1 - first :: 2]
-        if len(head) > 3 and not zeros.strip(b"\0") and b"\0" not in letters:
+        if len(head) > 3 and zeros.count(0) > 0.7 * len(zeros) and b"\0" not in letters:
             return name
     return None
 
