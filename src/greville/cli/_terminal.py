@@ -101,9 +101,11 @@ def as_option(argument: str, value: Any) -> str:
     """An argument of the library as an option, with its values."""
     if argument == "troubles":
         return "--on-error skip"
-    if argument == "header":
-        return "--header" if value else "--no-header"
+    if value is False:
+        argument = f"no-{argument}"
     option = f"--{argument.replace('_', '-')}"
+    if isinstance(value, bool):
+        return option
     values = [] if value is None else value if isinstance(value, (list, tuple)) else [value]
     return " ".join(f"{option} {shlex.quote(str(each))}" for each in values) or option
 
@@ -184,7 +186,6 @@ _ARGUMENT = re.compile(r"(\w+)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s:]+)(
 
 # What the library advises, and what that is for the command.
 _OPTION_FOR = {
-    "--mix False": "--no-mix",
     "start a new log, without": "pass --new-log to go on without",
     "choose another name for": "pass --id with another name for",
     "give it a token": "pass --token-file",
