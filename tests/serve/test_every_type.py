@@ -4,6 +4,7 @@ Each is answered with 2xx, or refused with 4xx and the name of the field; none i
 """
 
 import json
+from urllib.parse import quote
 
 import pytest
 
@@ -53,7 +54,7 @@ def checked(server, path, content, place=None):
     if status >= 400:
         assert answer["error"].endswith("."), told
         if place is not None and status != 413 and "cannot be unlearned" not in answer["error"]:
-            assert answer["field"] is not None, told
+            assert answer["field"] == place, told
     return status
 
 
@@ -100,6 +101,35 @@ def test_after_columns_are_settled(start_application, tmp_path, task):
     server = start_application(folder=tmp_path, settings={}, sync=False)
     for place in PLACES:
         send_everything(server, place, task, 300, pairs=False)
+
+
+def test_every_value_in_queries_and_headers_of_all_paths(start_application):
+    server = start_application(sync=False)
+    assert checked(server, "/learn", [{"a": 1.0, "y": 2.0}] * 3) == 200
+    queries = (
+        "/predict?std",
+        "/predict?proba",
+        "/log?after",
+        "/log?after=0&log",
+        "/model/file?log",
+    )
+    others = ("/model?x", "/importance?x", "/models?x", "/health?x", "/ready?x", "/metrics?x")
+    for value in VALUES:
+        text = value if isinstance(value, str) else json.dumps(value)
+        for path in (*queries, *others, *(f"/models/m{each}" for each in queries)):
+            post = "predict" in path
+            content = {"a": 1.0} if post else None
+            address = f"{path}={quote(text, safe='')}"
+            status, answer = server.ask("POST" if post else "GET", address, content)
+            assert status < 500, (address, answer)
+            if status == 422:
+                assert answer["field"] == path.rpartition("?")[2].rpartition("&")[2], address
+        headers = {"Idempotency-Key": quote(text)}
+        status, answer = server.post("/learn", {"a": 1.0, "y": 2.0}, headers=headers)
+        assert status in (200, 422), answer
+        assert status == 200 or answer["field"] == "Idempotency-Key"
+        if text.isprintable() and "/" not in text:
+            assert server.get(f"/models/{quote(text)}/model")[0] in (404, 405)
 
 
 def test_rows_and_lists_of_rows_that_are_none(start_application):
