@@ -73,24 +73,16 @@ PRAGMA wal_autocheckpoint = 4000;
 # Rows that were unlearned and are still there.
 _TO_ERASE = "action = 'unlearn' AND row IS NOT NULL AND position <= :until"
 
-# The same rows where they were learned. Those without an id are found if they are written alike:
-# the first of them that was unlearned is the first that was learned, and so on.
-_ERASE_NAMED = f"""
+# They, and where they were learned: rows with the same id, and without ids those that are written
+# alike. A snapshot knows of them; no start reads them again.
+_ERASE = f"""
+WITH gone AS (SELECT position, id, row FROM entries WHERE {_TO_ERASE})
 UPDATE entries SET row = NULL, prediction = NULL WHERE position IN (
-    SELECT learned.position FROM entries AS learned JOIN (SELECT * FROM entries WHERE {_TO_ERASE})
-    AS gone ON learned.id = gone.id AND learned.position < gone.position
-)"""
-_ERASE_ALIKE = f"""
-WITH gone AS (
-    SELECT position, row, row_number() OVER (PARTITION BY row ORDER BY position) AS number
-    FROM entries WHERE {_TO_ERASE} AND id IS NULL
-), learned AS (
-    SELECT position, row, row_number() OVER (PARTITION BY row ORDER BY position) AS number
-    FROM entries WHERE action = 'learn' AND row IN (SELECT row FROM gone)
-)
-UPDATE entries SET row = NULL, prediction = NULL WHERE position IN (
-    SELECT learned.position FROM learned JOIN gone USING (row, number)
-    WHERE learned.position < gone.position
+    SELECT entries.position FROM gone JOIN entries ON entries.id = gone.id
+    WHERE entries.position <= gone.position
+    UNION ALL
+    SELECT position FROM entries
+    WHERE id IS NULL AND row IN (SELECT row FROM gone) AND position <= :until
 )"""
 
 Row = dict[str, Any]
@@ -253,9 +245,7 @@ class Log:
         values = {"until": until}
         if not self._db.execute(f"SELECT 1 FROM entries WHERE {_TO_ERASE}", values).fetchone():
             return False
-        self._db.execute(_ERASE_NAMED, values)
-        self._db.execute(_ERASE_ALIKE, values)
-        self._db.execute(f"UPDATE entries SET row = NULL WHERE {_TO_ERASE}", values)
+        self._db.execute(_ERASE, values)
         return True
 
     def trim(self, before: float) -> None:
