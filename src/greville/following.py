@@ -1,9 +1,10 @@
 """Targets that come in order: predictions of the model mixed with those from the last targets.
 
 A model sees the inputs of a row alone. Where targets come in order, the last of them may say more:
-a meter reads about what it read a minute ago. A `Follower` has the predictions of a model and the
-targets, and mixes five predictions by their recent errors. So it is never much worse than the best
-of them, and on a stream whose level wanders much better than the model alone.
+a meter reads about what it read a minute ago, and a machine that is idle stays so for a while. A
+`Follower` (of numbers) or `LabelFollower` has the predictions of a model and the targets, and mixes
+several predictions by their recent errors. So it is never much worse than the best of them, and
+much better than the model alone where the level wanders, or labels stay.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, log, sqrt
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .fields import count, each, finite, flag, require, stored
+from .fields import count, each, finite, flag, json, require, stored
 from .mixture import weights_for_one_output
 from .validation import check_length
 
@@ -261,3 +262,159 @@ class Follower:
             return self.squares, self.weight
         usual = sum(self.squares) / (_N_EXPERTS * self.weight)
         return [square + usual for square in self.squares], self.weight + 1.0
+
+
+# Labels are followed up to so many.
+_MOST_LABELS = 100
+
+# The model; that the label stays; and the model, moved by that. The model is a priori twenty times
+# as likely as the others.
+_LOG_PRIOR_OF_LABELS = (0.0, -_LIKELIER, -_LIKELIER)
+
+
+def _check_labels(follower: LabelFollower) -> None:
+    labels, losses = follower.labels, follower.losses
+    fits = isinstance(labels, list) and all(isinstance(pair, list) for pair in labels)
+    fits = fits and all(
+        len(pair) == 2 and isinstance(pair[1], int) and pair[1] > 0 for pair in labels
+    )
+    fits = fits and follower.last < max(1, len(labels))
+    fits = fits and len(losses) == len(_LOG_PRIOR_OF_LABELS)
+    require(fits and min(*losses, follower.stays, follower.weight) >= 0, "a follower has no labels")
+
+
+@stored(check=_check_labels)
+@dataclass(frozen=True)
+class LabelFollower:
+    """Three predictions for labels that come in order, mixed by their recent errors.
+
+    They are the probabilities of the model; those of a label that stays as often as it has done
+    lately, and else is drawn from all so far; and the model's, moved by that: by Bayes' rule, where
+    inputs and the last label say different things about the next. An immutable value: `learn`
+    returns another. More than a hundred labels are not followed.
+
+    Attributes
+    ----------
+    labels : list of [label, int]
+        Those that came, and how often.
+    last : int
+        The place of the last.
+    stays, weight : float
+        How many of the last hundred labels or so were that before them, and of how many.
+    losses : tuple of float
+        The sums of the squared errors of the three; an old one counts less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from greville.following import LabelFollower
+    >>> follower = LabelFollower()
+    >>> for label in "aaaaaaaaaabbbbbbbbbb" * 3:
+    ...     follower = follower.learn(["a", "b"], [0.5, 0.5], label)
+    >>> follower.predict(["a", "b"], [0.6, 0.4])[1] > 0.8
+    True
+    """
+
+    labels: Annotated[Any, json] = ()
+    last: Annotated[int, count] = 0
+    stays: Annotated[float, finite] = 0.0
+    weight: Annotated[float, finite] = 0.0
+    losses: Annotated[Numbers, each(finite, tuple)] = (0.0,) * len(_LOG_PRIOR_OF_LABELS)
+
+    @property
+    def n(self) -> int:
+        """How many labels came."""
+        return sum(n for _, n in self.labels)
+
+    def predict(self, classes: Sequence[Any], proba: Sequence[float]) -> list[float]:
+        """The probabilities of some classes for the next row.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+        proba : sequence of float
+            What the model says of them, and this, as long as no label has come.
+        """
+        if not self.weight or len(self.labels) > _MOST_LABELS:
+            return list(proba)
+        weights = self._weights
+        parts = zip(*self._experts(classes, proba), strict=True)
+        return [sum([w * p for w, p in zip(weights, part, strict=True)]) for part in parts]
+
+    def meet(self, target: Any) -> LabelFollower:
+        """After one more label for which the model could only guess: its error says nothing."""
+        return self._counting(target, self)
+
+    def learn(
+        self,
+        classes: Sequence[Any],
+        proba: Sequence[float],
+        target: Any,
+        since: LabelFollower | None = None,
+    ) -> LabelFollower:
+        """After one more label, and what the model had said of some classes for it.
+
+        Parameters
+        ----------
+        classes, proba
+            As for `predict`.
+        target : label
+        since : LabelFollower, optional
+            What was known when the row had to be predicted, if other labels came together with
+            this one. Otherwise history that is sorted by its labels would make them all stay.
+        """
+        since = self if since is None else since
+        new = self._counting(target, since)
+        if not since.labels or target not in classes or len(self.labels) > _MOST_LABELS:
+            return new
+        place = classes.index(target)
+        experts = since._experts(classes, proba)
+        errors = [sum([p * p for p in each]) - 2 * each[place] + 1 for each in experts]
+        losses = [_DECAY * loss + e for loss, e in zip(self.losses, errors, strict=True)]
+        return replace(new, losses=tuple(losses))
+
+    def _counting(self, target: Any, since: LabelFollower) -> LabelFollower:
+        """With one more label; `since` has the one before it."""
+        labels, place = (
+            [*self.labels],
+            next(
+                (k for k, (label, _) in enumerate(self.labels) if label == target), len(self.labels)
+            ),
+        )
+        if place == len(labels):
+            labels.append([target, 1])
+        else:
+            labels[place] = [target, labels[place][1] + 1]
+        if not since.labels:
+            return replace(self, labels=labels, last=place)
+        stays = _DECAY * self.stays + (since.labels[since.last][0] == target)
+        weight = _DECAY * self.weight + 1.0
+        return replace(self, labels=labels, last=place, stays=stays, weight=weight)
+
+    def _experts(self, classes: Sequence[Any], proba: Sequence[float]) -> list[list[float]]:
+        """The three predictions, each with a sum of one; kept, as they are needed twice."""
+        said, experts = vars(self).get("_last_experts", (None, None))
+        if said is not proba:
+            experts = self._experts_now(classes, proba)
+            vars(self)["_last_experts"] = proba, experts
+        return experts
+
+    def _experts_now(self, classes: Sequence[Any], proba: Sequence[float]) -> list[list[float]]:
+        known = dict(self.labels)
+        n, last = sum(known.values()), self.labels[self.last][0]
+        often = [(known.get(label, 0) + 1.0) / (n + len(classes)) for label in classes]
+        usual = (known[last] + 1.0) / (n + len(classes))
+        stay = (self.stays + usual) / (self.weight + 1.0)
+        change = (1.0 - stay) / max(1.0 - usual, 1e-9)
+        factors = [stay / usual if label == last else change for label in classes]
+        staying = [f * p for f, p in zip(factors, often, strict=True)]
+        moved = [f * p for f, p in zip(factors, proba, strict=True)]
+        total = max(sum(moved), 1e-300)
+        return [list(proba), staying, [p / total for p in moved]]
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        """The weight of each."""
+        logs = [p - loss for p, loss in zip(_LOG_PRIOR_OF_LABELS, self.losses, strict=True)]
+        weights = [exp(each - max(logs)) for each in logs]
+        return [each / sum(weights) for each in weights]

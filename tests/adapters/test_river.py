@@ -30,7 +30,6 @@ from river import (
 )
 
 from greville.adapters.river import Classifier, Regressor
-from greville.tables import TableModel
 
 from .. import children
 
@@ -67,40 +66,6 @@ def test_they_are_what_river_looks_for():
     assert classifier._multiclass
     assert not regressor._unit_test_skips()
     assert not classifier._unit_test_skips()
-
-
-# The same numbers as greville's own model
-
-
-def in_order(rows):
-    """Rows whose features are sorted: the layer depends on the order of columns."""
-    return [(dict(sorted(x.items())), y) for x, y in rows]
-
-
-@pytest.mark.parametrize("hidden", [30, "stream", "auto"])
-def test_predictions_are_those_of_the_table_model(hidden):
-    adapter, direct = Regressor(hidden=hidden), TableModel("y", task="regression", hidden=hidden)
-    for i, (x, y) in enumerate(in_order(datasets.TrumpApproval().take(150))):
-        if i:
-            assert adapter.predict_one(x) == direct.predict_one(x)
-        assert adapter.learn_one(x, y) is None
-        direct.learn_one({**x, "y": y})
-    assert adapter.table_model.n_rows == direct.n_rows == 150
-
-
-def test_probabilities_are_those_of_the_table_model():
-    adapter = Classifier(hidden=30)
-    direct = TableModel("y", task="classification", hidden=30)
-    labels = {}
-    for i, (x, y) in enumerate(in_order(datasets.ImageSegments().take(150))):
-        if i:
-            found = direct.predict_proba_one(x)
-            want = {label: found[place] for label, place in labels.items()}
-            assert adapter.predict_proba_one(x) == want
-            assert adapter.predict_one(x) == list(labels)[direct.predict_one(x)]
-            assert sum(want.values()) == pytest.approx(1)
-        adapter.learn_one(x, y)
-        direct.learn_one({**x, "y": labels.setdefault(y, len(labels))})
 
 
 # River's tools
@@ -244,7 +209,7 @@ def test_features_come_and_go():
 
 
 def test_a_column_of_numbers_that_becomes_text():
-    model = Regressor(hidden=30)
+    model = Regressor(hidden=30, follow=False)
     for i in range(20):
         model.learn_one({"x": i % 2, "z": float(i)}, float(i % 2))
     unknown, gap = (model.predict_one(row) for row in ({"x": "unknown", "z": 1.0}, {"z": 1.0}))
@@ -388,6 +353,29 @@ def test_what_comes_after_the_first_rows(monkeypatch):
     X = pd.DataFrame({"x": [0.0, 1.0] * 10, "t": ["a", "b"] * 10})
     model.learn_many(X, pd.Series([0, 1] * 10))
     assert model.table_model.n_rows == 101
+
+
+def test_rows_are_unlearned_and_predictions_have_a_distribution():
+    rng, rows = np.random.default_rng(0), []
+    for x in rng.normal(size=400):
+        rows.append(({"x": float(x)}, float(np.sin(x) + 0.1 * rng.normal())))
+    model, z = Regressor(hidden=20), []
+    for k, (x, y) in enumerate(rows):
+        if k >= 100:
+            found = model.predict_one(x, with_dist=True)
+            assert found.mu == pytest.approx(model.predict_one(x))
+            z.append((y - found.mu) / found.sigma)
+        model.learn_one(x, y)
+    assert 0.7 < np.sqrt(np.mean(np.square(z))) < 1.5
+    model.learn_one({"x": 0.5}, 1e4)
+    assert model.predict_one({"x": 0.5}) > 10
+    model.unlearn_one({"x": 0.5}, 1e4)
+    assert model.predict_one({"x": 0.5}) == pytest.approx(np.sin(0.5), abs=0.2)
+    assert model.table_model.n_rows == 400
+    other = Classifier(hidden=10)
+    other.learn_one({"x": 1.0}, "a")
+    with pytest.raises(ValueError, match="no row with this label"):
+        other.unlearn_one({"x": 1.0}, "b")
 
 
 # Mini-batches

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 from math import inf, isfinite, isnan
 from numbers import Real
@@ -19,13 +19,13 @@ from typing import Any, Literal
 import numpy as np
 
 try:
-    from river import base
+    from river import base, proba
 except ImportError as error:
     raise ImportError(
         "greville.adapters.river needs river and pyarrow: pip install 'greville[river]'."
     ) from error
 
-from ..tables import TableError, TableModel
+from ..tables import Stream, TableError, TableModel, Troubles
 from ..tables.answering import infinite_value
 
 __all__ = ["Classifier", "Regressor"]
@@ -38,20 +38,21 @@ _TARGET = "y"
 
 
 class _Adapter:
-    """What both models share: parameters, and rows of river on the way to a `TableModel`."""
+    """What both models share: parameters, and rows of river on the way to a `Stream`."""
 
     _task: Literal["regression", "classification"]
 
     def __init__(
         self,
-        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
-        solver: str = "opium",
+        hidden: int | Literal["auto", "inputs", "stream"] | None = None,
+        solver: str | None = None,
         alpha: float | Literal["auto"] | None = None,
         epsilon: float | Literal["auto"] | None = None,
         window: int | None = None,
         categorical: Sequence[str] | None = None,
         seed: int | None = 0,
         device: str | None = None,
+        follow: bool = True,
     ) -> None:
         self.hidden = hidden
         self.solver = solver
@@ -61,45 +62,44 @@ class _Adapter:
         self.categorical = list(categorical or ()) or None  # river's clone takes no empty tuple
         self.seed = seed
         self.device = device
-        self._model = TableModel(
-            _TARGET,
-            task=self._task,
-            hidden=hidden,
-            solver=solver,
-            alpha=alpha,
-            epsilon=epsilon,
-            window=window,
-            seed=int(np.random.default_rng().integers(2**31)) if seed is None else seed,
-            categorical=categorical or (),
-            device=device,
-        )
+        self.follow = follow
+        names = ("hidden", "solver", "alpha", "epsilon", "window", "categorical", "device")
+        settings = {name: getattr(self, name) for name in names}
+        settings["seed"] = int(np.random.default_rng().integers(2**31)) if seed is None else seed
+        self._stream = Stream(_TARGET, follow=follow, task=self._task, **settings)
         self._columns: dict[Hashable, str] = {}  # names of features that were learned
 
     @property
     def table_model(self) -> TableModel:
-        """What learns; ``table_model.schema`` says what the features are."""
-        return self._model
+        """What has learned all rows so far; ``table_model.schema`` says what the features are."""
+        return self._stream.live
 
     def _learn(self, rows: Iterable[Features], targets: Sequence[Any]) -> None:
         """Learn some rows, all of them or none."""
-        columns = dict(self._columns)
+        columns, model = dict(self._columns), self._stream.live
         chosen: list[Row] = []
         for x, y in zip(rows, targets, strict=True):
             row = self._row(x, self._with_columns(columns, x))
-            if self._model.has_schema or chosen or not all(map(_is_missing, row.values())):
+            if model.has_schema or chosen or not all(map(_is_missing, row.values())):
                 chosen.append({**row, _TARGET: y})
         if len(chosen) == 1:
-            self._model.learn_one(chosen[0])
+            self._stream.learn_one(chosen[0])
         elif chosen:
-            self._model.learn_rows(chosen)
+            stream = self._stream.copy()
+            stream.answer(chosen, stream.lines + 1, Troubles())
+            self._stream = stream
         self._columns = columns
+
+    def _unlearn(self, x: Features, y: Any) -> None:
+        """Remove a row that was learned earlier."""
+        self._stream.unlearn([{**self._row(x, self._columns), _TARGET: y}])
 
     def _with_columns(self, columns: dict[Hashable, str], x: Features) -> dict[Hashable, str]:
         """Columns for the features of a row too, as long as new ones can be learned.
 
         New ones are sorted, so that the order of features in a row has no meaning.
         """
-        if self._model.schema_may_change and not x.keys() <= columns.keys():
+        if not x.keys() <= columns.keys() and self._stream.live.schema_may_change:
             for name in sorted(x.keys() - columns.keys(), key=lambda name: (str(name), repr(name))):
                 column = str(name)
                 while column == _TARGET or column in columns.values():
@@ -109,54 +109,56 @@ class _Adapter:
 
     def _row(self, x: Features, columns: dict[Hashable, str]) -> Row:
         """A row as the model takes it, without features that it knows nothing of."""
-        row = {column: _plain(x[name]) for name, column in columns.items() if name in x}
+        row, model = (
+            {c: _plain(x[name]) for name, c in columns.items() if name in x},
+            self._stream.live,
+        )
         if infinite_value(row) is not None:
             infinite = next(n for n, c in columns.items() if row.get(c) in (inf, -inf))
             raise TableError(
                 f"x[{infinite!r}] is infinite; pass finite numbers, and None or nan for gaps."
             )
-        if self._model.has_schema and row.keys().isdisjoint(self._model.schema.names):
-            row[self._model.schema.names[0]] = None  # all are missing
+        if model.has_schema and row.keys().isdisjoint(model.schema.names):
+            row[model.schema.names[0]] = None  # all are missing
         return row
 
-    def _predicted(self, predict: Callable[[Row], Any], x: Features) -> Any:
+    def _answer(self, x: Features, **options: bool) -> Any:
         """What the model says about a row. What a column cannot be yet, but may become, is missing.
 
         `predict_one` comes before `learn_one`, which makes a column of text, say, of numbers.
         """
-        row = self._row(x, self._columns)
+        row, model = self._row(x, self._columns), self._stream.live
         try:
-            return predict(row)
+            return self._stream.predict_one(row, **options)
         except TableError:
-            if not self._model.schema_may_change:
+            if not model.schema_may_change:
                 raise
-            alone = {name: self._model.answers_to_rows([{name: row[name]}]).wrong for name in row}
-            return predict({name: None if alone[name] else row[name] for name in row})
+            alone = {name: model.answers_to_rows([{name: row[name]}]).wrong for name in row}
+            row = {name: None if alone[name] else row[name] for name in row}
+            return self._stream.predict_one(row, **options)
 
 
 class Regressor(_Adapter, base.MiniBatchRegressor):
     """A regressor of river: numbers, text, dates, true or false, and gaps in all of them.
 
-    After every row it is the ridge regression, on all rows so far, of the outputs of a random
-    layer. Features need no scaling and no encoding; `greville.tables.TableModel` finds out what
-    they are, and learns. A feature that is not in a row, or is None or nan, is missing there.
+    It is a `greville.tables.Stream`, and gives the predictions of `greville stream`: the ridge
+    regression of the outputs of a random layer, on all rows or the last 330, whichever predicts
+    better, mixed with the last targets where these say more. Features need no scaling and no
+    encoding. A feature that is not in a row, or is None or nan, is missing there.
 
     Parameters
     ----------
-    hidden : "auto", "stream", "inputs" or int, default="auto"
-        The hidden layer: "auto" chooses it and its size from the first rows; "stream" grows with
-        them, up to 400 units or ten for each input, and is about twice as fast; "inputs" is ten
-        units for each input, from 100 to 1000; a number is that of the units.
-    solver : {"opium", "dynamic", "sliding", "light", "greville"}, default="opium"
-        "dynamic" forgets, "sliding" has learned the last rows alone.
-    alpha, epsilon, window : float, "auto" or None
-        Parameters of the solver; None for its default.
+    hidden, solver, alpha, epsilon, window
+        As for `greville.tables.TableModel`; None for the defaults of a stream, which are
+        ``hidden="stream"``, ``solver="dynamic"`` and ``alpha="auto"``.
     categorical : sequence of str, optional
         Features whose numbers are names.
     seed : int or None, default=0
         Seeds the hidden layer; None for another one each time.
     device : str, optional
         Where to learn: "cuda" or another device of torch.
+    follow : bool, default=True
+        Whether predictions are mixed with what the last targets say.
 
     Examples
     --------
@@ -184,11 +186,25 @@ class Regressor(_Adapter, base.MiniBatchRegressor):
         """
         self._learn([x], [_number(y)])
 
-    def predict_one(self, x: Features) -> float:
-        """The prediction for one row; 0.0 before the first was learned."""
-        if not self._model.n_rows:
-            return 0.0
-        return float(self._predicted(self._model.predict_one, x))
+    def unlearn_one(self, x: Features, y: float) -> None:
+        """Remove a row that was learned earlier; for solvers that can, as the default."""
+        self._unlearn(x, _number(y))
+
+    def predict_one(self, x: Features, with_dist: bool = False) -> Any:
+        """The prediction for one row; 0.0 before the first was learned.
+
+        Parameters
+        ----------
+        x : dict
+        with_dist : bool
+            Whether to return a ``river.proba.Gaussian`` around it, for the next target.
+        """
+        answer = self._answer(x, std=with_dist) if self._stream.n_rows else {}
+        mean = float(answer.get("prediction") or 0.0)
+        if not with_dist:
+            return mean
+        std = answer.get("std")
+        return proba.Gaussian._from_state(n=1, m=mean, var=inf if std is None else std**2, ddof=0)
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, all of them or none; the same as one by one.
@@ -217,7 +233,7 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    hidden, solver, alpha, epsilon, window, categorical, seed, device
+    hidden, solver, alpha, epsilon, window, categorical, seed, device, follow
         As for `Regressor`.
 
     Examples
@@ -238,16 +254,17 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
 
     def __init__(
         self,
-        hidden: int | Literal["auto", "inputs", "stream"] = "auto",
-        solver: str = "opium",
+        hidden: int | Literal["auto", "inputs", "stream"] | None = None,
+        solver: str | None = None,
         alpha: float | Literal["auto"] | None = None,
         epsilon: float | Literal["auto"] | None = None,
         window: int | None = None,
         categorical: Sequence[str] | None = None,
         seed: int | None = 0,
         device: str | None = None,
+        follow: bool = True,
     ) -> None:
-        super().__init__(hidden, solver, alpha, epsilon, window, categorical, seed, device)
+        super().__init__(hidden, solver, alpha, epsilon, window, categorical, seed, device, follow)
         self._labels: list[Any] = []  # the model learns their places
         self._places: dict[Any, int] = {}
 
@@ -266,17 +283,23 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         """
         self._learn_labels([x], [y])
 
+    def unlearn_one(self, x: Features, y: Hashable) -> None:
+        """Remove a row that was learned earlier; for solvers that can, as the default."""
+        if y not in self._places:
+            raise ValueError(f"y={y!r}: no row with this label was learned.")
+        self._unlearn(x, self._places[y])
+
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The most likely label of one row; None before the first was learned."""
-        if not self._model.n_rows:
+        if not self._stream.n_rows:
             return None
-        return self._labels[self._predicted(self._model.predict_one, x)]
+        return self._labels[self._answer(x)["prediction"]]
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label that was learned; empty before the first."""
-        if not self._model.n_rows:
+        if not self._stream.n_rows:
             return {}
-        found = self._predicted(self._model.predict_proba_one, x)
+        found = self._answer(x, proba=True)["proba"]
         return {self._labels[place]: probability for place, probability in found.items()}
 
     def learn_many(self, X: Any, y: Any) -> None:

@@ -164,7 +164,7 @@ class ColumnOptions:
     fold: Names = None
     categories: Annotated[int | None, {"min": 1}] = None
 
-    def settings(self, task: str = "auto", hidden: str = "auto") -> dict[str, Any]:
+    def settings(self, task: str = "auto") -> dict[str, Any]:
         """Parameters of a `TableModel`: those that are not left out, or not these defaults."""
         found: dict[str, Any] = {} if task == "auto" else {"task": str(task)}
         for field in fields(self):
@@ -176,7 +176,7 @@ class ColumnOptions:
             elif isinstance(value, list) and field.name != "na":
                 value = names(value)
             found[field.name] = value
-        return {"hidden": hidden, **found} if hidden != "auto" else found
+        return found
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,11 @@ class ModelOptions(ColumnOptions):
     Parameters
     ----------
     hidden : N
-        The number of hidden units, or auto: chosen from the numbers of inputs and rows.
+        The number of hidden units, or auto or stream: chosen from the inputs and rows. Tables have
+        auto, streams stream.
     solver : NAME
         opium and greville are exact, dynamic and sliding forget old rows, light is fast and
-        approximate.
+        approximate. Tables have opium, streams dynamic with --alpha auto.
     alpha : NUMBER
         How fast the solver dynamic forgets: 1.003, or auto.
     epsilon : NUMBER
@@ -200,8 +201,8 @@ class ModelOptions(ColumnOptions):
         Where to learn: cpu, cuda or another device of PyTorch, or auto.
     """
 
-    hidden: str = "auto"
-    solver: str = "opium"
+    hidden: str | None = None
+    solver: str | None = None
     alpha: str | None = None
     epsilon: str | None = None
     window: int | None = None

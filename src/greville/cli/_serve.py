@@ -165,9 +165,7 @@ def serve(
             else:
                 serve_options = server.ServeOptions(
                     target=target,
-                    settings=options.settings(
-                        "numbers" if task == Task.auto else task, hidden="stream"
-                    ),
+                    settings=options.settings("numbers" if task == Task.auto else task),
                     given={k: v for k, v in options.settings(task).items() if k != "device"},
                     id=id,
                     new_log=new_log,

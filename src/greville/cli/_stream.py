@@ -87,12 +87,12 @@ def stream(
     delimiter : MARK
         The separator of a CSV: one character, tab, or space. Detected by default.
     follow
-        Mix predictions of numbers with the last targets.
+        Mix predictions with the last targets.
     on_error
         At a line that cannot be used: answer with an error and go on (skip), or stop.
     """
     from ..persistence import locked
-    from ..tables import Stream, TableModel, Troubles
+    from ..tables import Stream, Troubles
     from ..tables.lines import StreamLines
 
     new_task = _task(task, std, proba)
@@ -105,8 +105,7 @@ def stream(
             known = options.going_on(load_table_model(model), model, target, task)
             state = Stream(known, id, follow=follow)
         elif target is not None:
-            settings = options.settings(new_task, hidden="stream")
-            state = Stream(TableModel(target, **settings), id, follow=follow)
+            state = Stream(target, id, follow=follow, **options.settings(new_task))
         else:
             raise UserError("--target is missing: name the field to predict.")
         topics = messages.topics(state, checkpoint, replay or delimiter is not None)

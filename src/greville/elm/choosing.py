@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .. import backend
 from ..backend import Array
 from ..layers import ColumnSummary, RandomLayer, TableLayer
-from ..solvers import Opium
 from .examples import Examples
 from .hidden import HiddenMap
 from .units import Columns, Scaling
@@ -41,6 +41,9 @@ _LEAST_ADVANTAGE = 0.1
 # 200 units that 1024 rows have chosen out of 800 err by 0.93, 200 as they are drawn by 1.38, and
 # all 800 by 0.95.
 _ROWS_TO_CHOOSE_UNITS, _CANDIDATES_PER_UNIT = 256, 4
+
+# Ridges that are tried for that, as parts of the sum of squares of all activations.
+_RIDGES = np.geomspace(1e-8, 0.1, 15)
 
 
 def is_for_choosing(n_inputs: int) -> bool:
@@ -143,10 +146,29 @@ def _useful(
     """The units of a layer that explain most of what some rows have taught, and all inputs."""
     H = HiddenMap(scaling, layer, rows.X.shape[1], targets.dtype).activations(rows.X, rows.weight)
     Y = targets.encode(rows.y)(slice(0, rows.n))
-    solver = Opium(epsilon="auto", intercept=True).fit(H, Y, rows.weight)
-    share = np.sqrt((solver.coef_**2).sum(axis=0)) * H.std(axis=0)
+    share = np.sqrt((_ridge_weights(H, Y, rows.weight) ** 2).sum(axis=1)) * H.std(axis=0)
     share[layer.n_tanh_ + layer.n_relu_ :] = np.inf  # the inputs themselves
     return layer.select(np.sort(np.argsort(-share, kind="stable")[:size]))
+
+
+def _ridge_weights(H: Array, Y: Array, weight: Array | None) -> Array:
+    """Weights with the ridge of the largest evidence: few rows of many units, by their kernel."""
+    b, n = backend.default(), len(H)
+    root = np.ones(n) if weight is None else np.sqrt(weight)
+    H, Y = (np.asarray(A, np.float64) for A in (H, Y))
+    H, Y = ((A - root**2 @ A / (root @ root)) * root[:, None] for A in (H, Y))
+    kernel, best, weights = b.matmul(H, H.T), np.inf, np.zeros((H.shape[1], Y.shape[1]))
+    for ridge in _RIDGES * max(float(np.trace(kernel)), 1e-300):
+        R = b.root_with_ridge(kernel, ridge)
+        if R is None:
+            continue
+        seen = b.solve(R, Y, transposed=True)
+        size = np.log(np.maximum(ridge * b.column_squares(seen), 1e-300)).sum()
+        spread = 2 * np.log(np.diagonal(R)).sum() - n * np.log(ridge)
+        if n * size + Y.shape[1] * spread < best:
+            best = n * size + Y.shape[1] * spread
+            weights = b.matmul(H.T, b.solve(R, seen))
+    return weights
 
 
 def _least_size(n_rows: float) -> int:

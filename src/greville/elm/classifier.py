@@ -266,6 +266,25 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         """
         return self._answered(X, "predict_proba")
 
+    def predict_proba_one(self, x: Any) -> Array:
+        """The probabilities of the classes for one row.
+
+        Parameters
+        ----------
+        x : array of shape (n_features,)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_classes,)
+            What ``predict_proba([x])[0]`` gives, to rounding.
+        """
+        live = self._live
+        outputs = None if live is None else live.outputs(x)
+        if live is None or outputs is None:
+            return self.predict_proba(np.asarray(x)[None])[0]
+        targets = live.start_value.targets
+        return targets.probabilities(np.reshape(outputs, (1, -1)), live.sharpness)[0]
+
     def _answered(self, X: Any, method: str) -> Any:
         fitted, (scores,) = self._predicted(X, on_device=method == "predict")
         return origin_of(X).answer(fitted.targets.answer(scores, fitted.sharpness(), method))

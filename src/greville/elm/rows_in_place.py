@@ -97,6 +97,16 @@ class LiveRows:
 
     def predicted(self, x: Any) -> Any:
         """The prediction for one row; None where kernels cannot predict it."""
+        output = self.outputs(x)
+        return None if output is None else self._targets.decode_one(output)
+
+    @cached_property
+    def sharpness(self) -> float:
+        """What scores of classes are multiplied by, before the softmax."""
+        return self.start_value.sharpness()
+
+    def outputs(self, x: Any) -> Any:
+        """The outputs for one row, a number if there is one; None where kernels have none."""
         value: Any = nan
         out = None if self._arrays.single else np.empty(self._targets.n_outputs)
         if self._predict is not None:
@@ -105,10 +115,8 @@ class LiveRows:
             except self._arrays.kernels.refusals:  # not an array of this dtype
                 value = nan
         if isnan(value):
-            out = value = self._arrays.predicted(self._hidden.activations_one(x))
-            if value is None:
-                return None
-        return self._targets.decode_one(value if out is None else out)
+            return self._arrays.predicted(self._hidden.activations_one(x))
+        return value if out is None else out
 
     def learned(self, x: Any, y: Any) -> int:
         """Learn one row: 0, or 1 where ε or a floor is due then; -1 where kernels cannot."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..monitor import DriftMonitor
 from ..persistence import open_file, save
-from ..tables import Stream, TableModel
+from ..tables import Stream
 from .learner import Learner
 from .log import Log, LogError
 from .options import ServeError, ServeOptions
@@ -126,8 +126,8 @@ def _snapshot(path: Path, options: ServeOptions) -> Snapshot:
     elif options.target == id:
         raise ServeError(f"target={id!r}: this field identifies rows; name another one for ids.")
     else:
-        model = TableModel(options.target, **options.settings)
-        snapshot = Snapshot(Stream(model, id, follow=options.follow))
+        stream = Stream(options.target, id, follow=options.follow, **options.settings)
+        snapshot = Snapshot(stream)
     stream = snapshot.stream
     for name, value in options.given.items():
         was = stream.model.settings[name]

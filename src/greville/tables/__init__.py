@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ._sample import sampled as sampled
     from ._settings import FIRST_ROWS as FIRST_ROWS
     from ._settings import solver_names as solver_names
+    from ._settings import stream_settings as stream_settings
     from .answering import Answering as Answering
     from .batch import Batch as Batch
     from .batch import TableError as TableError
@@ -59,7 +60,7 @@ _EXPORTS = {
     "_answers": ("Answers",),
     "_outliers": ("far_values",),
     "_sample": ("sampled",),
-    "_settings": ("FIRST_ROWS", "solver_names"),
+    "_settings": ("FIRST_ROWS", "solver_names", "stream_settings"),
     "answering": ("Answering",),
     "batch": (
         *("Batch", "TableError", "Troubles"),

@@ -40,7 +40,8 @@ def to_fields(model: Any) -> dict[str, Any]:
 def from_fields(cls: type[T], fields: dict[str, Any]) -> T:
     """The model again; a ValueError if its settings are none."""
     model = cls(**fields.pop("settings"))
-    vars(model).update(fields)
+    for name, value in fields.items():
+        setattr(model, name, value)
     model.n_expected = FIRST_ROWS if model.first is None else model.first.n
     return model
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..following import Follower
+from ..following import Follower, LabelFollower
 from ._answers import Answers
 from ._rows import batch_of_rows, batches_of_rows, runs_of_one_kind
-from .batch import TableError
 from .insights import shares
 from .model import TableModel
 from .predictions import UnlearnedValues
@@ -46,15 +46,28 @@ class Answering:
     """
 
     def __init__(
-        self, model: TableModel, follower: Follower | None, unlearned: UnlearnedValues | None = None
+        self,
+        model: TableModel,
+        follower: Follower | LabelFollower | None,
+        unlearned: UnlearnedValues | None = None,
     ) -> None:
         self.model, self._unlearned = model, unlearned
-        self._follower = follower if model.task == REGRESSION else None
-        self._names: frozenset[str] = frozenset()  # any column may come, or those wanted are known
-        if model.has_schema and model.settings["features"] is None:
-            columns = [column.name for column in model.schema.columns]
-            self._names = frozenset([*columns, *model.settings["ignore"], model.target])
-        self.units = 0 if model.estimator is None else int(model.estimator.solver_.n_features_in_)
+        self._follower = follower if fits(follower, model) else None
+
+    @cached_property
+    def units(self) -> int:
+        """How many hidden units there are."""
+        estimator = self.model.estimator
+        return 0 if estimator is None else int(estimator.solver_.n_features_in_)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The columns that may come; none, if any may, or those to learn from are known."""
+        model = self.model
+        if not model.has_schema or model.settings["features"] is not None:
+            return frozenset()
+        columns = [column.name for column in model.schema.columns]
+        return frozenset([*columns, *model.settings["ignore"], model.target])
 
     def unused(self, row: Row) -> set[str]:
         """Names in a row that the model knows nothing of: they may be misspelled."""
@@ -82,26 +95,19 @@ class Answering:
         """
         if self.model.estimator is None:
             return [{"prediction": None} for _ in rows]
-        asked = std or proba or why or self._unlearned is not None
-        if len(rows) == 1 and not asked and infinite_value(rows[0]) is None:
-            try:
-                value = self.model.predict_one(rows[0])
-            except TableError:  # the error is reported below
-                pass
-            else:
-                if self._follower is not None and isfinite(value):
-                    value = self._follower.predict(value)
-                return [{"prediction": _as_json(value)}]
-        predicted = self.model.answers_to_rows(rows, std=std, proba=proba)
+        wants = proba or isinstance(self._follower, LabelFollower)
+        if len(rows) == 1 and not (std or why) and infinite_value(rows[0]) is None:
+            alone = self.model.answer_usual(rows[0], proba=wants)
+            if alone is not None:
+                return [self._answer(alone, 0, proba)]
+        predicted = self.model.answers_to_rows(rows, std=std, proba=wants)
         for i, row in enumerate(rows):
             reason = infinite_value(row)
             if reason is not None:
                 predicted.wrong[i] = reason
-            elif self._follower is not None:
-                _mix(predicted, i, self._follower)
         if self._unlearned is not None:
             self._unlearned.add(predicted)
-        answers = [answer_of(predicted, i) for i in range(len(rows))]
+        answers = [self._answer(predicted, i, proba) for i in range(len(rows))]
         if why:
             self._add_shares(rows, answers)
         return answers
@@ -117,18 +123,31 @@ class Answering:
             parts = shares(self.model, batch, labels)
             for i, (base, found) in zip(places[run], parts, strict=True):
                 answers[i]["why"] = {"base": base, "shares": found}
-                if self._follower is not None:
+                if isinstance(self._follower, Follower):
                     mixed = answers[i]["prediction"] - base - sum(found.values())
                     answers[i]["why"]["last_targets"] = mixed
+
+    def _answer(self, predicted: Answers, i: int, proba: bool) -> Answer:
+        if self._follower is not None and i not in predicted.wrong:
+            _mix(predicted, i, self._follower, _own(predicted, i))
+        return answer_of(predicted, i, proba=proba)
+
+
+def fits(follower: Follower | LabelFollower | None, model: TableModel) -> bool:
+    """Whether a follower is for what a model predicts."""
+    kind = Follower if model.task == REGRESSION else LabelFollower
+    return isinstance(follower, kind)
 
 
 class Following(NamedTuple):
     """A follower, and what it was before the targets that came together with the last one."""
 
-    now: Follower
-    since: Follower
+    now: Any
+    since: Any
 
-    def after(self, parts: Sequence[Answers], joined: Sequence[bool]) -> Following:
+    def after(
+        self, parts: Sequence[Answers], joined: Sequence[bool], *, mixes: bool = True
+    ) -> Following:
         """After rows that a model has answered and learned; its answers become the mixed ones.
 
         Rows that have no prediction, and those that are wrong, keep what they have. Where a row is
@@ -139,30 +158,52 @@ class Following(NamedTuple):
         for part in parts:
             flags = joined[start : start + len(part.prediction)]
             start += len(flags)
-            if part.target is not None and part.target.dtype.kind not in "fiu":
+            if part.target is None:
+                continue
+            if isinstance(now, Follower) and part.target.dtype.kind not in "fiu":
                 continue  # labels, from before a row that made numbers of them
-            for k, predicted in enumerate(part.prediction.tolist()):
-                since = since if flags[k] else now
-                _mix(part, k, since)
-                if k in part.wrong or part.target is None or not part.known[k]:  # type: ignore[index]
-                    continue
-                if k in part.guessed:
-                    now = now.meet(predicted, part.target[k])
-                else:
-                    now = now.learn(predicted, part.target[k], since if flags[k] else None)
+            for k in range(len(part.prediction)):
+                since, before = since if flags[k] else now, now
+                own = _own(part, k)
+                if k not in part.wrong and part.known[k]:  # type: ignore[index]
+                    now = _learned(now, part, k, own, since if flags[k] else None)
+                if mixes:
+                    _mix(part, k, since if flags[k] else before, own)
         return Following(now, since)
 
 
-def _mix(answers: Answers, k: int, follower: Follower) -> None:
-    """Put the follower's prediction in the place of the model's, where that has one."""
+def _own(answers: Answers, k: int) -> Any:
+    """What a model says of one row: a number, or the probabilities of classes."""
+    if answers.prediction.dtype.kind == "f":
+        return float(answers.prediction[k])
+    return None if answers.proba is None else answers.proba[k].tolist()
+
+
+def _learned(follower: Any, answers: Answers, k: int, own: Any, since: Any) -> Any:
+    """A follower after a row with a target, of which a model had said its `own`."""
+    target = answers.target[k : k + 1].tolist()[0]  # type: ignore[index]
+    if isinstance(follower, Follower):
+        meet = k in answers.guessed
+        return follower.meet(own, target) if meet else follower.learn(own, target, since)
+    if k in answers.guessed or own is None:
+        return follower.meet(target)
+    return follower.learn(answers.classes, own, target, since)
+
+
+def _mix(answers: Answers, k: int, follower: Any, own: Any) -> None:
+    """Put the follower's prediction in the place of the model's `own`, where that has one."""
     value = answers.prediction[k]
-    if k in answers.wrong or value is None or value != value:  # noqa: PLR0124 - nan
+    if k in answers.wrong or own is None or value is None or value != value:  # noqa: PLR0124 - nan
         return
-    if answers.std is None:
-        answers.prediction[k] = follower.predict(float(value))
+    if isinstance(follower, LabelFollower):
+        mixed = follower.predict(answers.classes, own)
+        answers.proba[k] = mixed  # type: ignore[index]
+        answers.prediction[k] = answers.classes[mixed.index(max(mixed))]
+    elif answers.std is None:
+        answers.prediction[k] = follower.predict(own)
     else:
-        both = follower.predict(float(value), float(answers.std[k]))
-        answers.prediction[k], answers.std[k] = both  # type: ignore[misc]
+        both = follower.predict(own, float(answers.std[k]))
+        answers.prediction[k], answers.std[k] = both
 
 
 def infinite_value(row: Mapping[str, Any]) -> str | None:
@@ -185,14 +226,14 @@ def _is_infinite(value: Any) -> bool:
         return False
 
 
-def answer_of(predicted: Answers, i: int) -> Answer:
+def answer_of(predicted: Answers, i: int, *, proba: bool) -> Answer:
     """What was predicted for a row, for JSON; or what is wrong with it."""
     if i in predicted.wrong:
         return {"error": predicted.wrong[i]}
     answer = {"prediction": _as_json(predicted.prediction[i : i + 1].tolist()[0])}
     if predicted.std is not None:
         answer["std"] = _as_json(float(predicted.std[i]))
-    if predicted.proba is not None:
+    if proba and predicted.proba is not None:
         each = zip(predicted.classes, predicted.proba[i].tolist(), strict=True)
         answer["proba"] = {label: p for label, p in each if p > 0}  # 0: it came in a later row
     return answer

@@ -60,6 +60,15 @@ class Column(ABC):
     def check(self) -> None:  # noqa: B027 - most have nothing to check
         """Raise a ValueError if the fields do not go together."""
 
+    def is_like(self, other: Column) -> bool:
+        """Whether another makes the same inputs, in units that other rows have measured."""
+        return self._unmeasured() == other._unmeasured()
+
+    def _unmeasured(self) -> dict[str, Any]:
+        """What `as_dict` has, less numbers that were measured."""
+        fields = self.as_dict().items()
+        return {key: _unmeasured(value) for key, value in fields}
+
     def as_dict(self) -> dict[str, Any]:
         """Its kind and its fields, for people and programs."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -69,3 +78,9 @@ class Column(ABC):
 
 # Every kind of column is declared to be stored by this.
 stored_column = stored(check=lambda column: column.check())
+
+
+def _unmeasured(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmeasured(each) for each in value]
+    return None if isinstance(value, float) else value

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from itertools import chain, pairwise
+from math import isnan
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -22,7 +23,16 @@ from ._fields import FIELDS, check_fields, from_fields, to_fields, try_out
 from ._first import EncodedRows, FirstRows, first_columns, naming_rows
 from ._rows import RowEncoder, batch_of_rows, batches_of_rows, checked_row, runs_of_one_kind
 from ._sample import sampled
-from ._settings import FIRST_ROWS, NAMING_COLUMNS, checked, is_used, make_estimator, make_solver
+from ._settings import (
+    FIRST_ROWS,
+    NAMING_COLUMNS,
+    ROWS_OF_UNITS,
+    checked,
+    has_fixed_units,
+    is_used,
+    make_estimator,
+    make_solver,
+)
 from .batch import Batch, TableError, Troubles, batches_of, listed
 from .doubts import totals_row
 from .findings import Finding
@@ -35,6 +45,12 @@ MOST_CLASSES = 10_000
 
 # Columns, or hundreds of characters of names, from which it is tried whether a file holds them.
 _MANY_NAMES = 1000
+
+_NO_PROBABILITIES = "the model predicts a number; there are no probabilities."
+
+# What says that a single row has a target, and types of values that never change.
+_KNOWN = np.ones(1, bool)
+_SIMPLE = frozenset({float, int, str, bool, type(None)})
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -134,7 +150,8 @@ class TableModel:
     ) -> None:
         settings = {name: value for name, value in locals().items() if name != "self"}
         self.settings = checked(settings)
-        self.first: FirstRows | None = FirstRows()  # as long as they may change the schema
+        self._first: FirstRows | None = FirstRows()  # as long as they may change the schema
+        self._kept: list[Row] = []  # the last of them, each learned alone
         self.stale = False  # whether some of these are not learned yet
         self.columns: Schema | None = None  # and the values of them that were learned
         self.fitted_target: Target | None = None
@@ -142,7 +159,7 @@ class TableModel:
         self.n_expected = FIRST_ROWS  # how many rows will be learned: layers depend on it
         self.n_rows = self.n_without_target = 0
         self._row_encoder: RowEncoder | None = None  # of the last schema
-        self._labels: tuple[Any, frozenset[Any]] = (None, frozenset())  # of the last classes
+        self._labels: tuple[Any, list[Any], frozenset[Any]] = (None, [], frozenset())
 
     # What is known
 
@@ -182,9 +199,28 @@ class TableModel:
         return _learned(self.columns)
 
     @property
+    def first(self) -> FirstRows | None:
+        """The first rows, as long as they may change the schema."""
+        if self._kept:
+            rows, self._kept = self._kept, []
+            for batch in batches_of_rows(rows, "the rows"):
+                self._keep(batch, stale=False)
+        return self._first
+
+    @first.setter
+    def first(self, rows: FirstRows | None) -> None:
+        self._first, self._kept = rows, []
+
+    @property
     def schema_may_change(self) -> bool:
         """Whether more of the first rows are to come."""
-        return self.first is not None
+        return self._first is not None
+
+    @property
+    def rows_until_look(self) -> int:
+        """How many rows come until columns and units are looked at again; 0 after 256 of them."""
+        n = ROWS_OF_UNITS if self.first is None else self.first.n
+        return 0 if n >= ROWS_OF_UNITS else _n_until_due(n)
 
     @property
     def _known_target(self) -> Target:
@@ -233,6 +269,7 @@ class TableModel:
     def twin(self) -> Self:
         """A copy that learns on its own."""
         other = copy(self)
+        other.first = self.first
         other.estimator = None if self.estimator is None else copy(self.estimator)
         return other
 
@@ -376,12 +413,13 @@ class TableModel:
 
     # The first rows
 
-    def _keep(self, batch: Batch, whole: Batch | None = None) -> None:
-        """Keep more of the first rows, which are not learned yet; they are part of `whole`."""
-        assert self.first is not None
+    def _keep(self, batch: Batch, whole: Batch | None = None, *, stale: bool = True) -> None:
+        """Keep more of the first rows, which are part of `whole`; `stale` if not learned yet."""
+        first = self.first
+        assert first is not None
         self._check_names(whole or batch)
-        self.first = self.first.with_batch(batch, lambda name: is_used(self.settings, name))
-        self.stale = True
+        self.first = first.with_batch(batch, lambda name: is_used(self.settings, name))
+        self.stale = stale
 
     def _settle(self, troubles: Troubles) -> None:
         """Learn all of the first rows, but for a last one of totals."""
@@ -607,11 +645,23 @@ class TableModel:
         rows, is_due = rows.until_wrong(), _n_until_due(self.first.n)
         piece = piece.part(0, len(rows.X))
         answers = self._record(piece, rows, **options)
-        self._keep(piece)
-        self.stale = False
-        if len(piece) >= is_due:
+        self._keep(piece, stale=False)
+        if len(piece) >= is_due and not self._fits_first_rows():
             self._relearn(*self._fit_columns(), troubles, drop=True)
         return answers
+
+    def _fits_first_rows(self) -> bool:
+        """Whether all first rows say what the schema does, and its units came from enough."""
+        assert self.first is not None
+        if not has_fixed_units(self.settings, self.first.n):
+            return False
+        schema, target, _ = first_columns(self.settings, self.first)
+        if target != self.fitted_target or not schema.is_like(self.schema):
+            return False
+        self.columns = self.schema.saying(schema.findings)
+        if self.first.n >= FIRST_ROWS:
+            self.first = None
+        return True
 
     def _record_misfit(self, row: Batch, reason: str, troubles: Troubles) -> Answers:
         """Fit the schema to a row that does not fit into it, or that is the first.
@@ -633,7 +683,7 @@ class TableModel:
         self, batch: Batch, rows: EncodedRows, *, std: bool = False, proba: bool = False
     ) -> Answers:
         """Predict every row before it is learned, and learn those that have a target."""
-        batch = batch.with_gaps(self.settings["na"])
+        batch, proba = batch.with_gaps(self.settings["na"]), proba and self.task == CLASSIFICATION
         (rows,) = self._with_late_inputs([batch], [rows])
         X, y, use = rows.X, rows.y, rows.usable
         answers = Answers(self._no_predictions(len(batch)), rows.wrong, target=y, known=use)
@@ -677,10 +727,10 @@ class TableModel:
     # Rows as dicts
 
     def learn_one(self, row: Row) -> Self:
-        """Learn one row: in microseconds with the extra `fast`, but for the first 4096.
+        """Learn one row: in microseconds with the extra `fast`.
 
         What the columns are is learned afresh from the first 1, 2, 4, ... rows, and when one does
-        not fit. Each of the first 4096 rows goes through a table, which takes a millisecond.
+        not fit.
 
         Parameters
         ----------
@@ -704,27 +754,47 @@ class TableModel:
         row = checked_row(row)
         x, y = self._usual(row)
         if y is not None:
-            self._learn_usual(x, y)
+            self._learn_usual(row, x, y)
             return self
         (answers,) = self.record(self._batch([row]), Troubles(skip=True))
         for reason in answers.wrong.values():
             raise TableError(f"{reason}.")
         return self
 
-    def record_one(self, row: Row) -> Answers:
-        """Predict one row and then learn it; see `learn_one`.
+    def record_one(self, row: Row, *, proba: bool = False, learns: bool = True) -> Answers | None:
+        """Predict one row and then learn it, if it needs no table; None if it does.
 
-        What is wrong with the row, if anything is, is in the answer, and nothing is learned.
+        With `proba`, classes are answered with their probabilities. Without `learns` the row is
+        only looked at.
         """
-        row = checked_row(row)
-        x, y = self._usual(row)
+        x, y = self._usual(row, learns=learns)
         if y is None:
-            return self.record(self._batch([row]), Troubles(skip=True))[0]
-        known, target = np.ones(1, bool), np.array([y])
-        answers = Answers(self._no_predictions(1), {}, target=target, known=known)
-        answers.prediction[0] = self.estimator.predict_one(x)
-        self._learn_usual(x, y)
+            return None
+        answers = self._answer_usual(x, proba=proba)
+        answers.target, answers.known = np.array([y]), _KNOWN
+        if learns:
+            self._learn_usual(row, x, y)
         return answers
+
+    def answer_usual(self, row: Row, *, proba: bool = False) -> Answers | None:
+        """What `answers_to_rows` says of one row that has no gap and needs no table; else None.
+
+        With `proba`, classes are answered with their probabilities.
+        """
+        x = self.settle()._usual_inputs(row)
+        if x is None or self.settings["na"] or any(map(_is_gap, map(row.get, self.schema.names))):
+            return None
+        return self._answer_usual(x, proba=proba)
+
+    def _answer_usual(self, x: NDArray[Any], *, proba: bool) -> Answers:
+        if self.task == REGRESSION:
+            return Answers(np.array([self.estimator.predict_one(x)], np.float64), {})
+        classes = self._known_labels()[1]
+        if not proba:
+            return Answers(np.array([self.estimator.predict_one(x)]), {})
+        found = self.estimator.predict_proba_one(x)
+        prediction = self.estimator.classes_[[int(found.argmax())]]
+        return Answers(prediction, {}, proba=found[None], classes=classes)
 
     def learn_rows(self, rows: Sequence[Row], troubles: Troubles | None = None) -> Self:
         """Learn rows, all of them or, if an exception comes out, none; see `learn_one`.
@@ -760,13 +830,15 @@ class TableModel:
             What `predict` gives for a table of this row, to rounding.
         """
         x = self.settle()._usual_inputs(checked_row(row))
-        if x is not None:
-            return self.estimator.predict_one(x).item()
-        return self._answer(row).prediction.item()
+        answers = self._answer(row) if x is None else self._answer_usual(x, proba=False)
+        return answers.prediction.item()
 
     def predict_proba_one(self, row: Row) -> dict[Any, float]:
         """The probability of each class for one row; see `predict_one`."""
-        answers = self._answer(row, proba=True)
+        if self.settle().task == REGRESSION:
+            raise TableError(_NO_PROBABILITIES)
+        x = self._usual_inputs(checked_row(row))
+        answers = self._answer(row, proba=True) if x is None else self._answer_usual(x, proba=True)
         assert answers.proba is not None
         return dict(zip(answers.classes, answers.proba[0].tolist(), strict=True))
 
@@ -784,7 +856,7 @@ class TableModel:
         model = copy(self.settle())
         _learned(model.estimator)
         if proba and model.task == REGRESSION:
-            raise TableError("the model predicts a number; there are no probabilities.")
+            raise TableError(_NO_PROBABILITIES)
         answers, parts = Answers(model._no_predictions(len(rows)), {}), []
         left = deque(np.arange(run.start, run.stop) for run in runs_of_one_kind(rows))
         while left:
@@ -827,19 +899,33 @@ class TableModel:
         names = self.needed if self.first is None else None
         return batch_of_rows(rows, names or list(dict.fromkeys(chain(*rows))), "the row")
 
-    def _usual(self, row: Row) -> tuple[Any, Any]:
+    def _usual(self, row: Row, *, learns: bool = True) -> tuple[Any, Any]:
         """The inputs and the target of a row that needs no table: all in it was learned before.
 
         The target is None for any other row, and as long as the first rows come.
         """
-        x = self._usual_inputs(row) if self.first is None else None
+        may = self._first is None or not learns or self._may_keep(row)
+        x = self._usual_inputs(row) if may else None
         y = None if x is None else self._target_of(row)[0]
         if y is None or self.task == REGRESSION:
             return x, y
+        return x, y if y in self._known_labels()[2] else None
+
+    def _may_keep(self, row: Row) -> bool:
+        """Whether a first row can wait until the next look at all of them: it is like those."""
+        assert self._first is not None
+        due = _n_until_due(self._first.n + len(self._kept)) == 1
+        if due or self.stale or not row.keys() <= self._first.columns.keys():
+            return False
+        return all(type(value) in _SIMPLE for value in row.values())
+
+    def _known_labels(self) -> tuple[Any, list[Any], frozenset[Any]]:
+        """The classes of the estimator, as a list, and as a set."""
         classes = self.estimator.classes_
         if self._labels[0] is not classes:
-            self._labels = classes, frozenset(classes.tolist())
-        return x, y if y in self._labels[1] else None
+            labels = classes.tolist()
+            self._labels = classes, labels, frozenset(labels)
+        return self._labels
 
     def _usual_inputs(self, row: Row) -> NDArray[Any] | None:
         """The inputs of a row whose values were all learned before; else None."""
@@ -855,13 +941,15 @@ class TableModel:
         """The target of a row, None if it is missing or wrong; and what is wrong with it."""
         return self._known_target.read_one(row.get(self.target), self.settings["na"])
 
-    def _learn_usual(self, x: NDArray[Any], y: Any) -> None:
+    def _learn_usual(self, row: Row, x: NDArray[Any], y: Any) -> None:
         """Learn a row of usual values."""
         try:
             self.estimator.learn_one(x, y)
         except ValueError as error:
             raise TableError(str(error)) from error
         self.n_rows += 1
+        if self._first is not None:
+            self._kept.append(row)
 
     # Models as sums over rows
 
@@ -995,6 +1083,12 @@ def _learned(value: T | None) -> T:
     if value is None:
         raise TableError(NOTHING_LEARNED)
     return value
+
+
+def _is_gap(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (isinstance(value, float) and isnan(value))
 
 
 def _n_until_due(n: int) -> int:

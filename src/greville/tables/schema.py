@@ -140,6 +140,12 @@ class Schema:
             findings = [finding for finding in findings if finding.column not in kept]
         return cls(fitted, findings)
 
+    def is_like(self, other: Schema) -> bool:
+        """Whether rows become the same inputs, in units that other rows may have measured."""
+        pairs = list(zip(self.columns, other.columns, strict=False))
+        same = len(self.columns) == len(other.columns)
+        return same and all(mine.is_like(theirs) for mine, theirs in pairs)
+
     def __repr__(self) -> str:
         """What the columns are; the first ones, where there are many."""
         shown = [f"  {c.name!r}: {c.description()}" for c in self.columns[:_MOST_COLUMNS]]

@@ -11,18 +11,20 @@ from typing import Any, Self
 import numpy as np
 
 from ..fields import array, compact, count, each, flag, known, nothing, require, stored, text
-from ..following import Follower
+from ..following import Follower, LabelFollower
 from ..monitor import DriftMonitor
 from ._answers import Answers
 from ._rows import FEW_ROWS, batch_of_rows, runs_of_one_kind
-from .answering import Answer, Answering, Following, Row, answer_of, infinite_value
+from ._settings import stream_settings
+from .answering import Answer, Answering, Following, Row, answer_of, fits, infinite_value
 from .batch import Batch, TableError, Troubles, listed, unusable_row
 from .model import TableModel
 from .predictions import UnlearnedValues
 from .target import CLASSIFICATION, REGRESSION
 
 # Rows that are learned together. How they arrived, alone or in bursts, then changes no bit of the
-# model: whatever answered them meanwhile, it is made of whole blocks.
+# model: whatever answered them meanwhile, it is made of whole blocks. The first blocks are shorter:
+# they end where columns and units are looked at.
 ROWS_PER_BLOCK = 256
 
 # Rows that may be without their target. The oldest are forgotten.
@@ -37,7 +39,7 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
         "model": known(TableModel),
         "id": nothing | text,
         "monitor": nothing | known(DriftMonitor),
-        "follower": nothing | known(Follower),
+        "follower": nothing | known(Follower, LabelFollower),
         "lines": count,
         "position": nothing | text,
         "rows": each(text),
@@ -54,23 +56,29 @@ _INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 class Stream:
     """A model that answers every row, and learns those that have a target.
 
+    `greville stream`, the server and the models for river are streams: the same rows get the same
+    predictions from all of them.
+
     Parameters
     ----------
-    model : TableModel
-        What has been learned before; it goes on learning, whole blocks of 256 rows.
+    model : TableModel or str
+        What has been learned before; it goes on learning, whole blocks of 256 rows. Or the target
+        of a new model, with the defaults of streams (`stream_settings`).
     id : str, optional
         The column under which a target may come later than its row.
     monitor : DriftMonitor, optional
         Sees every error.
     follow : bool
-        Whether predictions of numbers are mixed with what the last targets say (`Follower`), so
-        that they are never much worse than the last target or the mean of all. The model that is
+        Whether predictions are mixed with what the last targets say (`Follower`, for labels
+        `LabelFollower`), so that they are never much worse than the last target. The model that is
         learned is the same.
+    **settings
+        Parameters of the `TableModel` that is made for a target.
 
     Examples
     --------
-    >>> from greville.tables import Stream, TableModel, Troubles
-    >>> stream = Stream(TableModel("y"))
+    >>> from greville.tables import Stream, Troubles
+    >>> stream = Stream("y")
     >>> rows = [{"x": i / 10, "y": i / 5} for i in range(60)]
     >>> answers = stream.answer(rows, 1, Troubles())
     >>> stream.n_rows, round(answers[-1]["prediction"], 1)
@@ -81,14 +89,19 @@ class Stream:
 
     def __init__(
         self,
-        model: TableModel,
+        model: TableModel | str,
         id: str | None = None,
         monitor: DriftMonitor | None = None,
         *,
         follow: bool = True,
+        **settings: Any,
     ) -> None:
+        if isinstance(model, str):
+            model = TableModel(model, **stream_settings(settings))
         self.model, self.id, self.monitor = model, id, monitor
-        self.follower = Follower(trained=model.n_rows > 0) if follow else None
+        self.follower: Follower | LabelFollower | None = None
+        if follow:
+            self.follower = Follower(trained=model.n_rows > 0)
         self.lines = 0  # that were answered
         self.position: str | None = None  # of the next line, as what reads them has written it
         self.rows: list[Row] = []  # of the block that is not whole
@@ -101,7 +114,7 @@ class Stream:
 
     @property
     def follows(self) -> bool:
-        """Whether predictions of numbers are mixed with what the last targets say."""
+        """Whether predictions are mixed with what the last targets say."""
         return self.follower is not None
 
     @property
@@ -193,6 +206,19 @@ class Stream:
         self.follower = self.follower and Follower(trained=True)  # it knows those of removed rows
         self.rows, self.joined, self._live = [], [], None
         return removed
+
+    def learn_one(self, row: Row) -> None:
+        """Learn one row with a target; a TableError if it cannot be used."""
+        self.answer([row], self.lines + 1, Troubles())
+
+    def predict_one(self, row: Row, *, std: bool = False, proba: bool = False) -> Answer:
+        """The answer to one row, which is not counted; a TableError if it cannot be predicted."""
+        now = self._live_following and self._live_following.now
+        answering = Answering(self.live.settle(Troubles(skip=True)), now)
+        (answer,) = answering.answers([row], std=std, proba=proba)
+        if "error" in answer:
+            raise TableError(f"the row: {answer['error']}.")
+        return answer
 
     # Answers
 
@@ -338,8 +364,8 @@ class Stream:
     ) -> Iterator[list[Answer]]:
         """Answer rows that have a target, and learn them."""
         while rows:
-            n = ROWS_PER_BLOCK - len(self.rows)
-            if len(rows) <= FEW_ROWS and not self.model.schema_may_change:
+            n = self._block_length - len(self.rows)
+            if len(rows) <= FEW_ROWS:
                 n = 1  # alone they are learned without a table
             yield from self._learn_part(rows[:n], first, troubles, joined[:n], **options)
             first, rows, joined = first + len(rows[:n]), rows[n:], joined[n:]
@@ -375,7 +401,8 @@ class Stream:
             answers = [{**self._head(rows[0], first), "error": reason}]
         else:
             troubles.count, troubles.first = met.count, met.first
-            found = [answer for part in parts for answer in self._answers_to(part)]
+            proba = options.get("proba", False)
+            found = [answer for part in parts for answer in self._answers_to(part, proba)]
             lines = enumerate(zip(rows, found, strict=True), first)
             answers = [{**self._head(row, number), **answer} for number, (row, answer) in lines]
         self.lines += len(rows)
@@ -390,21 +417,32 @@ class Stream:
         **options: bool,
     ) -> list[Answers]:
         """Learn rows that fit into the block, all of them or none, and what was predicted."""
-        numbers = range(first, first + len(rows))
-        if len(rows) == ROWS_PER_BLOCK:
+        numbers, n = range(first, first + len(rows)), len(self.rows) + len(rows)
+        if len(rows) == self._block_length:
             return self._record_block(rows, joined, numbers, troubles, **options)
-        live = self.live
-        if len(rows) == 1 and not live.schema_may_change and not any(options.values()):
-            parts = [live.record_one(rows[0])]
-            for reason in parts[0].wrong.values():
-                troubles.meet(f"{self.source}, line {first:,}: {reason}")
-        else:
+        live, parts = self.live, None
+        if len(rows) == 1 and not options.get("std"):
+            # What completes a block is learned with it.
+            part = live.record_one(
+                rows[0], proba=self._needs_proba(live, options), learns=n < self._block_length
+            )
+            parts = None if part is None else [part]
+        if parts is None:
+            options = {**options, "proba": self._needs_proba(live, options)}
             parts = live.record(self._batches(rows, numbers), troubles, **options)
         self._live_following = self._followed(live, self._live_following, parts, joined)
         self.rows, self.joined = [*self.rows, *rows], [*self.joined, *joined]
-        if len(self.rows) == ROWS_PER_BLOCK:
+        if n == self._block_length:
             self._record_block(self.rows, self.joined, (), Troubles(skip=True))
         return parts
+
+    @property
+    def _block_length(self) -> int:
+        return self.model.rows_until_look or ROWS_PER_BLOCK
+
+    def _needs_proba(self, model: TableModel, options: dict[str, bool]) -> bool:
+        """Whether probabilities are asked for, or wanted to follow labels."""
+        return options.get("proba", False) or (self.follows and model.task != REGRESSION)
 
     def _record_block(
         self,
@@ -415,8 +453,11 @@ class Stream:
         **options: bool,
     ) -> list[Answers]:
         """Have the model and the follower learn a whole block, and what was predicted."""
+        options = {**options, "proba": self._needs_proba(self.model, options)}
         parts = self.model.record(self._batches(rows, numbers), troubles, **options)
-        following = self._followed(self.model, self._following, parts, joined)
+        following = self._followed(
+            self.model, self._following, parts, joined, mixes=len(numbers) > 0
+        )
         self.follower = following and following.now
         self.rows, self.joined, self._live = [], [], None
         return parts
@@ -425,8 +466,9 @@ class Stream:
         """Another model and follower, of all rows so far."""
         model, parts = self.model.twin(), list[Answers]()
         if self.rows:
-            parts = model.record(self._batches(self.rows), Troubles(skip=True))
-        return model, self._followed(model, self._following, parts, self.joined)
+            proba = self._needs_proba(model, {})
+            parts = model.record(self._batches(self.rows), Troubles(skip=True), proba=proba)
+        return model, self._followed(model, self._following, parts, self.joined, mixes=False)
 
     @property
     def _following(self) -> Following | None:
@@ -439,11 +481,16 @@ class Stream:
         following: Following | None,
         parts: list[Answers],
         joined: Sequence[bool],
+        *,
+        mixes: bool = True,
     ) -> Following | None:
         """The follower after what a model has answered, whose answers it mixes if it can."""
-        if following is None or model.task != REGRESSION:
+        if following is None or model.task is None:
             return following
-        return following.after(parts, joined)
+        if not fits(following.now, model):  # the first rows say now what targets are
+            new = Follower() if model.task == REGRESSION else LabelFollower()
+            following = Following(new, new)
+        return following.after(parts, joined, mixes=mixes)
 
     def _batches(self, rows: Sequence[Row], numbers: Sequence[int] = ()) -> list[Batch]:
         """Rows as batches, so that each row is read as it would be alone."""
@@ -456,11 +503,11 @@ class Stream:
             batches.append(batch_of_rows(rows[run], names, self.source, numbers[run]))
         return batches
 
-    def _answers_to(self, part: Answers) -> Iterator[Answer]:
+    def _answers_to(self, part: Answers, proba: bool) -> Iterator[Answer]:
         """Answers to rows that were learned."""
         self.unlearned.add(part)
         for k, predicted in enumerate(part.prediction.tolist()):
-            answer = answer_of(part, k)
+            answer = answer_of(part, k, proba=proba)
             known = part.target is not None and part.known is not None and part.known[k]
             if known and "error" not in answer:
                 self._update_monitor(predicted, part.target[k])  # type: ignore[index]
