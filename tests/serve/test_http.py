@@ -29,7 +29,7 @@ from greville.serve import (
     open_learner,
     run,
 )
-from greville.tables import Stream, TableModel, Troubles
+from greville.tables import Stream, Troubles
 
 from .. import children
 from .rows import NEW, SETTINGS, N, inputs, rows, taught
@@ -47,7 +47,7 @@ def server(serve, tmp_path):
 
 def test_predictions_are_those_of_a_stream(shared):
     """Of one row, of many, and of lines; with the interval, if that is asked for."""
-    stream = Stream(TableModel("y", **SETTINGS), "id")
+    stream = Stream("y", "id", **SETTINGS)
     stream.answer(rows(N), 1, Troubles(), together=True)
     asked = [inputs(row) for row in rows(20, seed=3)]
     wanted = [answer["prediction"] for answer in stream.answer(asked, N + 1, Troubles())]

@@ -348,7 +348,7 @@ def test_a_trained_model_and_a_checkpoint_go_on(tmp_path):
         assert served.learner.answering().model.n_rows == 100
         served.learn(some[100:])
         assert served.learner.answering().model.n_rows == 150
-    stream = Stream(TableModel("y", **SETTINGS), "id")
+    stream = Stream("y", "id", **SETTINGS)
     stream.answer(some[:100], 1, Troubles())
     stream.answer([{"a": 1.0, "b": 1.0, "kind": "x", "id": "late"}], 101, Troubles())
     checkpoint = tmp_path / "s.greville"
