@@ -158,6 +158,19 @@ def test_a_model_that_has_started_goes_on_with_its_solver_or_not_at_all(digits, 
     assert type(model.set_params(**change).fit(X, y).solver_).__name__ in str(model.solver_)
 
 
+def test_a_solver_that_is_set_as_an_attribute_is_no_more_ignored(rng, either_way):
+    """Nor where kernels learn the rows."""
+    X = rng.normal(size=(1300, 3))
+    y = X[:, 0] * X[:, 1]
+    model = ELMRegressor(20, random_state=0).partial_fit(X[:1100], y[:1100])
+    for i in range(1100, 1300):
+        model.learn_one(X[i], float(y[i]))
+    model.solver = "light"
+    with pytest.raises(ValueError, match="solver='light': this model has started with Opium"):
+        model.learn_one(X[0], float(y[0]))
+    assert model.n_samples_seen_ == 1300
+
+
 @pytest.mark.parametrize("solver", ["opium", "greville", "light", "dynamic"])
 def test_pickled_and_cloned_in_the_middle_of_a_stream(digits, solver):
     X, y = digits
