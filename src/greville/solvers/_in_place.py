@@ -254,7 +254,7 @@ class InPlace:
         try:
             if self.single:
                 value = self._predict(h)
-                return None if isnan(value) else self.number(value)
+                return self.number(value) if value == value else None  # noqa: PLR0124 - not NaN
             out = np.empty(self.start_value.n_outputs)
             return None if isnan(self._predict(out, h)) else out.astype(self.number)
         except self.kernels.refusals:  # not an array of this dtype

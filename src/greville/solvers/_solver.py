@@ -192,7 +192,6 @@ class Solver(
         self._learn(X, y, sample_weight, lambda state, rows: (state.learn(rows), None))
         return self
 
-    @available_if(_can("online"))
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
+from sklearn.utils.metaestimators import available_if
+
 from .. import linalg
 from ..fields import finite, number
 from ..validation import check_number
@@ -74,6 +76,8 @@ class Batch(Solver):
     def __init__(self, epsilon: float = 0.0, *, device: str | None = None) -> None:
         self.epsilon = epsilon
         self.device = device
+
+    learn_one: Any = available_if(lambda _: False)(Solver.learn_one)  # it is not there
 
     def settings(self) -> dict[str, Any]:
         check_number("epsilon", self.epsilon, low=0)
