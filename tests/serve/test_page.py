@@ -9,7 +9,7 @@ import pytest
 from .browsing import LOW_CONTRAST, browser, expect, visit  # noqa: F401
 from .conftest import free_port
 
-pytestmark = [pytest.mark.full, pytest.mark.posix("SIGKILL and access rights")]
+pytestmark = pytest.mark.full
 
 CITIES = ("Bonn", "Oslo", "Rome")
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -45,6 +45,7 @@ def houses(start_server):
     return server
 
 
+@pytest.mark.posix("SIGKILL")
 def test_from_the_first_row_to_a_restart(serve, visit, tmp_path):
     server = serve(tmp_path / "houses.greville", "--target", "price", port=free_port())
     page = visit(server.url, expects=["ERR_", "503"])  # none, or one that starts
@@ -97,6 +98,7 @@ def test_a_replica_says_how_far_it_is_behind(houses, serve, visit):
     expect(fact(page, "Learning")).to_have_text(f"0 rows behind {houses.url}")
 
 
+@pytest.mark.posix("access rights")
 def test_classes_and_a_token(serve, visit, tmp_path):
     secret = tmp_path / "token"
     secret.write_text(SECRET)
