@@ -77,6 +77,8 @@ class _Table:
         layout = self.layout
         names = self.request.needed(layout.names)
         place = Place(self.request.source.name, "line", _RowLines(layout))
+        if _ends_in_a_long_row(self.layout.text.path):
+            raise self._fault(_TOO_LONG)
         try:
             tables = (
                 pa.RecordBatch.from_arrays(table.columns, names=names)
@@ -182,6 +184,16 @@ def _without_empty_lines(batch: Batch) -> Batch:
     text = f"{batch.source}: {line} is empty; in a table of one column that may be a missing value"
     found = Finding("empty lines", f"{text}, but such lines are left out.", warning=True)
     return replace(batch.filter(np.array(column.is_valid())), findings=(found,))
+
+
+def _ends_in_a_long_row(path: Any) -> bool:
+    """Whether the last row has no end and is longer than a row may be: DuckDB leaves it out."""
+    with open(path, "rb") as file:
+        if file.seek(0, 2) <= _LONGEST_ROW:
+            return False
+        file.seek(-_LONGEST_ROW, 2)
+        tail = file.read()
+    return b"\n" not in tail and b"\r" not in tail
 
 
 def _with_empty_lines(lines: set[int], text: Text) -> Iterator[bytes]:
