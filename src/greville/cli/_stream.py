@@ -247,7 +247,7 @@ def _say_end(state: Any, troubles: Any, checkpoint: Path | None) -> None:
     if troubles.count:
         say_examples(f"{counted(troubles.count, 'line')} could not be used", troubles)
     say_findings(state.unlearned.findings())
-    if state.lines and not state.model.n_rows and not state.rows and not state.waiting:
+    if state.lines and not (state.n_rows or state.waiting or troubles.count):
         say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
     if state.forgotten:
         were = "was" if state.forgotten == 1 else "were"
