@@ -90,3 +90,37 @@ def test_conditions_that_are_wrong(here):
         "rooms >": "syntax error",
     }.items():
         assert message in refused("train", "houses.csv", "-t", "price", "--where", where)
+
+
+@pytest.mark.parametrize("where", [None, "a > 0", "a IS NOT NULL"])
+def test_conditions_on_a_column_with_a_late_value_that_is_no_number(here, where):
+    n, bad = 200_000, 150_000
+    a = np.random.default_rng(0).normal(size=n).round(3)
+    lines = [f"{value},{i % 7},{i}\n" for i, value in enumerate(a)]
+    lines[bad] = "abc,1,1\n"
+    Path("late.csv").write_text("a,b,y\n" + "".join(lines))
+    command = ["train", "late.csv", "-t", "y", "--hidden", "5"]
+    for options in [[], ["--features", "b"]] if where else [[]]:
+        condition = ["--where", where] if where else []
+        want = f"late.csv, line {bad + 2:,}: column 'a' should be a number, got 'abc'; fix it"
+        assert refused(*command, *options, *condition).startswith(want)
+        _, err = run(*command, *options, *condition, "--on-error", "skip")
+        assert f"line {bad + 2:,}: column 'a' should be a number, got 'abc'" in err
+        others = np.delete(a, bad)
+        known = (others > 0).sum() if where == "a > 0" else n - 1
+        assert greville.load("model.greville").n_rows == known
+
+
+def test_conditions_compare_numbers_as_the_model_reads_them(here):
+    prices = ["1.234,50 €", "-3 €", "", "7,5 €"] * 10
+    lines = [f"{price};{i}\n" for i, price in enumerate(prices)]
+    Path("prices.csv").write_text("price;y\n" + "".join(["-;90\n"] * 9 + lines))
+    (batch,) = rows_of("prices.csv", Reading(where="price > 7"))
+    assert batch.table.column("price").to_pylist() == ["1.234,50 €", "7,5 €"] * 10
+
+
+def test_conditions_are_about_one_row(here):
+    write(houses(20))
+    for where in ("max(rooms) > 3", "rooms > avg(rooms) OVER ()"):
+        said = refused("train", "houses.csv", "-t", "price", "--where", where)
+        assert "WHERE clause cannot contain" in said

@@ -53,7 +53,7 @@ def read(
     for source in sources:
         batches = _batches(source, reading, troubles.skip, needed, stopped)
         if reading.where:
-            batches = filtered(batches, reading.where)
+            batches = filtered(batches, reading.where, troubles.skip)
         empty = True
         for batch in batches:
             if stopped():

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..batch import Batch, TableError, check_column_names
+from .._values import UnknownType
+from ..batch import Batch, TableError, check_column_names, unusable_row
+from ..decisions import Hints, decide_all
+from ..numerals import PLAIN, Numerals
 from .source import ROWS_AT_ONCE, ReadRequest, Source
 
 # How queries that are no names of files begin.
@@ -92,36 +97,88 @@ class Query(Source):
                 raise _refused(self.name, error) from error
 
 
-def filtered(batches: Iterator[Batch], where: str) -> Iterator[Batch]:
-    """The rows of which a condition is true. Text that is all numbers is compared as numbers."""
-    columns = None
+def filtered(batches: Iterator[Batch], where: str, skip: bool) -> Iterator[Batch]:
+    """The rows of which a condition is true.
+
+    Text is compared as numbers where the first values of its column are numbers, in whatever way
+    they are written. A later value that is none makes the row unusable if the condition compares
+    it, just as it would in a column that is learned from.
+    """
     with connected("--where") as database:
+        names = _columns_in(where, database)
+        numerals: dict[str, Numerals | None] = {}
         for batch in batches:
-            database.register("rows", batch.table)
+            decisions = _decided(batch, names - set(numerals))
+            numerals |= decisions
+            table, wrong = _with_numbers(batch, names, numerals)
+            database.register("rows", table)
+            # A condition is about one row: behind WHERE, DuckDB refuses what looks at several.
+            query = f"SELECT ({where}) IS TRUE FROM rows WHERE ({where}) OR true"
             try:
-                columns = columns or _with_numbers(database, batch)
-                found = database.sql(f"SELECT ({where}) IS TRUE FROM (SELECT {columns} FROM rows)")
-                keep = np.concatenate([np.zeros(0, bool), *_first_columns(found)])
+                found = record_batches(database.sql(query))
+                keep = np.concatenate(
+                    [np.zeros(0, bool), *(np.asarray(b.column(0)) for b in found)]
+                )
             except database_errors() as error:
                 raise _refused(f"where={where!r}", error, argument="where") from error
-            if keep.any() or batch.skipped:
-                yield batch.filter(keep)
+            if wrong and not skip:
+                raise unusable_row(wrong[min(wrong)])
+            keep[list(wrong)] = False
+            skipped = tuple((int(batch.numbers[row]), wrong[row]) for row in sorted(wrong))
+            skipped = tuple(sorted((*batch.skipped, *skipped)))
+            if keep.any() or skipped:
+                yield replace(batch.filter(keep), skipped=skipped)
 
 
-def _first_columns(relation: Any) -> Iterator[Any]:
-    return (np.asarray(each.column(0)) for each in record_batches(relation))
+def _columns_in(where: str, database: Any) -> set[str]:
+    """The names of columns in a condition, in small letters."""
+    names: set[str] = set()
+
+    def collect(node: dict[str, Any]) -> None:
+        names.update(name.lower() for name in node.get("column_names", ()))
+
+    query = "SELECT json_serialize_sql(?)"
+    ((parsed,),) = database.execute(query, [f"SELECT ({where})"]).fetchall()
+    json.loads(parsed, object_hook=collect)
+    return names
 
 
-def _with_numbers(database: Any, batch: Batch) -> str:
-    """All columns in SQL; those of text that are numbers as such."""
-    texts = [named(each.name) for each in batch.table.schema if pa.types.is_string(each.type)]
-    casts = [f"TRY_CAST({name} AS DOUBLE)" for name in texts]
-    counts = [f"count({cast}) > 0 AND count({cast}) = count({name})"
-              for name, cast in zip(texts, casts, strict=True)]  # fmt: skip
-    (are_numbers,) = database.sql(f"SELECT {', '.join(counts) or 0} FROM rows LIMIT 1").fetchall()
-    pairs = zip(texts, casts, are_numbers, strict=False)
-    replaced = ", ".join(f"{cast} AS {name}" for name, cast, is_number in pairs if is_number)
-    return f"* REPLACE ({replaced})" if replaced else "*"
+def _decided(batch: Batch, names: set[str]) -> dict[str, Numerals | None]:
+    """How numbers are written in columns that have values here; None where they are none."""
+    columns = {}
+    for name in batch.table.schema.names:
+        with suppress(UnknownType):
+            columns[name] = batch.values(name)
+    if not any(name.lower() in names for name in columns):
+        return {}
+    numerals: dict[str, Numerals | None] = {}
+    for name, decision in decide_all(columns, Hints()).items():
+        is_number = decision.kind == "number" and not decision.ambiguous
+        is_date = decision.kind == "time" and not columns[name].numbers[1].any()  # 20240501
+        written = PLAIN if is_date else decision.numerals if is_number else None
+        if name.lower() in names and decision.kind != "empty":
+            numerals[name.lower()] = written
+    return numerals
+
+
+def _with_numbers(
+    batch: Batch, names: set[str], numerals: dict[str, Numerals | None]
+) -> tuple[Any, dict[int, str]]:
+    """The rows with numbers in the place of text, and what is wrong with those that have none."""
+    table, wrong = batch.table, {}
+    for place, name in enumerate(batch.table.schema.names):
+        if name.lower() not in names or not pa.types.is_string(table.column(place).type):
+            continue
+        column, written = batch.values(name), numerals.get(name.lower())
+        if name.lower() not in numerals:  # it has no values yet, and is compared with anything
+            table = table.set_column(place, name, pa.nulls(len(batch)))
+        elif written is not None:
+            values, bad = column.numbers_as(written)
+            table = table.set_column(place, name, pa.array(values, from_pandas=True))
+            for row in np.flatnonzero(bad).tolist():
+                what = f"column {name!r} should be a number, got {batch.shown(name, row)}"
+                wrong[row] = f"{batch.where(row)}: {what}"
+    return table, wrong
 
 
 def _refused(name: str, error: Exception, argument: str | None = None) -> TableError:
