@@ -151,6 +151,13 @@ def stream_of_rows(rng):
     return stream
 
 
+def stream_of_labels():
+    """A stream whose labels are followed."""
+    stream = Stream("y", hidden=2)
+    stream.answer([{"x": float(i), "y": "ab"[i // 20 % 2]} for i in range(60)], 1, Troubles())
+    return stream
+
+
 # Marks for brackets in brackets in brackets.
 DEEP = ["@[@]@40", "@[@]@200", "@[@]@100000", '@{"dict":{"a":@}}@50', '@{"tuple":[@]}@20000']
 

@@ -13,7 +13,16 @@ from greville import ELMRegressor, Opium, RandomLayer, persistence
 from greville.fields import class_names
 from greville.persistence import ModelFileError, container, registry
 
-from .models import content, corpus, forge, rows, stream_of_rows, take_apart, there_and_back
+from .models import (
+    content,
+    corpus,
+    forge,
+    rows,
+    stream_of_labels,
+    stream_of_rows,
+    take_apart,
+    there_and_back,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +60,7 @@ def test_every_class_of_the_registry_is_in_some_file(models, rng):
             for value in node:
                 visit(value)
 
-    for model in [*models, stream_of_rows(rng)]:
+    for model in [*models, stream_of_rows(rng), stream_of_labels()]:
         visit(content(model)[0])
     classes = (registry.declared(name)[0] for name in class_names())
     # A class of an example in a docstring has the module of that docstring, and is not in it.

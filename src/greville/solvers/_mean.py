@@ -188,11 +188,14 @@ class Chunk:
             self._weight = self._fading * rows.weights
             mean = None if mean is None else mean.faded(keep**rows.n)
         self._before = self.after = mean
+        self._counts: Counts | None = None
 
     def tally(self, before: Counts | None = None) -> Counts:
-        """How much the rows count; `before` are the counts of those before them."""
-        fading = 1.0 if self._fading is None else self._fading
-        return Counts.of(self._b, self._rows, fading, before)
+        """How much the rows count, found once; `before` are the counts of those before them."""
+        if self._counts is None:
+            fading = 1.0 if self._fading is None else self._fading
+            self._counts = Counts.of(self._b, self._rows, fading, before)
+        return self._counts
 
     def __call__(self) -> Iterator[tuple[Array, Array]]:
         b, mean, weight = self._b, self._before, self._weight

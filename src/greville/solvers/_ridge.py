@@ -447,6 +447,7 @@ def learn(ridge: Any, chunk: Chunk, *, decay: float = 1.0, most_units: float | N
     if chunk.n == 0:
         return ridge
     b, n_hidden = ridge.backend, ridge.n_hidden
+    chunk.tally(ridge.sums.tally)  # before all rows are read, since it may read the first
     few = is_few(n_hidden, ridge.sums.rank + chunk.n)
     if ridge.sums.basis is not None and ridge.sums.rank and not few:
         ridge = ridge.dense()
