@@ -1,5 +1,9 @@
 """Queries of SQL as tables, and conditions on rows."""
 
+import os
+import signal
+import sys
+import threading
 from pathlib import Path
 
 import duckdb
@@ -124,3 +128,14 @@ def test_conditions_are_about_one_row(here):
     for where in ("max(rooms) > 3", "rooms > avg(rooms) OVER ()"):
         said = refused("train", "houses.csv", "-t", "price", "--where", where)
         assert "WHERE clause cannot contain" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one's own process")
+def test_an_interrupt_of_a_query_is_one():
+    """DuckDB makes an error of its own of it."""
+    endless = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        rows_of(endless)
+    timer.join()

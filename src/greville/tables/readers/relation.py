@@ -22,6 +22,9 @@ from .source import ROWS_AT_ONCE, ReadRequest, Source
 # How queries that are no names of files begin.
 _BEGINNING = re.compile(r"\s*(SELECT|WITH|FROM|VALUES|\()\b", re.IGNORECASE)
 
+# What DuckDB says where Ctrl-C has ended a query.
+_INTERRUPTED = re.compile("Query interrupted|INTERRUPT Error")
+
 # Characters of a query in messages.
 _SHOWN = 40
 
@@ -37,14 +40,30 @@ def connected(name: str) -> Iterator[Any]:
     settings = {"threads": 1, "async_threads": 0, "temp_directory": tempfile.gettempdir()}
     connection = duckdb.connect(":memory:", config=settings)
     try:
-        yield connection
+        with _interruptible():
+            yield connection
     finally:
         connection.close()
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """A block in which DuckDB reads: it makes an error of its own of Ctrl-C."""
+    try:
+        yield
+    except Exception as error:
+        source: BaseException | None = error
+        while source is not None:
+            if _INTERRUPTED.search(str(source)):
+                raise KeyboardInterrupt from error
+            source = source.__context__
+        raise
+
+
 def record_batches(relation: Any) -> Iterator[Any]:
     """The rows of a relation, as they are read."""
-    yield from relation.to_arrow_reader(ROWS_AT_ONCE)
+    with _interruptible():
+        yield from relation.to_arrow_reader(ROWS_AT_ONCE)
 
 
 def database_errors() -> type[Exception]:
