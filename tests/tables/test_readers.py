@@ -214,6 +214,14 @@ def test_other_encodings(tmp_path, encoding, city, found):
         rows_of(path, Reading(encoding="ascii"))
 
 
+@pytest.mark.parametrize(("encoding", "city"), [("cp1252", "Straße"), ("cp1251", "Тула")])
+def test_signs_do_not_decide_the_encoding(tmp_path, encoding, city):
+    lines = [f"{city};{k} €" for k in range(10, 70)]
+    (tmp_path / "x.csv").write_text("\n".join(["ort;preis", *lines]), encoding=encoding)
+    (batch,) = rows_of(tmp_path / "x.csv")
+    assert set(batch.table.column("ort").to_pylist()) == {city}
+
+
 def test_quotes_and_lines_in_fields(tmp_path):
     (tmp_path / "x.csv").write_text('a,b\n"one, and\ntwo",1\n"say ""so""",2\n')
     (batch,) = rows_of(tmp_path / "x.csv")

@@ -22,6 +22,9 @@ _LOOKED_AT = 1 << 16
 # Bytes beyond ASCII that are too few to tell one encoding from others.
 _FEW = 8
 
+# A sign such as that of the euro, which charset_normalizer takes for a letter of any alphabet.
+_SIGN = re.compile(rb"(?<![A-Za-z\x80-\xff])[\x80-\xff](?![A-Za-z\x80-\xff])")
+
 # Bytes that are not UTF-8, and all characters that ASCII does not have.
 _NOT_UTF8, _BEYOND_ASCII = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f]")
 
@@ -178,11 +181,12 @@ def _likely(name: str, text: Text, line: int) -> list[str]:
         sample += b"\n".join(each for each in block.split(b"\n") if not each.isascii())
         if len(sample) > _LOOKED_AT:
             break
-    matches = from_bytes(bytes(sample[:_LOOKED_AT]), cp_isolation=_TRIED, enable_fallback=False)
+    words = _SIGN.sub(b"", bytes(sample[:_LOOKED_AT]))
+    matches = from_bytes(words, cp_isolation=_TRIED, enable_fallback=False)
     least = min((match.chaos for match in matches), default=0.0)
     best = [match for match in matches if match.chaos <= least + 0.02]
     names = [each for match in best for each in match.could_be_from_charset]
-    few = sum(byte > 127 for byte in sample) < _FEW
+    few = sum(byte > 127 for byte in words) < _FEW
     # Most such files are of Windows in Western Europe, where others are no better.
     return [*(["cp1252"] if few or "cp1252" in names else []), *names, "latin_1"]
 
