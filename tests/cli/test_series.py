@@ -135,6 +135,24 @@ def test_working_days_and_ends_of_months(here):
     assert [row["time"] for row in future] == ["2025-01-31", "2025-02-28"]
 
 
+@pytest.mark.parametrize(
+    ("style", "ahead"), [("%d.%m.%Y", "01.01.2024"), ("%m/%Y", "01/2024"), ("%Y-%m-%d", None)]
+)
+def test_times_to_come_are_written_like_the_others(here, style, ahead):
+    months = [date(2014 + k // 12, 1 + k % 12, 1).strftime(style) for k in range(120)]
+    write_csv("v.csv", t=months, v=written(wave(120)))
+    summary, _ = forecast("v.csv", "--time", "t")
+    assert summary["future"][0]["time"] == (ahead or "2024-01-01")
+
+
+def test_a_time_that_is_missing_is_named(here):
+    days = (np.datetime64("2024-01-01") + np.arange(120)).astype(str)
+    days[[6, 9]] = ""
+    write_csv("v.csv", t=days, v=written(wave(120)))
+    said = refused("forecast", "v.csv", "-c", "v", "--time", "t")
+    assert "row 7 of the table has nothing in 't', which is no time like the others (2 such" in said
+
+
 def test_irregular_times_are_said(here):
     steps = np.random.default_rng(0).integers(1, 50, 120)
     times = np.datetime64("2024-01-01T00:00:00") + np.cumsum(steps)

@@ -17,6 +17,9 @@ _DAY = 86_400 * MILLION
 _WEEK_DAYS = "Mon Tue Wed Thu Fri"
 _MONTH = re.compile(r"\d{4}-\d{2}")
 
+# A format of dates without names.
+_DIGITS = re.compile(r"([^%]*%[dmYyHMS])+[^%]*")
+
 # Times from which working days are told from days of which some are missing.
 _LEAST_WORKING_DAYS = 8
 
@@ -112,9 +115,9 @@ def month_label(text: Any) -> int | None:
         return None
 
 
-def label_like(example: Any, time: int, *, is_date: bool) -> Any:
-    """A time as it is written elsewhere in the column."""
-    if not is_date:
+def label_like(example: Any, time: int, dates: str | None) -> Any:
+    """A time as it is written elsewhere in the column; `dates` is its format, None of numbers."""
+    if dates is None:
         value = time / MILLION
         return int(value) if isinstance(example, int) else _number_like(example, value)
     moment = np.int64(time).astype("M8[us]").item()
@@ -122,6 +125,8 @@ def label_like(example: Any, time: int, *, is_date: bool) -> Any:
         return moment
     if isinstance(example, date):
         return moment.date()
+    if _DIGITS.fullmatch(dates):
+        return moment.strftime(dates)
     text = str(example).strip()
     if _MONTH.fullmatch(text):
         return f"{moment:%Y-%m}"

@@ -69,7 +69,7 @@ class Series:
     values: Array
     labels: list[Any] = field(default_factory=list)
     times: Array | None = None
-    are_dates: bool = False
+    dates: str | None = None
     clock: Clock | None = None
 
     def rows(self, chosen: Any) -> Series:
@@ -85,13 +85,13 @@ class Series:
         return [self._label(self.clock.after(int(self.times[-1]), k + 1)) for k in range(n)]
 
     def _label(self, time: int) -> Any:
-        return label_like(self.labels[-1], time, is_date=self.are_dates)
+        return label_like(self.labels[-1], time, self.dates)
 
     def with_gaps(self, time: str) -> tuple[Series, str | None]:
         """The same with gaps where rows are missing, and findings about its times."""
         if self.times is None:
-            return self, f"{time!r} is not read as times: those to come are not known."
-        found = find_clock(self.times, are_dates=self.are_dates)
+            return self, f"{time!r} is not read as times: the rows are taken as they come."
+        found = find_clock(self.times, are_dates=self.dates is not None)
         if found is None:
             return self, (
                 f"The times in {time!r} are irregular: the rows are taken one after the other, and "
@@ -181,7 +181,10 @@ def _read(table: InputTable, columns: SeriesColumns, quiet: bool) -> tuple[Array
             others.append(pa.Table.from_batches([batch.table.select(kept)]))
     values = np.concatenate(parts)
     findings = [*table.troubles.findings, *(f for each in written.values() for f in each.findings)]
-    notes = [finding.sentence(as_option) for finding in findings]
+    notes = [
+        ("Warning: " if finding.warning else "") + finding.sentence(as_option)
+        for finding in findings
+    ]
     for name, column in zip(columns.numbers, values.T, strict=True):
         far = far_values(column)
         if len(far):
@@ -211,32 +214,37 @@ def _kind(batch: Any, name: str) -> str | None:
     return kind if parsed is None else "time"
 
 
-def _times(batch: Any, name: str) -> tuple[Times, bool] | None:
-    """The times in a column, and whether they are dates; None if they are not all times."""
+def _times(batch: Any, name: str) -> tuple[Times, str | None] | None:
+    """The times in a column, and the format of dates; None if they are not all times."""
     from ..tables import decision_of
 
     values, written = batch.values(name), decision_of(batch, name)
     if written.kind == "time":
-        numbers, per_one, are_dates = values.days_as(written.dates)[0], _DAY, True
+        numbers, per_one, dates = values.days_as(written.dates)[0], _DAY, written.dates
     elif written.kind == "number":
-        numbers, per_one, are_dates = values.numbers[0], MILLION, False
+        numbers, per_one, dates = values.numbers[0], MILLION, None
     else:
         months = [month_label(text) for text in values.text.to_pylist()]
-        return None if None in months else (np.array(months), True)
+        return None if None in months else (np.array(months), "")
     if np.isnan(numbers).any() or np.abs(numbers).max(initial=0) > 2**62 / per_one:
         return None
-    return np.round(numbers * per_one).astype(np.int64), are_dates
+    return np.round(numbers * per_one).astype(np.int64), dates
 
 
 def _check_times(source: str, batch: Any, name: str) -> None:
     """Name the values that are no times where nearly all are."""
-    values = batch.values(name)
-    wrong = np.flatnonzero(values.days[1])
-    if 0 < len(wrong) <= _MOST_ODD_TIMES * len(values):
+    from ..tables import decision_of
+
+    values, written = batch.values(name), decision_of(batch, name)
+    of_times = written.kind == "time"
+    times, odd = values.days_as(written.dates) if of_times else values.days
+    wrong = np.flatnonzero(np.isnan(times) if of_times else odd)
+    if 0 < len(wrong) <= (1 if of_times else _MOST_ODD_TIMES) * len(values):
+        has = batch.shown(name, int(wrong[0])) if odd[wrong[0]] else "nothing"
         raise UserError(
-            f"{source}: row {wrong[0] + 1:,} of the table has {batch.shown(name, int(wrong[0]))} "
-            f"in {name!r}, which is no time like the others ({counted(len(wrong), 'such row')}); "
-            "remove it, such as a row of totals."
+            f"{source}: row {wrong[0] + 1:,} of the table has {has} in {name!r}, which is no time "
+            f"like the others ({counted(len(wrong), 'such row')}); remove it, such as a row of "
+            "totals."
         )
 
 
