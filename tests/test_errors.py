@@ -257,6 +257,9 @@ def test_frames_with_other_than_numbers(column, message):
     frame = pd.DataFrame(GOOD_X, columns=list("abcde")).assign(f=column)
     with pytest.raises(ValueError, match=message):
         ELMRegressor(8).fit(frame, GOOD_Y)
+    if column == "text":
+        with pytest.raises(ValueError, match="y: expected numbers, got text such as 'text'"):
+            ELMRegressor(8).fit(GOOD_X, np.full(len(GOOD_X), column))
 
 
 def test_batch_says_why_it_has_no_partial_fit():

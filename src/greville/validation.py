@@ -312,7 +312,8 @@ def _refuse_sparse_and_text(
     except TypeError as error:  # columns of types without a common one
         raise ValueError(f"expected numbers ({error}). {advice}") from error
     if array.dtype.kind in "USTMm" and array.size:
-        raise ValueError(f"expected numbers, got {array.dtype} such as {array.flat[0]!r}. {advice}")
+        what = "times" if array.dtype.kind in "Mm" else "text"
+        raise ValueError(f"expected numbers, got {what} such as {str(array.flat[0])!r}. {advice}")
     if array.dtype.kind == "O":
         for value in array.flat:
             if isinstance(value, (str, bytes, date)):

@@ -209,6 +209,13 @@ def test_no_gap_leads_away_from_what_was_seen():
     assert np.abs(found.prediction).max() < 200
 
 
+def test_large_errors_are_said_in_plain_numbers():
+    said = forecast(1e5 * np.random.default_rng(0).normal(size=200), lags=5, hidden=10)
+    verdict = said.summary()["verdict"]
+    assert "persistence (" in verdict
+    assert "e+0" not in verdict
+
+
 @pytest.mark.full
 def test_the_electrocardiogram():
     """The paper's own use: far better than persistence, and better than a linear model.

@@ -221,6 +221,8 @@ def test_what_is_wrong_is_said(frame, few_first):
         model.fit(X, y[:5])
     with pytest.raises(ValueError, match="different lengths"):
         model.fit({"a": [1, 2], "b": [1]}, [1, 2])
+    with pytest.raises(ValueError, match="X: column 'city' is one value, 'Ulm'; pass a list"):
+        model.predict({"city": "Ulm"})
 
 
 def test_sorted_rows_are_learned_as_mixed_ones():

@@ -27,6 +27,8 @@ class View(Live):
     def __exit__(self, *error: Any) -> None:
         self._draw()
         super().__exit__(*error)
+        if not self.console.is_terminal:
+            self.console.line()
 
     def see(self, answers: list[dict[str, Any]], rows: list[Any]) -> None:
         """Take answers and their rows into the errors; draw, at most four times a second."""

@@ -70,11 +70,15 @@ def _ratio(error: float, other: float) -> float:
 def _compared(ratio: float, name: str, own: float, other: float, with_own: bool) -> str:
     if abs(ratio - 1) <= _EQUAL:
         return f"as large as that of {name}"
-    numbers = f"({f'{own:.3g} against ' if with_own else ''}{other:.3g})"
+    numbers = f"({f'{_short(own)} against ' if with_own else ''}{_short(other)})"
     if ratio < 1:
         return f"{100 * (1 - ratio):.0f} % smaller than that of {name} {numbers}"
     if ratio < 2:
         return f"{100 * (ratio - 1):.0f} % larger than that of {name} {numbers}"
     if isinf(ratio):
-        return f"{own:.3g}, while that of {name} is zero,"
+        return f"{_short(own)}, while that of {name} is zero,"
     return f"{ratio:.2g} times that of {name} {numbers}"
+
+
+def _short(error: float) -> str:
+    return f"{error:,.0f}" if 1000 <= error < 1e9 else f"{error:.3g}"

@@ -26,6 +26,12 @@ def as_table(X: Any) -> Any:
     A column of pandas whose values are of several kinds becomes text.
     """
     if isinstance(X, Mapping):
+        for name, values in X.items():
+            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+                raise TableError(
+                    f"column {str(name)!r} is one value, {values!r}; pass a list of values for "
+                    "each column, or one row to predict_one or learn_one."
+                )
         columns = {str(name): column_of(values) for name, values in X.items()}
         lengths = {len(column) for column in columns.values()}
         if len(lengths) > 1:
