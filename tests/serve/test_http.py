@@ -89,6 +89,8 @@ MISTAKES = [
     ("/learn", {"a": 1.0}, 422, "y"),
     ("/learn", {"a": [1], "y": 1}, 422, "a"),
     ("/predict", {"a": [True]}, 422, "a"),
+    ("/learn", {"a": 1.0, "y": 1.0, "engine": {"cylinders": 8}}, 422, "engine"),
+    ("/predict", {"a": 1.0, "engine": {"cylinders": 8}}, 422, "engine"),
     ("/learn", {"a": 1.0, "y": "abc"}, 422, "y"),
     ("/learn", {"other": 1.0, "y": 1.0}, 422, None),
     ("/learn", {"a": 1.0, "y": " "}, 422, "y"),
@@ -121,6 +123,8 @@ def test_mistakes_of_clients_are_told_with_their_field_and_change_nothing(shared
         assert answer["error"].endswith(".")
         for word in ("Traceback", "standard input", "Standard input", "sys."):
             assert word not in answer["error"]
+    answer = shared.post("/predict", {"engine": {"cylinders": 8}})[1]
+    assert answer["error"].endswith('send what is in it as fields such as "engine.cylinders".')
     counted = '\n{"a": 1}\r\n\n{"a":\n'
     answer = shared.post("/learn", counted, headers={"Content-Type": "application/x-ndjson"})[1]
     assert answer["error"].startswith("Line 4 cannot be read")

@@ -127,6 +127,10 @@ def _check_row(row: Any, name: str, limits: Limits) -> None:
             raise RequestError(422, f"{name}: a field's name has half of a character.")
         if not (_is_usable(value) or (type(value) is list and _are_numbers(value))):
             what = "send text, a number up to 1e100, true, false, null or a list of numbers"
+            if isinstance(value, dict) and value:
+                what = (
+                    f"send what is in it as fields such as {shown(f'{field}.{next(iter(value))}')}"
+                )
             field_name = f"{name}: the field {shown(field)}"
             raise RequestError(422, f"{field_name} cannot be used; {what}.", field)
 
