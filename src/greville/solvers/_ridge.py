@@ -288,11 +288,12 @@ class RidgeState(State):
         return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean, keep)
 
     def in_words(self, n_seen: int) -> dict[str, str]:
-        waiting = n_seen - self.n_seen + self.n_pending
+        base = self._flushed if is_derived(self, "_flushed") else self
+        waiting = n_seen - base.n_seen + base.n_pending
         chooses = self.chooses and n_seen >= self.next_event(n_seen - waiting)
         if waiting and (self.fades or chooses):  # ε changes when these are learned
             return {"forgetting": self.forgetting}
-        epsilon = max(self.epsilon, self.sums.prior)
+        epsilon = max(base.epsilon, base.sums.prior)
         chosen = ", chosen from the rows" if self.chooses else ""
         found = {"epsilon": f"{epsilon:.4g}{chosen}"} if epsilon else {}
         return found | {"forgetting": self.forgetting}
