@@ -31,7 +31,7 @@ _BLOCKS_AT_ONCE = 4
 
 
 def is_tensor(A: Any) -> bool:
-    """Whether it is a tensor of PyTorch, which is not imported for this.
+    """Whether an object is a tensor of PyTorch, which is not imported for this.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def is_tensor(A: Any) -> bool:
 
 
 def is_on_device(A: Any) -> bool:
-    """Whether it is a tensor that is not in the memory of the processor.
+    """Whether an object is a tensor that is not in the memory of the processor.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Origin(NamedTuple):
 
     @property
     def is_device(self) -> bool:
-        """Whether it was a tensor on a device."""
+        """Whether the input was a tensor on a device."""
         return self.device is not None and not _is_host(self.device)
 
     def answer(self, A: Any) -> Any:
@@ -109,7 +109,7 @@ class Origin(NamedTuple):
 
 
 def origin_of(A: Any) -> Origin:
-    """Where it is from.
+    """Return where an array or tensor is from.
 
     Examples
     --------

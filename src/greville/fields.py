@@ -110,11 +110,11 @@ class Kind:
         )
 
     def or_else(self, advice: str) -> Kind:
-        """This test with advice in its message."""
+        """Return this test with advice in its message."""
         return replace(self, advice=advice)
 
     def kept_in(self, attribute: str) -> Kind:
-        """This test for a field that an object keeps in another attribute."""
+        """Return this test for a field that an object keeps in another attribute."""
         return replace(self, attribute=attribute)
 
 
@@ -158,7 +158,7 @@ def within(
 
 
 def choice(*texts: str) -> Kind:
-    """One of some texts."""
+    """Make the test of a field that is one of some texts."""
     names = " or ".join(map(repr, texts))
     return Kind(names, lambda value: isinstance(value, str) and value in texts)
 
@@ -252,7 +252,7 @@ NEVER_STORED = ("_metadata_request", "_sklearn_output_config")
 
 
 def _no_action(_: Any) -> None:
-    """For classes that need no check, no trial or no compaction."""
+    """Do nothing: for classes that need no check, trial or compaction."""
 
 
 @dataclass(frozen=True)

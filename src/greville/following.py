@@ -374,7 +374,7 @@ class LabelFollower:
         return replace(new, losses=tuple(losses))
 
     def _counting(self, target: Any, since: LabelFollower) -> LabelFollower:
-        """With one more label; `since` has the one before it."""
+        """Count one more label; `since` has the one before it."""
         labels, place = (
             [*self.labels],
             next(

@@ -140,7 +140,7 @@ def weights_for_one_output(
 
 
 def _weights(log_prior: Array, squares: Array, count: Any) -> Array:
-    """Of shape (..., n_experts) for squares of shape (..., n_experts, n_outputs)."""
+    """Weights (..., n_experts) for squares (..., n_experts, n_outputs)."""
     n = np.maximum(count, _TINY)[..., None]
     mean_squares = np.maximum(squares / n[..., None], _TINY)
     log_weights = log_prior - n / 2 * np.log(mean_squares).sum(axis=-1)

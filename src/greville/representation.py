@@ -50,7 +50,7 @@ class Described:
 
     @property
     def _sk_visual_block_(self) -> Any:
-        """One open box for a fitted model; scikit-learn's own form for others."""
+        """Draw one open box for a fitted model; scikit-learn's own form for others."""
         if not _is_fitted(self):
             raise AttributeError("scikit-learn shows an estimator that is not fitted")
         return lambda: SimpleNamespace(

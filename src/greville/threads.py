@@ -1,4 +1,4 @@
-"""One BLAS thread where several would slow each other down.
+"""BLAS threads: one where several would slow each other down.
 
 QR factorisations and products with few rows are thousands of small steps. Two threads gain little
 there when nothing else runs. When something does, be it NumPy's own BLAS threads still spinning

@@ -23,7 +23,7 @@ __all__ = ["AeonClassifier", "AeonRegressor"]
 
 
 class _Adapter:
-    """What both models share: the parameters, and a fitted model of greville."""
+    """The base of both models: the parameters, and a fitted model of greville."""
 
     _tags: ClassVar[Any] = {"capability:multivariate": True, "algorithm_type": "convolution"}
     _model: ClassVar[Any]

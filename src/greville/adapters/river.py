@@ -38,7 +38,7 @@ _TARGET = "y"
 
 
 class _Adapter:
-    """What both models share: parameters, and rows of river on the way to a `Stream`."""
+    """The base of both models: parameters, and rows of river on the way to a `Stream`."""
 
     _task: Literal["regression", "classification"]
 
@@ -71,7 +71,7 @@ class _Adapter:
 
     @property
     def table_model(self) -> TableModel:
-        """What has learned all rows so far; ``table_model.schema`` says what the features are."""
+        """The model that has learned all rows; its ``schema`` says what the features are."""
         return self._stream.live
 
     def _learn(self, rows: Iterable[Features], targets: Sequence[Any]) -> None:

@@ -111,11 +111,11 @@ class Backend:
         return self.xp.asarray(A, dtype=self._dtype(dtype), device=self.device)
 
     def to_numpy(self, A: Array) -> Array:
-        """The same numbers as a NumPy array; no copy where possible."""
+        """Return the numbers of an array as a NumPy array, without a copy where possible."""
         return np.asarray(A)
 
     def copy(self, A: Array) -> Array:
-        """The same numbers in memory of their own, laid out as by `zeros`."""
+        """Copy an array into memory of its own, laid out as by `zeros`."""
         return self.xp.asarray(A, copy=True)
 
     def dtype_of(self, A: Array) -> np.dtype[Any]:

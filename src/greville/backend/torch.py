@@ -197,7 +197,7 @@ class TorchBackend(Backend):
 
 
 def _tuning(device: Any) -> Tuning:
-    """On a GPU: long chunks and blocks, and Gram matrices wherever they lose no digits.
+    """Tuning for a GPU: long chunks and blocks, and Gram matrices wherever they lose no digits.
 
     A QR factorisation takes ten times as long there as a Cholesky factor (M = 10,000: 120 ms and
     13), and its rows are nearly for free.

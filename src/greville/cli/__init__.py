@@ -21,7 +21,7 @@ def _interrupt_again(unraisable: Any) -> None:
 
 
 def _interrupt() -> None:
-    """As Ctrl-C does. Windows would end the process at once for a `kill`."""
+    """Interrupt the command as Ctrl-C does. Windows would end the process at once for a `kill`."""
     if sys.platform == "win32":
         _thread.interrupt_main()
     else:

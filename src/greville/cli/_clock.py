@@ -79,7 +79,7 @@ def _positions(lengths: Times) -> Times:
 
 
 def _months(times: Times) -> tuple[Clock, Times] | None:
-    """At the same time of every month, or of every third, twelfth, ...; or at the ends of them."""
+    """Times in the same place of every month (or third, twelfth, ... month), or at their ends."""
     for end in (0, _DAY):
         moments = (times + end).astype("M8[us]")
         months = moments.astype("M8[M]")
@@ -95,7 +95,7 @@ def _months(times: Times) -> tuple[Clock, Times] | None:
 
 
 def _working_days(times: Times, steps: Times) -> tuple[Clock, Times] | None:
-    """From Monday to Friday; some may be holidays."""
+    """Times of the days from Monday to Friday, some of which may be holidays."""
     if len(times) < _LEAST_WORKING_DAYS or (steps % _DAY != 0).any():
         return None
     days = (times // _DAY).astype("M8[D]")

@@ -25,7 +25,7 @@ _LOST = "The connection to the cluster was lost; check that the scheduler runs."
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """On how many workers, or on which cluster.
+    """Options that say on how many workers, or on which cluster, to learn.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From functions to commands: options with the help of docstrings, and errors as sentences."""
+"""Functions as commands: options get their help from docstrings, errors are sentences."""
 
 from __future__ import annotations
 

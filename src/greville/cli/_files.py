@@ -52,7 +52,7 @@ class InputTable:
 
     @property
     def can_be_read_again(self) -> bool:
-        """Whether it is not in a pipe."""
+        """Whether a file can be read again, which a pipe cannot."""
         return all(source.can_be_read_again for source in self.sources)
 
     def __iter__(self) -> Iterator[Any]:
@@ -117,7 +117,7 @@ def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[s
 
 
 def load_table_model(path: Path, *, learned: bool = False, replaced: bool = False) -> Any:
-    """The same without the rest; if it must have `learned`, one that has no rows is refused."""
+    """Read a table model from a file; if it must have `learned`, one without rows is refused."""
     model = read_table_model(path, replaced=replaced)[0]
     if learned and model.n_rows == 0:
         raise UserError(f"{path}: it has learned no rows; there is nothing to predict from.")

@@ -32,7 +32,7 @@ class Direct:
     """Read in this thread; a signal ends the waiting."""
 
     def read(self, stop: Stop) -> bytes:
-        """What has come, when something has; nothing at the end, or when asked to stop."""
+        """Wait for input and return it; nothing at the end, or when asked to stop."""
         from ..tables import Stopped
 
         try:
@@ -85,7 +85,7 @@ class Background:
         return False
 
     def read(self, stop: Stop) -> bytes:
-        """What has come, when something has; nothing at the end, or when asked to stop."""
+        """Wait for input and return it; nothing at the end, or when asked to stop."""
         while not stop.asked:
             try:
                 piece = self._pieces.get(timeout=_TICK)

@@ -101,7 +101,7 @@ class ReadingOptions:
     where: str | None = None
 
     def reading(self, column: str | None = None) -> Any:
-        """The same for the library's readers; `column` is one that the table has."""
+        """Return these options for the library's readers; `column` is one that the table has."""
         from ..tables import Reading
 
         try:

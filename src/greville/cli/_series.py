@@ -73,7 +73,7 @@ class Series:
     clock: Clock | None = None
 
     def rows(self, chosen: Any) -> Series:
-        """Some of the samples."""
+        """Return some of the samples."""
         labels = [self.labels[i] for i in chosen] if self.labels else []
         times = None if self.times is None else self.times[chosen]
         return replace(self, values=self.values[chosen], labels=labels, times=times)
@@ -88,7 +88,7 @@ class Series:
         return label_like(self.labels[-1], time, self.dates)
 
     def with_gaps(self, time: str) -> tuple[Series, str | None]:
-        """The same with gaps where rows are missing, and findings about its times."""
+        """Return the series with gaps where rows are missing, and what is odd about its times."""
         if self.times is None:
             return self, f"{time!r} is not read as times: the rows are taken as they come."
         found = find_clock(self.times, are_dates=self.dates is not None)

@@ -43,7 +43,7 @@ def printable(text: Any) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for several lines, whose ends and tabs stay."""
+    """Escape characters that a terminal obeys, in several lines, whose ends and tabs stay."""
     return _UNSAFE_BUT_LINES.sub(_escape, text)
 
 
@@ -66,12 +66,12 @@ def say(message: str) -> None:
 
 
 def counted(n: int, what: str) -> str:
-    """So many of something, in words."""
+    """Write a number of things in words."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def part_of(n: int, total: int, what: str) -> str:
-    """So many of all, in words."""
+    """Write how many of all things it is, in words."""
     return f"{n:,} of {counted(total, what)}"
 
 
@@ -195,7 +195,7 @@ _OPTION_FOR = {
 
 
 class UserError(Exception):
-    """Something that the user of a command can fix."""
+    """An error that the user of a command can fix."""
 
 
 @contextmanager

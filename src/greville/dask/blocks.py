@@ -25,7 +25,7 @@ _PATIENCE = 30
 
 
 def is_collection(value: Any) -> bool:
-    """Whether it is a Dask array or data frame, and not computed yet."""
+    """Whether an object is a Dask array or data frame that is not computed yet."""
     return isinstance(value, (da.Array, dd.DataFrame, dd.Series))
 
 

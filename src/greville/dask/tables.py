@@ -96,7 +96,7 @@ class ClusterTable:
 def _learn_part(
     start: Learned, before: Any, part: Any, reading: Any, first: int, holdout: Any, topic: str
 ) -> Learned:
-    """One part added to those before it; the client is told how many rows that were."""
+    """Learn one part after those before it, and report its number of rows to the client."""
     model, troubles = _copy(start if before is None else before)
     with closing(tables.read([part], reading, troubles, model.needed)) as batches:
         for chunk in tables.in_chunks(holdout.learned(batches, first), _ROWS_AT_ONCE):

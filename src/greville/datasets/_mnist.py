@@ -221,7 +221,7 @@ class _DownloadBar:
 
 
 def _reason(error: Exception) -> str:
-    """One line about a failed download."""
+    """Say in one line why a download failed."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:

@@ -1,4 +1,4 @@
-"""From scores to probabilities: how sharp they are to be, found from scores of rows not learned.
+"""Calibration: how sharp probabilities are, from scores of rows that were not learned.
 
 The probabilities of the classes are ``softmax(a * scores)``. The one number a, the sharpness, is
 that with the least log loss on scores that a row got before it was learned, or without it. In

@@ -389,7 +389,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return fitted, [np.concatenate(part) for part in parts]
 
     def _warmed_up(self, fitted: Fitted, part: Examples) -> tuple[Fitted, Examples]:
-        """With more first rows kept, and the rows to learn now: these or, in new units, all again.
+        """Keep more first rows; return the rows to learn now: these or, in new units, all again.
 
         Units are measured from the first 1, 2, 4, ... rows, up to 1024. After those they stay.
         """
@@ -854,7 +854,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
 
 
 def _calibrated(fitted: Fitted, examples: Examples, H: Array | None = None) -> Fitted:
-    """With probabilities as sharp as rows that were learned say, each without itself.
+    """Calibrate probabilities by the leave-one-out scores of rows that were learned.
 
     Of a row that counts for several, one is left out: the others are still there. `H` are their
     activations, where these are at hand.
@@ -877,7 +877,7 @@ def _calibrated(fitted: Fitted, examples: Examples, H: Array | None = None) -> F
 
 
 def _merged(fitted: Fitted, other: Fitted) -> Fitted:
-    """With the rows of another, which has the same layer and units."""
+    """Merge a fitted model with another, which has the same layer and units."""
     other.check_learns()
     targets = fitted.targets.merged(other.targets)
     mine, theirs = (each.with_targets(targets) for each in (fitted, other))

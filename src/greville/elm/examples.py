@@ -48,7 +48,7 @@ class Examples(NamedTuple):
         return Examples(*(A if A is None else A[places] for A in self))
 
     def on_host(self) -> Examples:
-        """The same in NumPy's memory; a ValueError for rows on a device that are not finite."""
+        """Copy rows to NumPy's memory; a ValueError for rows on a device that are not finite."""
         if not (is_on_device(self.X) or is_on_device(self.y)):
             return self
         here = self._replace(X=self.X if sparse.issparse(self.X) else on_host(self.X))
@@ -59,13 +59,13 @@ class Examples(NamedTuple):
         return here
 
     def with_columns(self, n: int, old: Array) -> Examples:
-        """With n columns, the present ones at the indices `old`, and zeros in the others."""
+        """Widen rows to n columns: the present ones at the indices `old`, zeros in the others."""
         shape = len(old), n
         places = np.ones(len(old), self.X.dtype), (np.arange(len(old)), old)
         return self._replace(X=self.X @ sparse.csr_array(places, shape))
 
     def joined(self, more: Examples) -> Examples:
-        """These rows and then more, in NumPy's memory; sparse if any of them are."""
+        """Append more rows to these, in NumPy's memory; sparse if any of them are."""
         blocks = [block for block in (self.X, more.X) if block.shape[0]]
         if any(map(sparse.issparse, blocks)):
             X: Any = sparse.vstack([sparse.csr_array(block) for block in blocks]).tocsr()

@@ -195,7 +195,7 @@ class Fitted(NamedTuple):
             yield slice(start, stop), predict or any(w.start <= start < w.stop for w in windows)
 
     def windows(self, n: int) -> list[slice]:
-        """Which of the next n rows say how sharp probabilities are."""
+        """Return which of the next n rows say how sharp probabilities are."""
         if self.calibration is None or place_of(self.solver.shape.backend) is not None:
             return []
         return windows_within(self.solver.n_seen, n)
@@ -203,14 +203,14 @@ class Fitted(NamedTuple):
     # Steps that several methods of an estimator take
 
     def with_targets(self, targets: Targets) -> Self:
-        """With more outputs, where there are more classes."""
+        """Return the model with more outputs, where there are more classes."""
         if targets is self.targets:
             return self
         solver = self.solver.with_outputs(targets.n_outputs, targets.outputs_of(self.targets))
         return self._replace(targets=targets, solver=solver)
 
     def with_sums(self, solver: State) -> Self:
-        """With what a solver has after rows were removed or joined.
+        """Return the model with the sums of a solver, after rows were removed or merged.
 
         What is known of this very model, its first rows and its present window, does not stay.
         """
@@ -250,7 +250,7 @@ class Fitted(NamedTuple):
         return (self.calibration or Calibration()).sharpness(n_classes)
 
     def sharpness_at(self, n: int, unknown: Array | None) -> Array:
-        """The same for n rows, some of which know fewer classes."""
+        """Return the sharpness at each of n rows, some of which know fewer classes."""
         if unknown is None:
             return np.full(n, self.sharpness())
         known, places = np.unique((~unknown).sum(axis=1), return_inverse=True)

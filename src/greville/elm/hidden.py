@@ -1,4 +1,4 @@
-"""From X to H: inputs in learned units, through the hidden layer."""
+"""The hidden part of a model, from X to H: inputs in learned units, through the layer."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class HiddenMap:
         return rows._replace(X=rows.X[:, : self.n_inputs - self.n_direct])
 
     def with_direct(self, n: int) -> HiddenMap:
-        """With so many inputs, after those of the layer, that are units themselves."""
+        """Add inputs that are units themselves, after those of the layer."""
         return replace(self, n_inputs=self.n_inputs - self.n_direct + n, n_direct=n)
 
     def activations(self, X: Any, weight: Array | None = None, b: Backend | None = None) -> Array:
@@ -146,7 +146,7 @@ class HiddenMap:
         return np.concatenate([self._activated(piece) for piece in pieces])
 
     def _activated_on(self, b: Backend, X: Any) -> Array:
-        """The same on a device; of sparse rows without filling zeros, if the layer can do so."""
+        """Compute activations on a device; sparse rows stay sparse, if the layer can do so."""
         scaling, layer = self.scaling, self.layer
         if sparse.issparse(X):
             if not runs_on_device(layer):
@@ -186,7 +186,7 @@ class HiddenMap:
         return h
 
     def checked_one(self, x: Any) -> Array:
-        """One row of inputs as an array; the usual one passes at once."""
+        """Convert one row of inputs to an array; the usual one passes at once."""
         if (
             type(x) is np.ndarray
             and x.shape == (self.n_inputs,)

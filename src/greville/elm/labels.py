@@ -69,7 +69,7 @@ class LabelTargets(Targets):
         return None
 
     def answer(self, scores: Array, sharpness: Any, method: str) -> Any:
-        """What the method of this name returns."""
+        """Return what the method of this name returns for scores."""
         if method == "predict_proba":
             return self.probabilities(scores, sharpness)
         return self.decide(scores) if method == "predict" else self.margins(scores)
@@ -159,7 +159,7 @@ class ClassTargets(LabelTargets):
         return self.with_classes(merged_classes(self.classes, other.classes, "other"))
 
     def with_classes(self, classes: Array) -> ClassTargets:
-        """With these labels, the present ones among them; itself where there is no other."""
+        """Return labels with these classes, the present ones among them."""
         return self if len(classes) == len(self.classes) else replace(self, classes=classes)
 
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:

@@ -1,4 +1,4 @@
-"""One row at a time: learned in place by compiled kernels, without the checks of whole tables."""
+"""Single rows: learned in place by compiled kernels, without the checks of whole tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the parameters of an estimator to a model that has learned nothing."""
+"""New models: the parameters of an estimator become a model that has learned nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From targets to what the solver learns, and from its outputs back."""
+"""Targets: how they become what the solver learns, and its outputs targets again."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Targets:
         return np.arange(before.n_outputs)
 
     def measured(self, columns: Columns | None) -> Self:
-        """The same with units from what was measured of targets; None for no units."""
+        """Return targets with units from what was measured of them; None for no units."""
         return self
 
 

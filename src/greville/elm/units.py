@@ -53,7 +53,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, weight: Array | None) -> Columns:
-        """Of rows, dense, sparse or on a device; all of them count if none has a weight."""
+        """Measure columns of rows, dense, sparse or on a device; without weights all count."""
         n = X.shape[0]
         count, share = float(n), np.full(n, 1 / n)
         if weight is not None:
@@ -74,7 +74,7 @@ class Columns(NamedTuple):
         return self.half * np.sqrt(self.spread)
 
     def joined(self, other: Columns) -> Columns:
-        """Of the rows of both."""
+        """Combine the measurements with those of other rows."""
         if self.weight == 0 or other.weight == 0:  # rows without weight are measured, but alone
             return (self if other.weight == 0 else other)._replace(n=self.n + other.n)
         count = self.weight + other.weight
@@ -160,7 +160,7 @@ class Survey(NamedTuple):
 
     @classmethod
     def of(cls, rows: Any, targets: Any, names: Any = None) -> Survey:
-        """Of checked rows."""
+        """Survey checked rows."""
         outputs = None if targets.calibrates else Columns.of(on_host(rows.y), rows.weight)
         names = None if names is None else tuple(map(str, names))
         return cls(Columns.of(rows.X, rows.weight), targets, outputs, names)
@@ -171,7 +171,7 @@ class Survey(NamedTuple):
         return self.inputs.n
 
     def joined(self, other: Survey) -> Survey:
-        """Of the rows of both; a ValueError if they cannot be rows of one model."""
+        """Combine two surveys; a ValueError if their rows cannot be rows of one model."""
         for what, mine, theirs in (
             ("columns", len(self.inputs.low), len(other.inputs.low)),
             ("columns", self.names, other.names),

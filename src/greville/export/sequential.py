@@ -80,7 +80,7 @@ class Writer:
     # Steps
 
     def hidden(self, program: Program) -> str:
-        """From the inputs `x` to the units; the name of the array that has them."""
+        """Write the code from the inputs `x` to the units; return the name of their array."""
         parts, n, x = program.parts, program.n_inner, "x"
         if parts.unit is not None:
             out, unit = self.buffer(n), self.array(parts.unit)
@@ -203,7 +203,7 @@ class Writer:
     # Columns
 
     def columns(self, columns: list[ColumnCode]) -> None:
-        """From the values of columns to the inputs `x`, which are zero before."""
+        """Write the code from the values of columns to the inputs `x`, which are zero before."""
         for column in columns:
             value, start = self.field(column.name), column.places[0]
             if isinstance(column, Numeric):

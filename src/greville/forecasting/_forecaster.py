@@ -277,7 +277,7 @@ class Forecaster:
         )
 
     def _look_for_a_season(self, columns: Array) -> None:
-        """From time to time, look for a season; where it is another one, learn all of it again.
+        """Look for a season from time to time; if it is a new one, learn the whole series again.
 
         What was predicted before stays what it was.
         """

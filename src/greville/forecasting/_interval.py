@@ -65,7 +65,7 @@ class AdaptiveInterval:
             del self._sorted[bisect_left(self._sorted, self._recent.popleft())]
 
     def half_width(self) -> float:
-        """For the next prediction; NaN while too few errors are known."""
+        """Return half the width of the next interval; NaN while there are too few errors."""
         n = len(self._sorted)
         if n < self.MIN_ERRORS:
             return nan

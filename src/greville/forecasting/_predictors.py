@@ -44,7 +44,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def nothing(cls, n_steps: int) -> Predictions:
-        """Of as many times before the first sample."""
+        """Return predictions of NaN for as many times before the first sample."""
         nothing = np.full((n_steps, n_steps), nan)
         return cls(nothing[:, 0], nothing, nothing, nothing, nothing)
 

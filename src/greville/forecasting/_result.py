@@ -96,7 +96,7 @@ class Forecast:
         return len(self.index)
 
     def __getitem__(self, rows: slice) -> Forecast:
-        """Some of the rows."""
+        """Return some of the rows."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in RESULT_COLUMNS}
         return replace(self, **columns)
 

@@ -82,7 +82,7 @@ class Smoothing:
             scaled[:, self._on_curve] = self._curve.apply(origin + unit * values)[:, None]
 
         def straight(z: Array, on_curve: Array) -> Array:
-            """In units of the series."""
+            """Convert values on the curve to units of the series."""
             if self._curve is None:
                 return z
             return np.where(on_curve, (self._curve.invert(z) - origin) / unit, z)

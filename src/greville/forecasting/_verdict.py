@@ -59,7 +59,7 @@ large as that of a linear predictor. A linear predictor is as good.
 
 
 def _has_season(errors: dict[str, float]) -> bool:
-    """Without a season, its errors are those of persistence."""
+    """Tell whether there is a season: without one, its errors are those of persistence."""
     return errors.get("seasonal", errors["persistence"]) != errors["persistence"]
 
 

@@ -323,7 +323,7 @@ class _Posterior:
 
     @property
     def evidence(self) -> float:
-        """Its logarithm, up to a constant."""
+        """Logarithm of the evidence, up to a constant."""
         n = self.count - self.intercept
         fit = float(np.log(np.maximum(self.loss, np.finfo(float).tiny)).sum())
         return -0.5 * (n * fit + len(self.loss) * self.log_det)

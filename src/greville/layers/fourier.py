@@ -119,7 +119,7 @@ class FourierLayer(Layer):
 
 
 def _scale(X: Any) -> float:
-    """One over the summed variances of the columns, taken as equal."""
+    """Return one over the summed variances of the columns, taken as equal."""
     if sparse.issparse(X):
         variance = float(X.astype(float).power(2).mean() - X.mean() ** 2)
     else:

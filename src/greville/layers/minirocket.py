@@ -241,7 +241,7 @@ def _parts(b: Backend, x: Array, dilation: int) -> tuple[Array, list[Array]]:
 
 
 def _inside(j: int, k: int, dilation: int, length: int) -> tuple[int, int]:
-    """From where to where a response counts: for every other kernel not beyond the series."""
+    """Return where responses count, from and to: for every other kernel not beyond the series."""
     edge = 4 * dilation if (j + k) % 2 else 0
     return edge, length - edge
 

@@ -222,7 +222,7 @@ def _few_inputs(
 
 
 def _summary(X: Any) -> ColumnSummary:
-    """Of the columns of some rows."""
+    """Summarise the columns of some rows."""
     if sparse.issparse(X):
         X = X.astype(np.float64)
         mean, variance = mean_variance_axis(X, axis=0)

@@ -135,7 +135,7 @@ def mnist_run(
     with_theta: bool = False,
     advance: Advance = lambda done: None,
 ) -> dict[str, Any]:
-    """One pass over the digits and the test: per cent of errors, seconds, megabytes."""
+    """Run one pass over the digits and the test: per cent of errors, seconds, megabytes."""
     _CountingLayer.advance = staticmethod(advance)
     X, y, X_test, y_test = mnist_data(folder)
     X, y = _select(X, y, rows, seed)

@@ -104,7 +104,7 @@ def count_runs(runs: int) -> str:
 
 
 def gigabytes(megabytes: float | None) -> str:
-    """From units of 2^20 bytes to units of 10^9, as in the paper."""
+    """Convert from units of 2^20 bytes to units of 10^9, as in the paper."""
     return "unknown" if megabytes is None else f"{megabytes * 2**20 / 1e9:.2f} GB"
 
 

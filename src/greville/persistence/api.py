@@ -265,7 +265,7 @@ def open_file(path: Path) -> ModelFile:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings about numbers that are checked anyway."""
+    """Silence warnings about numbers that are checked anyway."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

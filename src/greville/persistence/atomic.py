@@ -95,7 +95,7 @@ def _sync(new: str, mode: int) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Without this, a power failure could undo the swap itself."""
+    """Sync the folder, without which a power failure could undo the swap itself."""
     if hasattr(os, "O_DIRECTORY"):
         with suppress(OSError):  # not supported everywhere; the file itself is safe
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

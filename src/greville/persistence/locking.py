@@ -1,4 +1,4 @@
-"""One process at a time for a file that is read, changed and written back."""
+"""Locks: one process at a time reads, changes and writes back a file."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Board:
             return [each.row for each in self._outcomes if each.target is not None]
 
     def state(self, id: str, target: str) -> dict[str, Any]:
-        """What is to be seen; the fields of ids and targets are not shown among the others."""
+        """Return what the page shows; fields of ids and targets are not among the others."""
         with self._lock:
             outcomes, record = list(self._outcomes), self.record.model_copy()
         return {

@@ -146,7 +146,7 @@ def _is_usable(value: Any) -> bool:
 
 
 def _are_numbers(values: list[Any]) -> bool:
-    """Whether it is a list of numbers, such as an embedding."""
+    """Whether a value is a list of numbers, such as an embedding."""
     return all((type(v) is float or type(v) is int) and abs(v) <= _LARGEST for v in values)
 
 

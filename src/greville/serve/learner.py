@@ -48,14 +48,14 @@ _SORTED = (
 
 
 class TargetOrder:
-    """Whether numbers come sorted; it says so once for each run of them."""
+    """A check whether numbers come sorted, which says so once for each run of them."""
 
     def __init__(self) -> None:
         self.n = self._steps = self._direction = 0
         self._last: float | None = None
 
     def add(self, targets: Sequence[Any]) -> bool:
-        """Whether the run has just become so long that it is worth a warning."""
+        """Add a number; tell whether the run of sorted ones is now long enough for a warning."""
         is_long = False
         for target in targets:
             is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
@@ -91,7 +91,7 @@ class Entry(NamedTuple):
 
 
 class Learner(Service):
-    """One model, its log, and a thread that learns.
+    """A learner: one model, its log, and a thread that learns.
 
     Parameters
     ----------

@@ -279,7 +279,7 @@ class Log:
     # Requests that may be repeated
 
     def answer_to(self, key: str) -> tuple[str, Any] | None:
-        """What was asked with a key, as a digest, and the answer."""
+        """Return the digest of the request that had a key, and its answer."""
         query = "SELECT digest, answer FROM requests WHERE key = ?"
         found = self._db.execute(query, (key,)).fetchone()
         return None if found is None else (found[0], json.loads(found[1]))
@@ -319,7 +319,7 @@ class Log:
             self._db.execute("INSERT OR REPLACE INTO bases VALUES (?, ?, ?)", (position, at, model))
 
     def last_base_at(self) -> float:
-        """When the last of them was written; long ago, if there is none."""
+        """Return when the last base was written; zero if there is none."""
         return self._one("SELECT max(at) FROM bases") or 0.0
 
     def drop_bases(self) -> None:

@@ -221,7 +221,7 @@ def download(
     request: Request,
     log: Annotated[_Flag, Query(description="With its place in the log, for replicas.")] = False,
 ) -> Response:
-    """For greville predict, greville.load, or another server."""
+    """Send the model file: for `greville predict`, `greville.load` or another server."""
     service = find_service(request)
     service.answering()
     try:

@@ -38,7 +38,7 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, file: ModelFile, id: str | None = None, follow: bool = True) -> Snapshot:
-        """That of a model file; a new stream goes on with a model."""
+        """Take the snapshot in a model file; a new stream goes on with a model."""
         try:
             place = Place.model_validate((file.extra or {})["serve"])
         except (KeyError, ValidationError):
@@ -47,7 +47,7 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def from_bytes(cls, content: bytes, id: str | None = None) -> Snapshot:
-        """That of the content of a model file."""
+        """Take the snapshot in the content of a model file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.greville"
             path.write_bytes(content)
@@ -136,7 +136,7 @@ class Service:
         return 0 if self.published is None else int(self.published.model.n_rows)
 
     def answering(self) -> Answering:
-        """What answers rows now."""
+        """Return the model that answers rows now."""
         if self.failure is not None:
             raise RequestError(503, self.failure)
         if self.published is None:
@@ -202,7 +202,7 @@ class Service:
         return self.answering().importance(rows) if rows else {}
 
     def state(self) -> dict[str, Any]:
-        """What is to be seen of it now."""
+        """Return what the page shows of the model now."""
         model = None if self.published is None else self.published.model
         is_classes = model is not None and model.task == "classification"
         record = self.board.record

@@ -26,7 +26,7 @@ class Value:
         return {name: mine[name] for name in names_of(type(self))}
 
     def on(self, b: backend.Backend) -> Self:
-        """The same on another backend."""
+        """Move derived values to another backend."""
         changes: dict[str, Any] = {}
         for name in self.arrays:
             A = getattr(self, name)

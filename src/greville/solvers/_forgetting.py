@@ -103,7 +103,7 @@ class FadingState(RidgeState):
 
     @property
     def forgetting(self) -> str:
-        """What becomes of old rows, in words."""
+        """Describe what becomes of old rows."""
         if self.keep == 1:
             return super().forgetting
         half = log(0.5) / log(self.keep)

@@ -114,7 +114,7 @@ def _kept(sums: Sums, precision: Any) -> Array | None:
 
 
 def gram_pays(ridge: Any, n_rows: int, most_units: float | None) -> bool:
-    """Whether so many rows are tall enough for the Gram matrix.
+    """Whether the Gram matrix is faster for so many rows.
 
     M² operations a row against 2M² at half the speed, on one thread. Going from R to R'R and back
     costs (4/3)M³ more, and two estimates of the condition; from nothing to the first root M³/3.

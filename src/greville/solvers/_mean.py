@@ -100,7 +100,7 @@ class Mean(Value):
         return b.asarray(size * step, dtype), b.asarray(size * target[None, :], dtype), mean
 
     def faded(self, decay: float) -> Mean:
-        """The same mean, of rows that count less."""
+        """Return the mean of rows that count less."""
         return self if decay == 1.0 else Mean(self.count * decay, self.row, self.target)
 
     # One row after the other
@@ -136,11 +136,11 @@ class Mean(Value):
         return self.target[None, :] - b.matmul(self.row[None, :], W)
 
     def with_outputs(self, b: Backend, n_outputs: int, old: Array) -> Mean:
-        """With more outputs, zero so far, the present ones at the indices `old`."""
+        """Return the mean with more outputs, zero so far, the present ones at the indices `old`."""
         return Mean(self.count, self.row, widened(b, self.target[None, :], n_outputs, old)[0, :])
 
     def with_units(self, b: Backend, n_hidden: int, old: Array) -> Mean:
-        """With more units, zero so far, the present ones at the indices `old`."""
+        """Return the mean with more units, zero so far, the present ones at the indices `old`."""
         return Mean(self.count, widened(b, self.row[None, :], n_hidden, old)[0, :], self.target)
 
 

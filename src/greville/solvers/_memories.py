@@ -102,7 +102,7 @@ class MemoriesState(State):
         return self._each(lambda member: member.compact())
 
     def on(self, b: Backend) -> Self:
-        """The same on another backend, with no row pending."""
+        """Move the memories to another backend, with no row pending."""
         return self._each(lambda member: member.on(b))
 
     def fits(self, settings: Any) -> bool:
@@ -138,12 +138,12 @@ class MemoriesState(State):
         return replace(self, members=tuple(members))
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
-        """With more outputs, zero so far, the present ones at the indices `old`."""
+        """Return memories with more outputs, zero so far, the present ones at the indices `old`."""
         new = self._each(lambda member: member.with_outputs(n_outputs, old))
         return replace(new, mixture=new.mixture.with_outputs(n_outputs, old))
 
     def with_units(self, n_hidden: int, old: Array) -> Self:
-        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        """Return memories with more units, zero so far, the present ones at ascending `old`."""
         return self._each(lambda member: member.with_units(n_hidden, old))
 
     # Sums over rows: those of the memory of all rows, from which the others begin anew
@@ -166,11 +166,11 @@ class MemoriesState(State):
         return self._anew(self.flushed().members[0].merge(theirs))
 
     def emptied(self) -> Self:
-        """The same before any row."""
+        """Return the memories before any row."""
         return self._anew(self.members[0].emptied())
 
     def _anew(self, longest: FadingState) -> Self:
-        """With another memory of all rows, and shorter ones as far as they follow from it."""
+        """Replace the memory of all rows, and begin the shorter ones from it."""
         shorter = [longest.remembering(alpha) for alpha in MEMORIES[1:]]
         mixture = _new_mixture(self.n_outputs)
         new = replace(self, members=(longest, *shorter), mixture=mixture)

@@ -17,7 +17,7 @@ _WIDE, _FEW = 512, 4
 
 
 def is_few(n_hidden: int, n_rows: int) -> bool:
-    """Whether so many rows are kept in a basis, which is smaller than a matrix of all units."""
+    """Whether rows are so few that a basis of them is smaller than a matrix of all units."""
     return n_hidden >= _WIDE and _FEW * n_rows < n_hidden
 
 
@@ -196,7 +196,7 @@ def _grown(state: Sums, rank: int) -> Sums:
 
 
 def _without_full_basis(state: Sums) -> Sums:
-    """From coordinates back to hidden units: a root of R·basis, and Z along with it."""
+    """Go from coordinates back to hidden units: a root of R·basis, and Z along with it."""
     if state.basis is None or state.rank < state.n_hidden:
         return state
     b = state.backend

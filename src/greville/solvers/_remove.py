@@ -71,7 +71,7 @@ def _rounding_of_sums(b: Backend, H: Array) -> float:
 def _replaced(
     state: Sums, new: tuple[Array, Array] | None, squares: Array, mean: Mean | None
 ) -> Sums | None:
-    """With another R and Z; `squares` are the sums of squares of all targets.
+    """Replace R and Z in a state; `squares` are the sums of squares of all targets.
 
     None if they leave less than nothing. A mean far from zero has made the targets around it less
     exact.
@@ -89,7 +89,7 @@ def _replaced(
 
 
 def _remove_from_chosen(chosen: Any, H: Array, Y: Array, least: float) -> Any:
-    """As `remove`; where too little is left of a direction, by a difference of sums."""
+    """Remove rows where ε is chosen: by a difference of sums if too little of a direction stays."""
     b, sums = chosen.backend, chosen.sums
     if not sums.rank or not bool(b.xp.any(sums.R != 0)):  # no row so far but zeros
         left = sums.loss - b.column_squares(Y)

@@ -113,7 +113,7 @@ class RidgeState(State):
         return root_at(self.sums, self.epsilon) if self.chooses else self.sums
 
     def compact(self) -> Self:
-        """The same without a root that followed the sums row by row; it is made again from them."""
+        """Drop the root that followed the sums row by row; it is made again from them."""
         base = self.flushed()
         return replace(base, sums=replace(base.sums))
 
@@ -127,18 +127,18 @@ class RidgeState(State):
     # Small changes
 
     def with_sums(self, sums: Sums) -> Self:
-        """With other sums; a given ε is their prior."""
+        """Return a state with other sums; a given ε is their prior."""
         return replace(self, sums=sums, epsilon=self.epsilon if self.chooses else sums.prior)
 
     def changed(self, change: Callable[[Sums], Sums]) -> Self:
-        """With sums that were changed, and the root at ε in the same way if it is there."""
+        """Change the sums, and the root at ε in the same way if it is there."""
         new = self.with_sums(change(self.sums))
         if self.chooses and is_derived(self, "root"):
             with_derived(new, root=change(self.root))
         return new
 
     def faded(self, decay: float) -> Self:
-        """The same with rows that count less, and a smaller ε."""
+        """Fade the rows, which count less, and make ε smaller."""
         if decay == 1.0:
             return self
         factor = float(np.sqrt(decay))
@@ -147,20 +147,20 @@ class RidgeState(State):
         return new
 
     def noted(self, tally: Counts, mean: Mean | None, decay: float = 1.0) -> Self:
-        """With more rows that count, and the mean after them; the old ones count less."""
+        """Count more rows, and take the mean after them; the old ones count less."""
         return self.changed(lambda sums: sums.tallied(tally, decay).around(mean))
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
-        """With more outputs, zero so far, the present ones at the indices `old`."""
+        """Return a state with more outputs, zero so far, the present ones at the indices `old`."""
         return self.flushed().changed(lambda sums: sums.with_outputs(n_outputs, old))
 
     def with_units(self, n_hidden: int, old: Array) -> Self:
-        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        """Return a state with more units, zero so far, the present ones at ascending `old`."""
         base = self.flushed()
         return base.with_sums(base.sums.with_units(n_hidden, old))
 
     def dense(self) -> Self:
-        """The same without a basis, where its prior allows that."""
+        """Return the state without a basis, where its prior allows that."""
         sums = dense(self.sums, singular=self.chooses)
         return self if sums is self.sums else self.with_sums(sums)
 
@@ -170,12 +170,12 @@ class RidgeState(State):
         return self.n_hidden * (self.least**2 if self.chooses else self.sums.lost)
 
     def raised(self, error: float) -> Self:
-        """With an ε that stays above what one more error of the sums, in H'H, can do."""
+        """Raise ε above what one more rounding error of the sums, in H'H, can do."""
         least = np.sqrt(self.least**2 + _ABOVE_ERRORS[self.dtype.char] * error)
         return replace(self, least=float(least))
 
     def chosen(self, most_units: float | None = None) -> Self:
-        """With an ε chosen from what the sums say now; as it is where it is given.
+        """Choose ε from what the sums say now; a given ε stays as it is.
 
         The whole grid is tried up to so many units: by default as many as `fit` does.
         """
@@ -234,7 +234,7 @@ class RidgeState(State):
         return self
 
     def growth(self, weight: Array) -> Array:
-        """What to multiply the next rows by if nothing fades meanwhile."""
+        """Return the factors of the next rows that make up for old rows not fading meanwhile."""
         return np.sqrt(weight / self.keep ** np.arange(1.0, len(weight) + 1))
 
     # Events: ε is chosen, or a floor is added
@@ -301,7 +301,7 @@ class RidgeState(State):
     # Single rows by compiled kernels
 
     def for_kernels(self) -> tuple[Any, ...] | None:
-        """This state, in the form that kernels need; None while it has few rows of many units."""
+        """Return this state in the form that kernels need; None while few rows have many units."""
         new = self if is_few(self.n_hidden, self.sums.rank) else self.dense()
         return (new,)
 
@@ -343,7 +343,7 @@ class RidgeState(State):
         )
 
     def emptied(self) -> Self:
-        """The same before any row."""
+        """Return the state before any row."""
         epsilon = None if self.chooses else self.epsilon
         tol, intercept = self.sums.tol, self.mean is not None
         start = RidgeState.start(self.shape, epsilon=epsilon, tol=tol, intercept=intercept)

@@ -96,13 +96,13 @@ class Rows:
         return (H, Y) if self.check is None else self.check(H, Y)
 
     def part(self, start: int, stop: int) -> Rows:
-        """Some of the rows."""
+        """Return some of the rows."""
         weight = None if self.weight is None else self.weight[start:stop]
         make = self._make
         return Rows(stop - start, lambda i, j: make(start + i, start + j), weight, check=self.check)
 
     def keeping(self, places: Array) -> tuple[Rows, list[Array]]:
-        """The same rows, and a list that gets the H of those at some places when all are made."""
+        """Return these rows, and a list that gets the H at some places when all are made."""
         make, kept = self._make, list[Array]()
 
         def make_and_keep(start: int, stop: int) -> tuple[Array, Array]:
@@ -191,7 +191,7 @@ class Counts:
 
     @property
     def redundancy(self) -> float:
-        """One if all rows count alike; down to a half where old ones fade."""
+        """Redundancy of the rows: one if all count alike, down to a half where old ones fade."""
         return self.n_of_squares / self.n if self.n > 0 else 1.0
 
 

@@ -677,7 +677,7 @@ class Solver(
     # Checks
 
     def _checked_one(self, x: Any) -> Array:
-        """One row, converted where that is possible."""
+        """Check one row, and convert it where that is possible."""
         check_is_fitted(self)
         n, dtype = self.n_features_in_, self._dtype
         usual = type(x) is np.ndarray and x.dtype == dtype and x.shape == (n,)

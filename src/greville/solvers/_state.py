@@ -105,14 +105,14 @@ class State(Value):
         return all(settings[name] == getattr(self, name) for name in self.rules)
 
     def with_units(self, n_hidden: int, old: Array) -> Self:
-        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        """Return a state with more units, zero so far, the present ones at ascending `old`."""
         raise ValueError(
             f"{type(self).__name__} cannot learn a value that comes late: it has no with_units. "
             "Let the first rows have all values, or choose the solver opium."
         )
 
     def chosen(self) -> Self:
-        """With an ε that is chosen with care, where it is chosen at all."""
+        """Choose ε with care, where it is chosen at all."""
         return self.flushed()
 
     def rows_until_event(self) -> int:
@@ -159,14 +159,14 @@ class State(Value):
         return sum(chunk[0].shape[0] for chunk in self.pending)
 
     def counted(self, n_seen: int, pending: tuple[Any, ...] = ()) -> Self:
-        """The same with another number of rows, and what was computed from it."""
+        """Return the state with another number of rows, and what was computed from it."""
         new: Self = object.__new__(type(self))
         vars(new).update(vars(self), n_seen=n_seen, pending=pending)
         vars(new).pop("_flushed", None)
         return new
 
     def flushed(self) -> Self:
-        """The same with the pending rows learned."""
+        """Learn the pending rows."""
         flushed: Self = self._flushed if self.pending else self
         return flushed
 
@@ -190,7 +190,7 @@ class State(Value):
         return super(State, self.settled).__getstate__()
 
     def compact(self) -> Self:
-        """The same with the pending rows learned, without what can be computed from it.
+        """Learn the pending rows, and drop what can be computed from the state.
 
         A copy that was made from the compact state goes on as this one does, to the bit.
         """
@@ -279,7 +279,7 @@ class State(Value):
         return deviations
 
     def in_words(self, n_seen: int) -> dict[str, str]:
-        """Its ε and what becomes of old rows, as far as that is at hand after so many rows."""
+        """Describe the state: ε, and what becomes of old rows, as far as that is at hand."""
         return {}
 
     def frozen(self) -> FrozenState:

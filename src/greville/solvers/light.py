@@ -42,12 +42,12 @@ class LightState(WeightsState):
         return replace(self, W=learned.W)
 
     def with_outputs(self, n_outputs: int, old: Array) -> Self:
-        """With more outputs, zero so far, the present ones at the indices `old`."""
+        """Return a state with more outputs, zero so far, the present ones at the indices `old`."""
         base = self.flushed()
         return replace(base, W=widened(base.backend, base.W, n_outputs, old))
 
     def with_units(self, n_hidden: int, old: Array) -> Self:
-        """With more hidden units, zero so far, the present ones at the indices `old`, ascending."""
+        """Return a state with more units, zero so far, the present ones at ascending `old`."""
         base = self.flushed()
         return replace(base, W=widened(base.backend, base.W.T, n_hidden, old).T)
 

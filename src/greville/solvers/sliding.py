@@ -59,7 +59,7 @@ class WindowState(RidgeState):
 
     @property
     def forgetting(self) -> str:
-        """What becomes of old rows, in words."""
+        """Describe what becomes of old rows."""
         return f"only the last {self.window:,} rows count"
 
     def added(self, rows: Rows) -> Self:
@@ -88,7 +88,7 @@ class WindowState(RidgeState):
         return H, Y, np.concatenate([self.weight, rows.weights.astype(np.float64)])
 
     def _without_rows(self, gone: Rows) -> Self | None:
-        """Without rows; None if digits went with them."""
+        """Remove rows from the sums; None if digits went with them."""
         b, least = self.backend, eps(self.dtype) ** _LEAST_LEFT_IN_WINDOW
         H, Y = self._scaled(*gone.make(0, gone.n), gone.weights)
         with b.few_threads(0):
@@ -103,7 +103,7 @@ class WindowState(RidgeState):
         return root * H, root * Y
 
     def _afresh(self) -> Any:
-        """The same with sums computed from the rows again."""
+        """Compute the sums from the rows again."""
         start = replace(self, sums=self.emptied().sums, removed=0)
         return learn(start, start.chunk(Rows.of(self.H, self.Y, self.weight)))
 

@@ -377,11 +377,11 @@ class Sums(Value):
         )
 
     def tallied(self, tally: Counts, decay: float = 1.0, sign: float = 1.0) -> Sums:
-        """The same with more rows that count, or fewer; the old ones count less."""
+        """Count more rows, or fewer; the old ones count less."""
         return replace(self, tally=self.tally.plus(tally, decay, sign))
 
     def around(self, mean: Mean | None) -> Sums:
-        """The same with another mean."""
+        """Return the sums around another mean."""
         return self if mean is self.mean else replace(self, mean=mean)
 
     def regularised(self, ridge: float, pull: float) -> Sums:
@@ -396,7 +396,7 @@ class Sums(Value):
         return replace(self, R=R, Z=Z, loss=self.loss + left, prior=prior)
 
     def with_outputs(self, n_outputs: int, old: Array) -> Sums:
-        """With more outputs, the present ones at the indices `old`.
+        """Return sums with more outputs, the present ones at the indices `old`.
 
         An output that has been zero so far has zeros in Z: exactly what it would have had.
         """
@@ -408,7 +408,7 @@ class Sums(Value):
         return replace(self, Z=widened(b, self.Z, n_outputs, old), loss=loss, mean=mean)
 
     def with_units(self, n_hidden: int, old: Array) -> Sums:
-        """With more hidden units, the present ones at the indices `old`, in the same order.
+        """Return sums with more units, the present ones at the indices `old`, in the same order.
 
         A unit that has been zero so far has nothing but the prior in R, and zero in Z.
         """

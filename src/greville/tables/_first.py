@@ -62,7 +62,7 @@ class FirstRows:
     def with_batch(
         self, batch: Batch, uses: Callable[[str], bool] = lambda name: True
     ) -> FirstRows:
-        """These rows and more. A column that one of them does not have is missing there."""
+        """Append rows to these. A column that one of them does not have is missing there."""
         n, columns = len(batch), dict(self.columns)
         fixed = self.n > 0 and not batch.sparse  # a table that has begun gets no new columns
         for name in filter(uses, batch.table.schema.names):

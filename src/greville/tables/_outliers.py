@@ -62,7 +62,7 @@ def _is_far(number: float, others: Floats, least: float) -> bool:
 
 
 def far_values(numbers: Floats) -> Floats:
-    """Those of some numbers that are very far from all others; nan are passed over.
+    """Find numbers that are very far from all others; nan are passed over.
 
     Examples
     --------

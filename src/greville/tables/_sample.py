@@ -90,7 +90,7 @@ def _below(
 
 
 def _joined(batches: list[Batch]) -> Iterator[Batch]:
-    """The same rows in fewer batches: those of a source together, if they have the same columns."""
+    """Join the batches of a source that have the same columns."""
 
     def kind(batch: Batch) -> Any:
         return batch.source, batch.table.schema

@@ -318,7 +318,7 @@ class Values:
 
     @cached_property
     def names_of_numbers(self) -> Any:
-        """The same text for 3, 3.0 and "3"."""
+        """Write numbers as text: one text for 3, 3.0 and "3"."""
         if not self.is_text:
             return self.text
         values, _ = self.numbers
@@ -403,7 +403,7 @@ def folded(column: Any) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """One value of JSON as text, in the same way."""
+    """Write one value of JSON as text."""
     if isinstance(value, str):
         return value.encode("utf8", "replace").decode() or None
     if isinstance(value, float):

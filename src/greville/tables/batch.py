@@ -27,7 +27,7 @@ _LONGEST_SHOWN = 60
 
 
 class TableError(ValueError):
-    """Something is wrong with the data, or with what was asked of them: for the user to fix.
+    """An error in the data, or in what was asked of them, that the user can fix.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Batch:
         return self._values[name]
 
     def with_gaps(self, na: Sequence[str]) -> Self:
-        """The same rows, where some values stand for a missing one."""
+        """Return these rows, where some values stand for a missing one."""
         return replace(self, na=tuple(na)) if na else self
 
     def shown(self, name: str, row: int) -> str:
@@ -157,7 +157,7 @@ class Batch:
         return replace(self, table=rows, numbers=numbers, skipped=skipped)
 
     def filter(self, chosen: NDArray[np.bool_]) -> Self:
-        """Only some of the rows."""
+        """Return only some of the rows."""
         table = self.table.filter(pa.array(chosen))
         return replace(self, table=table, numbers=self.numbers[chosen])
 
@@ -196,7 +196,7 @@ class Troubles:
                 self.findings.append(each)
 
     def meet(self, reason: str | Callable[[], str]) -> None:
-        """One row that cannot be used; a function for the reason is called if it is shown."""
+        """Count a row that cannot be used; a function for the reason is called if it is shown."""
         if not self.skip:
             raise unusable_row(reason if isinstance(reason, str) else reason())
         self._count(reason)
@@ -252,7 +252,7 @@ def batches_of(table: Any) -> Iterator[Batch]:
 
 
 def in_chunks(batches: Iterable[Batch], size: int, skip: int = 0) -> Iterator[list[Batch]]:
-    """The same rows in pieces of exactly `size` but for the last, whatever files they are from.
+    """Cut the rows of all files into pieces of exactly `size`, but for the last.
 
     What is done with them then depends on nothing but the rows, and can go on after the first
     `skip` of them as if it had never stopped.
@@ -320,6 +320,6 @@ def check_count(source: str, n_columns: int) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Some names, for a message."""
+    """List some names, for a message."""
     shown = ", ".join(repr(name) for name in names[:8])
     return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

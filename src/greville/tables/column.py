@@ -25,15 +25,15 @@ class Column(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, name: str, values: Values, decision: Decision, hints: Hints) -> Column:
-        """What it is, from the first rows and how they are written."""
+        """Make a column from its values in the first rows and how they are written."""
 
     def findings(self, values: Values) -> list[Finding]:
-        """What its owner should know, besides what was decided."""
+        """Return what the owner of the column should know, besides what was decided."""
         return []
 
     @property
     def wanted(self) -> str:
-        """What its values should be, for a message."""
+        """Say what the values of the column should be, for a message."""
         return self.wants
 
     @property
@@ -55,7 +55,7 @@ class Column(ABC):
 
     @abstractmethod
     def description(self) -> str:
-        """What it is, in words."""
+        """Describe the column in words."""
 
     def check(self) -> None:  # noqa: B027 - most have nothing to check
         """Raise a ValueError if the fields do not go together."""
@@ -70,7 +70,7 @@ class Column(ABC):
         return {key: _unmeasured(value) for key, value in fields}
 
     def as_dict(self) -> dict[str, Any]:
-        """Its kind and its fields, for people and programs."""
+        """Return the kind of the column and its fields, for people and programs."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         parts = {k: v.as_dict() if isinstance(v, Numerals) else v for k, v in values.items()}
         return {"kind": self.kind, **parts}

@@ -136,7 +136,7 @@ def check_format(format: str) -> None:
 
 
 def has_date(format: str) -> bool:
-    """Whether it is more than a time of day."""
+    """Whether the format has a date, and not only a time of day."""
     if format in (ISO, SECONDS, MILLISECONDS):
         return True
     return any(each in format for each in ("%Y", "%y", WRITTEN_ISO))

@@ -74,7 +74,7 @@ class Hints:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Hints:
-        """Those in the settings of a `TableModel`."""
+        """Take the hints in the settings of a `TableModel`."""
         said = {each.name: settings[each.name] for each in fields(cls)}
         return cls(**{key: value for key, value in said.items() if value is not None})
 
@@ -102,7 +102,7 @@ class Decision:
         return any(finding.kind == kind for finding in self.findings)
 
     def saying(self, *findings: Finding) -> Decision:
-        """The same with more findings."""
+        """Add findings to a decision."""
         return replace(self, findings=(*self.findings, *findings))
 
 
@@ -176,7 +176,7 @@ class Evidence:
     def finding(
         self, kind: str, text: str, advice: str = "", /, *, warning: bool = False, **arguments: Any
     ) -> Finding:
-        """Something about this column, whose name the text begins with."""
+        """Make a finding about this column, whose name the text begins with."""
         return Finding(kind, f"{self.name!r}{text}", self.name, warning, advice, arguments)
 
 
@@ -480,7 +480,7 @@ def _reads_dates(column: Evidence, format: str) -> bool:
 
 
 def _likelier(column: Evidence, formats: list[str]) -> list[str]:
-    """Of formats that read all values: the one in which they are in order, or of few years."""
+    """Choose of formats that read all values one in which they are in order, or of few years."""
     days = [column.values.days_as(format)[0] for format in formats]
     known = [each[~np.isnan(each)] for each in days]
     steps = [np.diff(each) for each in known]
@@ -546,7 +546,7 @@ def _far_dates(column: Evidence, format: str) -> list[Finding]:
 
 
 def decide_all(columns: Mapping[str, Values], hints: Hints) -> dict[str, Decision]:
-    """What columns are. What can be read in two ways is read as the other columns are."""
+    """Decide what columns are. What can be read in two ways is read as the other columns are."""
     decisions = {name: decide(Evidence(name, each, hints)) for name, each in columns.items()}
     usual = None if hints.decimal else usual_of(columns, decisions)
     for name, each in decisions.items() if usual else ():

@@ -58,7 +58,7 @@ class Holdout:
         return self._part(batches, first, held_out=False)
 
     def held_out(self, batches: Iterable[Batch], first: int = 0) -> Iterator[Batch]:
-        """The other rows."""
+        """Yield the rows that are held out for the test."""
         return self._part(batches, first, held_out=True)
 
     def _part(self, batches: Iterable[Batch], number: int, *, held_out: bool) -> Iterator[Batch]:

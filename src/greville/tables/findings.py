@@ -31,7 +31,7 @@ def _check_advice(finding: Finding) -> None:
 @stored(check=_check_advice)
 @dataclass(frozen=True)
 class Finding:
-    """Something about a table that its owner should know.
+    """A fact about a table that its owner should know.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Finding:
         return self.text + self.advice.format(**named)
 
     def as_dict(self, name: Callable[[str, Any], str] = as_argument) -> dict[str, object]:
-        """For JSON."""
+        """Return the finding as a dictionary for JSON."""
         return {
             "kind": self.kind,
             "column": self.column,

@@ -14,7 +14,7 @@ from .readers.json import array_of
 
 
 def is_frame(X: Any) -> bool:
-    """Whether something has columns with names."""
+    """Whether an object has columns with names."""
     if sparse.issparse(X):
         return False
     return isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__")

@@ -190,12 +190,12 @@ class TableModel:
 
     @property
     def has_schema(self) -> bool:
-        """Whether it is known what the columns are."""
+        """Whether the columns of the model are decided."""
         return self.columns is not None
 
     @property
     def schema(self) -> Schema:
-        """What the columns are."""
+        """Schema: what the columns of the table are."""
         return _learned(self.columns)
 
     @property
@@ -288,7 +288,7 @@ class TableModel:
         self.columns = Schema(self.schema.columns, self.schema.findings)
 
     def forgotten(self) -> Self:
-        """The same columns, units and hidden layer, and nothing learned."""
+        """Forget all rows; columns, units and hidden layer stay."""
         if self.settle().estimator is None:
             raise TableError(
                 "the model has learned nothing yet; train it before another is made like it."
@@ -994,7 +994,7 @@ class TableModel:
         self.columns = self.schema | theirs.schema
 
     def _additive(self, what: str) -> Self:
-        """This model, if rows can be added to it and removed from it."""
+        """Return this model, if rows can be added to it and removed from it."""
         if not hasattr(self.settle().estimator, "unlearn"):
             raise TableError(
                 f"this model cannot {what}; only those with the solver opium or greville can."

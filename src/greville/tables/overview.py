@@ -35,7 +35,7 @@ _MOST_IGNORED = 5
 
 @dataclass(frozen=True)
 class ColumnOverview:
-    """One column.
+    """What one column of a table is.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Overview:
     findings: tuple[Finding, ...]
 
     def as_dict(self, name: Callable[[str, Any], str] = as_argument) -> dict[str, Any]:
-        """For JSON."""
+        """Return the overview as a dictionary for JSON."""
         return {
             **asdict(self),
             "columns": [asdict(column) for column in self.columns],

@@ -80,7 +80,7 @@ class UnlearnedValues:
         return unlearned + [_of_gaps(name, n) for name, n in self.gaps.items()]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: by column the number of rows, and some of the values."""
+        """Return a dictionary for JSON: by column the number of rows, and some of the values."""
         return {
             name: {"rows": n, "values": [v or None for v in self._named[name][:_MOST_NAMED]]}
             for name, n in self.rows.items()

@@ -1,4 +1,4 @@
-"""From the columns of a table to the numbers a hidden layer takes, as the first rows show it."""
+"""The schema of a table: how its columns become the numbers that a hidden layer takes."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Schema:
         return schema
 
     def saying(self, findings: Iterable[Finding]) -> Schema:
-        """The same with other findings."""
+        """Return the schema with other findings."""
         other = copy(self)
         other.findings = tuple(findings)
         return other
@@ -263,7 +263,7 @@ class Schema:
         return {name: some for name, some in labels.items() if some}
 
     def with_late(self, late: Mapping[str, list[str]]) -> tuple[Schema, list[int]]:
-        """With other late values in some columns, and where among all the present ones are then."""
+        """Set late values of some columns; return where the present ones are among all then."""
         columns = [
             replace(c, late=late[c.name]) if isinstance(c, Text) and c.name in late else c
             for c in self.columns
@@ -297,7 +297,7 @@ class Schema:
         return both
 
     def unlearned(self, batch: Batch, X: Floats) -> dict[str, Mask]:
-        """By column, the rows whose value was never learned, if there are any."""
+        """Return, by column, the rows whose value was never learned, if there are any."""
         unlearned = {}
         for text in self.texts:
             codes, flags = self._codes(text, X), self.learned[text.name]
@@ -309,7 +309,7 @@ class Schema:
         return unlearned
 
     def alternatives(self, X: Floats, unlearned: dict[str, Mask]) -> NDArray[Any]:
-        """These rows with values that were learned: of shape (alternatives, rows, inputs)."""
+        """Return rows with learned values in place of others: (alternatives, rows, inputs)."""
         texts = [text for text in self.texts if text.name in unlearned]
         codes = [_spread(np.flatnonzero(self.learned[text.name][:-1])) for text in texts]
         many = np.repeat(X[None], max(map(len, codes)), axis=0)
@@ -388,6 +388,6 @@ def _reasons(batch: Batch, name: str, wanted: str, wrong: Any) -> dict[int, str]
 
 
 def _spread(places: Codes) -> Codes:
-    """Some of the places, evenly, if there are many."""
+    """Choose some of the places, evenly, if there are many."""
     n = min(len(places), MOST_ALTERNATIVES)
     return places[np.arange(n) * len(places) // n]

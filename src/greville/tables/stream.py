@@ -266,7 +266,7 @@ class Stream:
         together: bool = False,
         **options: bool,
     ) -> Iterator[list[Answer]]:
-        """The same as they are found. If an exception comes out, `lines` says how many were."""
+        """Yield answers as they are found. After an exception, `lines` says how many there were."""
         run: list[Any] = []  # rows to learn, or rows to predict
         run_kind = ""
 
@@ -378,7 +378,7 @@ class Stream:
         joined: Sequence[bool],
         **options: bool,
     ) -> Iterator[list[Answer]]:
-        """The same for rows that fit into the block.
+        """Learn and answer rows that fit into the block.
 
         Where one of them cannot be learned none is, and each half is tried alone: so the answers
         to all rows before it come out.

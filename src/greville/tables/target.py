@@ -64,7 +64,7 @@ class Target:
     def fit(
         cls, name: str, values: Values, task: str, decision: Decision, folds: bool = False
     ) -> Target:
-        """From the first rows, and what `decide_target` says of them.
+        """Make a target from the first rows, and what `decide_target` says of them.
 
         The task "numbers" is "auto" where no number is a label: a stream's first rows tell too
         little.
@@ -90,14 +90,14 @@ class Target:
         return cls(name, CLASSIFICATION, "text", folds=folds)
 
     def description(self) -> str:
-        """What would be learned, in words."""
+        """Describe in words what would be learned."""
         if self.task == REGRESSION:
             return "a number, to be predicted (regression)"
         kind = {"integer": "whole numbers", "flag": "true and false"}.get(self.kind, "text")
         return f"labels, {kind}, to be told apart (classification)"
 
     def findings(self, column: Evidence, decision: Decision) -> list[Finding]:
-        """Of all findings about the column, those that matter for a target."""
+        """Return those findings about the column that matter for a target."""
         kinds: tuple[str, ...] = ("odd values", "large numbers", "code", "gaps")
         if self.kind != "text":
             kinds = ("written numbers", "ambiguous numbers", "gaps", "limits")
@@ -233,7 +233,7 @@ def _check_no_dates(labels: Any, decision: Decision, task: str) -> None:
 
 
 def _are_different(labels: Any) -> bool:
-    """Whether so many values are different that they are no labels."""
+    """Whether values are too different to be labels."""
     return len(labels) >= _ROWS_OF_LABELS and len(labels.unique()) > len(labels) / 2
 
 

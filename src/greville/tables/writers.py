@@ -55,7 +55,7 @@ class OrderedWriter(ABC):
 
 
 class TypedWriter(OrderedWriter):
-    """The same for formats in which a column keeps the type it has in the first batch."""
+    """A writer for formats in which a column keeps the type that it has in the first batch."""
 
     _file: Any = None
 

@@ -37,7 +37,7 @@ _REJECTS = """
 
 
 def read_tsv(request: ReadRequest) -> Iterator[Batch]:
-    """The same with tabs between fields."""
+    """TSV: fields with tabs between them."""
     delimiter = request.reading.delimiter or "\t"
     return read(replace(request, reading=replace(request.reading, delimiter=delimiter)))
 
@@ -118,7 +118,7 @@ class _Table:
         return f"{name}, line {line:,} has {n} field{'s' * (n != 1)} instead of {wanted}"
 
     def without_open_quotes(self, database: Any) -> _Table:
-        """The same table without the lines in which a quote opens that is never closed."""
+        """Drop the lines of a table in which a quote opens that is never closed."""
         table = self
         while True:
             deque(record_batches(database.sql(table._query(table.layout.names[:1]))), 0)
@@ -197,7 +197,7 @@ def _ends_in_a_long_row(path: Any) -> bool:
 
 
 def _with_empty_lines(lines: set[int], text: Text) -> Iterator[bytes]:
-    """The same text with nothing in some of its lines."""
+    """Empty some lines of a text."""
     number = 1
     for block in text.lines():
         pieces = block.split(b"\n")
@@ -282,7 +282,7 @@ class Writer(OrderedWriter):
 
 
 class TsvWriter(Writer):
-    """The same with tabs between fields."""
+    """TSV: fields with tabs between them."""
 
     delimiter = "\t"
 

@@ -113,7 +113,7 @@ def partitions_of(path: Any) -> dict[str, str | None]:
 def with_partitions(
     batch: Batch, partitions: Mapping[str, str | None], wanted: Sequence[str] | None
 ) -> Batch:
-    """The same rows with these values as columns, if they are wanted.
+    """Add the values that folders name as columns to rows, if they are asked for.
 
     A column that is in the file too must have the same values; a TableError else.
     """

@@ -21,7 +21,7 @@ _CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
 @dataclass(frozen=True)
 class TableFormat:
-    """One format.
+    """A format of tables.
 
     Parameters
     ----------

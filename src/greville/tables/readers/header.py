@@ -29,7 +29,7 @@ def total_in(row: Iterable[Any]) -> str | None:
 
 
 def is_number(text: str) -> bool:
-    """Whether it is a number, with a point or a comma."""
+    """Whether text is a number, with a point or a comma."""
     try:
         float(text.strip().strip('"').replace(",", ".", 1))
     except ValueError:

@@ -151,7 +151,7 @@ def _check_lines(text: Text, place: Place) -> None:
 
 
 def _without_nan(text: Text) -> Iterator[bytes]:
-    """The same lines with null for nan, which Python writes and JSON does not have."""
+    """Write null for nan, which Python writes and JSON does not have, in lines of JSON."""
     for block in text.lines():
         for line in block.splitlines(keepends=True) if b"NaN" in block else [block]:
             try:
@@ -216,7 +216,7 @@ def _loaded(line: bytes) -> Any:
 
 
 def is_text(text: str) -> bool:
-    """Whether it is text that UTF-8 can hold: JSON may have halves of characters."""
+    """Whether UTF-8 can hold a text: JSON may have halves of characters."""
     try:
         text.encode()
     except UnicodeEncodeError:

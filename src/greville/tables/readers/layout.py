@@ -255,7 +255,7 @@ def _footer(text: Text, mark: str, width: int) -> tuple[int | None, int, str | N
 def _plain_rows(
     text: Text, mark: str, comments: bool, above: int, end: int | None
 ) -> Iterator[bytes]:
-    """As many lines without comments, blanks, a footer, and what is in those above the rows.
+    """Blank out comments, blanks and a footer; return as many lines, and those above the rows.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def _plain_rows(
 
 
 def _with_tabs(lines: bytes) -> bytes:
-    """The same lines with one tab in the place of blanks, and none around the fields."""
+    """Put one tab in the place of blanks between the fields of lines."""
 
     def tab(found: re.Match[bytes]) -> bytes:
         return found[0] if found[0].startswith(b'"') else b"\t"

@@ -44,7 +44,7 @@ class Address:
         return self._filesystem.open(self._path, mode)
 
     def size(self) -> int:
-        """In bytes; 0 where the server does not say it."""
+        """Size in bytes; 0 where the server does not say it."""
         return int(self._filesystem.info(self._path).get("size") or 0)
 
     def version(self) -> str:

@@ -31,7 +31,7 @@ class Unreadable(Exception):
 
 
 class Stopped(Exception):
-    """It was asked to stop while no row had come yet."""
+    """A reader was asked to stop before any row had come."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ class Source:
         self.size = 0 if path is None else path.stat().st_size
 
     def __getstate__(self) -> dict[str, Any]:
-        """The same file for processes with another working folder; its name stays."""
+        """Pickle the source for processes with another working folder; its name stays."""
         path = None if self.path is None else self.path.absolute()
         return vars(self) | {"path": path}
 
     @property
     def can_be_read_again(self) -> bool:
-        """Whether it is a file, and no pipe."""
+        """Whether the source is a file, and no pipe."""
         return self.path is not None and self.path.is_file()
 
     @property
@@ -131,7 +131,7 @@ class Source:
         return None if self.path is None else self.path.stat().st_mtime_ns
 
     def part(self, groups: Sequence[int], first_row: int, n_rows: int, size: int) -> Self:
-        """Some row groups of a Parquet file."""
+        """Return some row groups of a Parquet file."""
         part = copy(self)
         part.groups, part.first_row, part.n_rows, part.size = groups, first_row, n_rows, size
         return part
@@ -237,7 +237,7 @@ class ReadRequest:
 
 
 def with_findings(batches: Iterable[Batch], findings: Sequence[Finding]) -> Iterator[Batch]:
-    """The same batches, with more to say about their source."""
+    """Return the batches with more findings about their source."""
     for batch in batches:
         yield replace(batch, findings=distinct((*findings, *batch.findings)))
 

@@ -56,7 +56,7 @@ class Text:
                 yield block
 
     def lines(self) -> Iterator[bytes]:
-        """The same bytes in pieces that end where lines do."""
+        """Cut bytes into pieces that end where lines do."""
         rest = b""
         for block in self.blocks():
             whole, end, rest = (rest + block).rpartition(b"\n")
@@ -210,7 +210,7 @@ def _in_utf8(path: Path, encoding: str) -> Iterator[bytes]:
 
 
 def _with_newlines(blocks: Blocks) -> Iterator[bytes]:
-    """The same lines, all of which end in LF, also those between quotes."""
+    """Make all lines end in LF, also those between quotes."""
     rest = b""
     for block in blocks:
         data, rest = rest + block, b""
