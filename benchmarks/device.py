@@ -154,15 +154,8 @@ class Bench:
         self.line(
             f"`fit`, {UNITS} units, data on the device",
             f"{took:.3f} s",
-            f"error {error:.2f} %",
+            f"error {error:.2f} %; {self.share(operations, took)}",
             "0.2 s",
-        )
-        took = self.seconds(lambda: self._learn(model))
-        self.line(
-            "the same, its layer drawn already",
-            f"{took:.3f} s",
-            self.share(operations, took),
-            "80 %",
         )
         weights, bias = (self.on_device(A) for A in (model.hidden_.weights_, model.hidden_.bias_))
         product = self.seconds(lambda: self.rows @ weights)
@@ -182,10 +175,6 @@ class Bench:
         moved = ELMClassifier(UNITS, Opium(epsilon), random_state=0, device="cuda")
         took = self.seconds(lambda: moved.fit(self.X, self.y))
         self.line("`fit` from NumPy on the host", f"{took:.3f} s", "", "0.5 s")
-
-    def _learn(self, model: Any) -> None:
-        chunk, _ = model._checked(self.rows, self.labels, None, reset=False)
-        model.fitted_.emptied().learn_all(chunk)
 
     def _plain(self, weights: Any, bias: Any, Y: Any, epsilon: float) -> Any:
         torch = self.torch
