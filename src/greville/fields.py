@@ -257,7 +257,7 @@ def _no_action(_: Any) -> None:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is stored of the objects of a class.
+    """Declaration of what is stored of the objects of a class.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ def class_names() -> tuple[str, ...]:
 
 
 def _is_value(cls: type[Any]) -> bool:
-    """Whether its objects are made from their fields, and never change."""
+    """Whether objects of a class are made from their fields, and never change."""
     if issubclass(cls, tuple):
         return True
     return dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]

@@ -159,7 +159,7 @@ class Follower:
         )
 
     def learn(self, predicted: float, target: float, since: Follower | None = None) -> Follower:
-        """After one more target, and what the model had predicted for it.
+        """Learn one more target, and what the model had predicted for it.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class LabelFollower:
         target: Any,
         since: LabelFollower | None = None,
     ) -> LabelFollower:
-        """After one more label, and what the model had said of some classes for it.
+        """Learn one more label, and what the model had said of some classes for it.
 
         Parameters
         ----------

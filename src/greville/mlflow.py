@@ -135,7 +135,7 @@ def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Pyfu
 
 
 def _signature(model: Any, example: Any, predict_fn: str) -> Any:
-    """What goes into a model, and comes out."""
+    """Make the signature of a model: its inputs and outputs."""
     if example is not None:
         return mlflow.models.infer_signature(example, getattr(model, predict_fn)(example))
     names = _columns(model)

@@ -46,7 +46,7 @@ class Proof:
         )
 
     def certify(self, model: Any, others: Any = None) -> dict[str, Any]:
-        """What can be shown of a model that has unlearned rows.
+        """Return the certificate of a model that has unlearned rows.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ def _is_fitted(model: Any) -> bool:
 
 
 def named_list(names: Iterable[Any], n: int) -> str:
-    """How many there are, and what the first are called.
+    """Say how many names there are, and list the first.
 
     Examples
     --------

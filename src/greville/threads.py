@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -27,7 +27,7 @@ def cores() -> int:
 
 @cache
 def _pools() -> list[Any]:
-    """What sets the number of threads of SciPy's BLAS, or of all where it has none."""
+    """Return what sets the number of threads of SciPy's BLAS, or of all where it has none."""
     pools = [pool for pool in ThreadpoolController().lib_controllers if pool.user_api == "blas"]
     own = [pool for pool in pools if "scipy" in str(Path(pool.filepath).parent)]
     return own or pools

@@ -344,7 +344,7 @@ def _records(X: Any, y: Any) -> list[Features]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as Python has it."""
+    """Convert a value of NumPy or pandas to Python's."""
     is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
     return value.item() if is_scalar else value
 

@@ -60,7 +60,7 @@ def check(
 
 
 def _describe(column: Any, n_rows: int) -> str:
-    """What a column is, between which ends, and how much of it is missing."""
+    """Describe a column: its kind, its ends, and how much of it is missing."""
     parts = [("target: " if column.use == "target" else "") + column.what]
     if column.least is not None:
         parts.append(f"from {column.least} to {column.most}")

@@ -1,4 +1,4 @@
-"""All commands, and what they share."""
+"""The command `greville`: all its commands, and what they share."""
 
 from __future__ import annotations
 

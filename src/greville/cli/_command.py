@@ -43,7 +43,7 @@ class Command(TyperCommand):
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a function a command.
+    """Register a function as a command.
 
     Keyword-only parameters are options, and the fields of parameters that are dataclasses; others
     are arguments. Their help is in the docstrings: of the function, of the dataclasses, and of the

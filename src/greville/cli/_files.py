@@ -125,7 +125,7 @@ def load_table_model(path: Path, *, learned: bool = False, replaced: bool = Fals
 
 
 def check_writable(*paths: Path | None) -> None:
-    """Find out at once that files cannot be written there, not after hours."""
+    """Check that files can be written to a path before hours of work."""
     for path in paths:
         if path is None:
             continue

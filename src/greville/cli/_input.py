@@ -20,7 +20,7 @@ _TICK = 0.1
 
 
 def standard_input() -> Any:
-    """What reads standard input; a UserError if it is closed."""
+    """Return the reader of standard input; a UserError if it is closed."""
     try:
         os.fstat(0)
     except OSError as error:

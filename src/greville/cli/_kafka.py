@@ -35,7 +35,7 @@ class KafkaOptions:
     answers: str | None = None
 
     def topics(self, state: Any, checkpoint: Path | None, of_lines: bool) -> Topics | None:
-        """What reads and answers; None for standard input, for which `of_lines` has options."""
+        """Return the topics to read and to answer; None for standard input."""
         if state.lines and (state.position is None) != (self.kafka is None):
             came = "standard input" if state.position is None else "Kafka"
             raise UserError(f"{checkpoint}: its lines came from {came}; go on with that.")

@@ -181,7 +181,7 @@ def _certified(
 
 
 class ExportFormat(StrEnum):
-    """What a model can be written as."""
+    """Formats in which a model can be exported."""
 
     onnx = "onnx"
     c = "c"

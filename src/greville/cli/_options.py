@@ -47,14 +47,14 @@ _NUMBERS = ("hidden", "alpha", "epsilon")
 
 
 class OnError(StrEnum):
-    """What to do with rows that cannot be used."""
+    """What a command does with rows that cannot be used."""
 
     stop = "stop"
     skip = "skip"
 
 
 class Task(StrEnum):
-    """What the target is."""
+    """What kind of target a model predicts."""
 
     auto = "auto"
     regression = "regression"
@@ -67,7 +67,7 @@ def _formats() -> list[str]:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How data are read.
+    """Options that say how data are read.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class ReadingOptions:
         return Reading(**options, column=column)
 
     def troubles(self) -> Any:
-        """What counts the rows that cannot be used."""
+        """Return the counter of rows that cannot be used."""
         from ..tables import Troubles
 
         return Troubles(skip=self.on_error == OnError.skip)
@@ -123,7 +123,7 @@ class ReadingOptions:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Which columns are used, and how they are written.
+    """Options that say which columns are used, and how they are written.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True)
 class ModelOptions(ColumnOptions):
-    """What a new model is.
+    """Options of a new model.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ def reported() -> Iterator[None]:
 
 
 def _user_message(error: Exception) -> str | None:
-    """What the user can fix; None if it is a bug."""
+    """Return the message of an error that the user can fix; None for a bug."""
     from ..persistence import ModelFileError
     from ..tables import TableError
     from ..validation import NotEnoughMemory

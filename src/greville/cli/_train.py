@@ -151,7 +151,7 @@ def _say_changes(before: dict[str, Any], after: dict[str, Any]) -> None:
 
 
 def _fingerprint(table: InputTable, base: str, settings: dict[str, Any]) -> str:
-    """What a checkpoint must agree with to be one of this run."""
+    """Return the fingerprint that a checkpoint must have to be one of this run."""
     files = [(source.name, source.size, source.version) for source in table.sources]
     tree = [files, repr(table.how), base, settings, table.troubles.skip]
     return hashlib.sha256(json.dumps(tree, default=str).encode()).hexdigest()

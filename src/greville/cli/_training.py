@@ -65,7 +65,7 @@ class Training:
         return self.scores(quiet)
 
     def _stopped(self) -> str:
-        """What is said where a signal ends the run."""
+        """Return the message for a run that a signal ends."""
         self.save_checkpoint()
         said = f"Stopped after {counted(self.rows, 'row')}."
         return said if self.checkpoint is None else f"{said} {_AGAIN} {self.checkpoint}."
@@ -94,7 +94,7 @@ class Training:
             return score_rows(self.model, rows, self.table.troubles.copy())
 
     def findings(self) -> tuple[Any, ...]:
-        """What readers and columns have to say."""
+        """Return the findings of readers and columns."""
         return tuple(dict.fromkeys([*self.table.troubles.findings, *self.model.schema.findings]))
 
     def save_checkpoint(self) -> None:

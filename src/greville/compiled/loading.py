@@ -30,7 +30,7 @@ _lock = new_lock()
 
 
 class _Process:
-    """What is known in this process."""
+    """State of the kernels in this process."""
 
     loaded: ClassVar[dict[str, Kernels]] = {}
     n_asked = 0

@@ -15,7 +15,7 @@ _WORTH_LOADING = 1 << 31
 
 
 class _Process:
-    """What was done in this process."""
+    """Counts of what was compiled in this process."""
 
     n_operations: ClassVar[int] = 0
 

@@ -72,7 +72,7 @@ class Blocks:
         return dask.delayed(_call, pure=False)(function, i, self.n, *args, *self._rows[i])
 
     def each(self, function: Any, *args: Any) -> list[Any]:
-        """What a function makes of every block."""
+        """Apply a function to every block."""
         tasks = [self.apply(i, function, *args) for i in range(self.n)]
         found: list[Any] = compute(dask.delayed(list)(tasks))
         return found

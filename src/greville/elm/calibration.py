@@ -71,7 +71,7 @@ class Calibration:
         return float(np.exp(sought[best] + spacing * np.clip(step, -1, 1)))
 
     def after(self, n_seen: int, losses: Array, n: int) -> Calibration:
-        """After n more rows of a window, the first of them after `n_seen` others."""
+        """Return the calibration after n more rows of a window, which follow `n_seen` others."""
         window = window_at(n_seen)
         if window is None or n == 0:
             return self
@@ -81,7 +81,7 @@ class Calibration:
         return Calibration(losses=so_far)
 
     def without_window(self) -> Calibration:
-        """For a model whose number of rows changes otherwise than by learning more."""
+        """Drop the window, where the number of rows changes otherwise than by learning more."""
         return replace(self, so_far=_none())
 
 

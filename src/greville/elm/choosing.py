@@ -1,4 +1,4 @@
-"""Which hidden layer: by the evidence of some rows."""
+"""Choice of the hidden layer: by the evidence of some rows."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _fitted(layer: RandomLayer, n_inputs: int, dtype: Any) -> RandomLayer:
 
 
 def _in_units(columns: Columns, scaling: Scaling) -> ColumnSummary:
-    """What is known of the inputs, in the units in which the layer gets them."""
+    """Return the survey of the inputs, in the units in which the layer gets them."""
     n = len(columns.mean)
     centre = np.zeros(n) if scaling.centre is None else scaling.centre
     unit = np.ones(n) if scaling.unit is None else scaling.unit

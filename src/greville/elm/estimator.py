@@ -288,7 +288,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return self
 
     def _left_out(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
-        """What was learned, and leave-one-out outputs for rows of it."""
+        """Return the fitted model, and leave-one-out outputs for its rows."""
         examples, fitted = self._checked_known(X, y, sample_weight), self.fitted_
         return fitted, fitted.solver.leave_out(fitted.rows(examples))
 
@@ -641,7 +641,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
     def _predicted(
         self, X: Any, *, spread: bool = False, on_device: bool = False
     ) -> tuple[Any, list[Any]]:
-        """What was learned, the outputs of shape (n_samples, n_outputs), and standard deviations.
+        """Return the fitted model, outputs (n_samples, n_outputs) and standard deviations.
 
         They are NumPy's, or with `on_device` where the model is.
         """

@@ -129,7 +129,7 @@ class Fitted(NamedTuple):
         b: Backend,
         warmup: Examples | None = None,
     ) -> Fitted:
-        """Before any row."""
+        """Return a model before any row."""
         size = hidden.n_units(), targets.n_outputs, hidden.dtype
         solver = clone(template).start(*size, b=b)
         calibration = Calibration() if targets.calibrates else None
@@ -245,7 +245,7 @@ class Fitted(NamedTuple):
         return [predicted, np.concatenate(spreads)] if spread else [predicted]
 
     def sharpness(self, n_classes: int | None = None) -> float:
-        """What scores are multiplied by, before the softmax, where so many classes are known."""
+        """Return the factor of scores before the softmax, for a number of known classes."""
         n_classes = self.targets.n_choices if n_classes is None else n_classes
         return (self.calibration or Calibration()).sharpness(n_classes)
 

@@ -88,7 +88,7 @@ class HiddenMap:
         return f"{type(layer).__name__}, units: {units}{more}"
 
     def n_units(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         if self.layer is None:
             return self.n_inputs
         if runs_on_device(self.layer):

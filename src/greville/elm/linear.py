@@ -17,7 +17,7 @@ from .targets import NumericTargets
 
 
 class Linear(ELM):
-    """What a linear model has instead of the parameters of a hidden layer."""
+    """Base of linear models, which have no parameters of a hidden layer."""
 
     hidden: None = None
     random_state: None = None
@@ -110,7 +110,7 @@ class LinearRegressor(Linear, ELMRegressor):
 
     @property
     def intercept_(self) -> Any:
-        """What is added to every prediction."""
+        """Intercept, which is added to every prediction."""
         _, constant = self._plane()
         return float(constant[0]) if self.fitted_.targets.flat else constant
 
@@ -193,11 +193,11 @@ class LinearClassifier(Linear, ELMClassifier):
 
     @property
     def intercept_(self) -> Array:
-        """What `decision_function` adds."""
+        """Intercept, which `decision_function` adds."""
         return self._margins(self._plane()[1], 1)
 
     def _margins(self, rows: Array, constant: int) -> Array:
-        """What weights or constants of outputs are in the margins that `decision_function` has."""
+        """Convert weights or constants of outputs to the margins of `decision_function`."""
         if isinstance(self.start_value.targets, IndicatorTargets):
             return 2 * rows - constant
         return rows[1:] - rows[:1] if len(rows) == 2 else rows

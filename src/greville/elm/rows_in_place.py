@@ -102,7 +102,7 @@ class LiveRows:
 
     @cached_property
     def sharpness(self) -> float:
-        """What scores of classes are multiplied by, before the softmax."""
+        """Return the factor of scores of classes before the softmax."""
         return self.start_value.sharpness()
 
     def outputs(self, x: Any) -> Any:

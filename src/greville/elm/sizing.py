@@ -102,7 +102,7 @@ def stream_size(
 
 
 def most_units(dtype: Any) -> int:
-    """Three matrices of so many units by units take 256 MB."""
+    """Return the number of units of which three square matrices take 256 MB."""
     return int(sqrt(_MATRIX_BYTES / (3 * np.dtype(dtype).itemsize)))
 
 

@@ -103,7 +103,7 @@ def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
 
 
 def survey_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Survey:
-    """What an estimator must know of rows before it learns the first; it learns nothing."""
+    """Survey rows for an estimator before it learns the first; nothing is learned."""
     other = clone(model)
     rows, targets = other._checked(X, y, sample_weight, reset=True, whole=True)
     return Survey.of(rows, targets, getattr(other, "feature_names_in_", None))

@@ -22,7 +22,7 @@ from .units import Columns, Scaling
 
 
 class Targets:
-    """What an estimator knows about its targets; an immutable value.
+    """Targets of an estimator: their kind and units, as an immutable value.
 
     A class of targets also has `encode(y)`, a function that makes rows of outputs of any slice of
     y; `encode_one(y)`, one target as the solver wants it, or None for a label that is new;
@@ -55,7 +55,7 @@ class Targets:
         return weight
 
     def outputs_of(self, before: Any) -> Array:
-        """Which outputs were those of targets with fewer."""
+        """Return which outputs were those of targets with fewer."""
         return np.arange(before.n_outputs)
 
     def measured(self, columns: Columns | None) -> Self:

@@ -24,7 +24,7 @@ LAYERS: dict[str, Any] = {"minirocket": MiniRocketLayer}
 
 
 class TimeSeries(ELM):
-    """What models of time series have instead of a hidden layer for rows."""
+    """Base of models of time series, whose layer takes whole series."""
 
     standardize: Literal["auto"] = "auto"
     n_channels_: int

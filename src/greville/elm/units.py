@@ -91,7 +91,7 @@ class Columns(NamedTuple):
         return Columns(self.n + other.n, count, low, high, mean, spread, size, is_sparse)
 
     def are_of_order_one(self) -> bool:
-        """Whether a hidden layer can take them as they are: pixels in [0, 1], around zero, ...
+        """Whether a hidden layer can take inputs as they are: pixels in [0, 1], around zero, ...
 
         The largest number lies between 0.3 and 10, no column is far from zero next to its range,
         and none is in much smaller units than the others. A column that is nearly always the same,
@@ -140,7 +140,7 @@ def _measured(X: Any, share: Array) -> tuple[Array, Array, Array, Array, Array]:
 
 
 class Survey(NamedTuple):
-    """How many rows there are, in which ranges, and with which targets.
+    """Survey of rows: their number, the ranges of inputs, and their targets.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Survey(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.inputs.n
 
     def joined(self, other: Survey) -> Survey:

@@ -20,7 +20,7 @@ MOST_ROWS, _MOST_EFFECTS, _MOST_ERRORS = 2000, 8, 10
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a model and some rows.
+    """Facts about a model and some rows, which its page shows.
 
     Attributes
     ----------

@@ -184,7 +184,7 @@ class _Graph:
     # Steps
 
     def after(self, x: str, step: Step) -> str:
-        """What comes out of a step."""
+        """Write a step; return the name of its output."""
         if isinstance(step, Product):
             return self.product(x, step)
         if isinstance(step, Bend):

@@ -107,7 +107,7 @@ def exported_estimator(model: Any) -> tuple[Any, TableModel | None]:
 
 
 def steps_of(layer: Any) -> list[Step]:
-    """What a fitted hidden layer does, as steps."""
+    """Return what a fitted hidden layer does, as steps."""
     if isinstance(layer, StackedLayer):
         return steps_of(layer.first_) + steps_of(layer.second_)
     if isinstance(layer, PatchLayer):

@@ -16,7 +16,7 @@ _AUTO_ALPHAS = (1.0, 1.01)
 
 
 def network_solvers(alpha: Any, solver: Any) -> list[Any]:
-    """What learns the weights of each hidden layer."""
+    """Make the solvers that learn the weights of each hidden layer."""
     auto = isinstance(alpha, str) and alpha == "auto"
     if solver is not None:
         if not auto:

@@ -194,7 +194,7 @@ class FeatureBuilder:
         )  # fmt: skip
 
     def to_curve(self, values: Array) -> Array:
-        """What is in the units of the series on the curve; the same if there is none."""
+        """Convert units of the series to those of the curve, if there is one."""
         if self._curve is None:
             return values
         return self._curve.apply(self._origin[0] + (self.unit[0] or 1.0) * values)

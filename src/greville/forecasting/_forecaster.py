@@ -236,7 +236,7 @@ class Forecaster:
         return ELMRegressor(hidden, solver, self.random_state, standardize=True)
 
     def _cuts(self, n: int) -> list[int]:
-        """Where to cut the next n samples: where a season is looked for, and into small pieces."""
+        """Return where to cut the next n samples: at looks for a season, and into small pieces."""
         start, most = self.n_samples_seen_, max(1, _PREDICTIONS_AT_ONCE // self.horizon)
         looks = [look - start for look in LOOKS] if self._auto_lags else []
         return sorted({cut for cut in (*looks, *range(0, n, most)) if 0 < cut < n})

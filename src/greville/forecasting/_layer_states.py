@@ -1,4 +1,4 @@
-"""What a layer that remembers makes of a series."""
+"""States of a layer that remembers, along a series."""
 
 from __future__ import annotations
 

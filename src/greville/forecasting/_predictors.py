@@ -72,7 +72,7 @@ class _Changes(NamedTuple):
 
 
 class Models(NamedTuple):
-    """What learns, each an online model with an output for every step."""
+    """Online models of a series, each with an output for every step."""
 
     linear: Any  # from the lags
     bent: Any  # from the lags on the curve, if there is one

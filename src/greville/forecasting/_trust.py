@@ -43,7 +43,7 @@ class Trust:
         return cls(log_prior, np.zeros(len(log_prior)), 0.0)
 
     def update_many(self, errors: Array, sample_weight: Array) -> tuple[Trust, Array]:
-        """After many errors, one after the other, and all weights on the way.
+        """Learn many errors, one after the other; return all weights on the way.
 
         Parameters
         ----------

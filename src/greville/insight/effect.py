@@ -51,7 +51,7 @@ class Effect:
         return f"<Effect of {' and '.join(self.names)} at {self.prediction.size} values>"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw it; needs matplotlib, ``pip install 'greville[plot]'``.
+        """Draw the effect; needs matplotlib, ``pip install 'greville[plot]'``.
 
         Parameters
         ----------

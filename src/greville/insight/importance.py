@@ -237,7 +237,7 @@ def _differences(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
 def without_each(
     model: Any, parts: Anatomy, groups: Sequence[Sequence[int]]
 ) -> tuple[Array, Array]:
-    """What the evidence loses, and how the expected error grows, without each group of inputs.
+    """Return what the evidence loses, and the error grows, without each group of inputs.
 
     A model without a column is one without the units that see it. All of them, and the model that
     they are compared with, are without the units that see all inputs.

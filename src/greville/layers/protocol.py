@@ -71,7 +71,7 @@ AnyActivation = Annotated[Activation, ActivationName]
 
 
 class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, BaseEstimator, ABC):
-    """What layers of all kinds have: parameters that are checked, a size, and a summary."""
+    """Base of layers of all kinds: parameters that are checked, a size, and a summary."""
 
     n_hidden_: int
     n_features_in_: int

@@ -181,7 +181,7 @@ def read(path: Path) -> tuple[Any, dict[str, Any] | None, dict[str, Any]]:
 
 
 class ModelFile:
-    """What a file holds. It was read once, and its checksum is right.
+    """A model file that was read once, and whose checksum is right.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ class Refused(Exception):
 
 
 class Content(NamedTuple):
-    """What a file holds: the number of its format, and a document, as it is in JSON."""
+    """Content of a file: the number of its format, and a document, as it is in JSON."""
 
     number: int
     checksum: str

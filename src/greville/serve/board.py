@@ -131,7 +131,7 @@ class Board:
             )
 
     def refuse(self, error: RequestError) -> None:
-        """A request was refused."""
+        """Count a refused request."""
         self.refused += 1
         self._refusals.appendleft(error.message)
         if time.monotonic() - self._logged_at > _BETWEEN:  # so that the log is not filled

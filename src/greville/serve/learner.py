@@ -91,7 +91,7 @@ class Entry(NamedTuple):
 
 
 class Learner(Service):
-    """A learner: one model, its log, and a thread that learns.
+    """A served model that learns: its stream, its log, and a thread.
 
     Parameters
     ----------

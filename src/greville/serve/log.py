@@ -199,7 +199,7 @@ class Log:
         return None if found is None or found[0] != "learn" else json.loads(found[1])
 
     def runs(self, after: int, until: int = (1 << 63) - 1) -> Iterator[Run]:
-        """What stands behind a position: rows to learn, some at a time; to unlearn, by request."""
+        """Yield entries after a position: rows to learn, some at a time; to unlearn, by request."""
         found = self._db.execute(
             "SELECT position, action, request, row, prediction FROM entries WHERE position > ? "
             "AND position <= ? ORDER BY position",
@@ -323,7 +323,7 @@ class Log:
         return self._one("SELECT max(at) FROM bases") or 0.0
 
     def drop_bases(self) -> None:
-        """Erase all of them."""
+        """Erase all bases."""
         self._db.execute("DELETE FROM bases")
 
 

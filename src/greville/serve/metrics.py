@@ -45,7 +45,7 @@ _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
 
 
 class Metrics:
-    """What is measured of a server.
+    """Metrics of a server, for Prometheus.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def open_learner(path: str | os.PathLike[str], options: ServeOptions) -> tuple[L
 
 
 def _snapshot(path: Path, options: ServeOptions) -> Snapshot:
-    """What to go on with: that of a file, or a new model."""
+    """Return the snapshot to go on with: that of a file, or a new model."""
     id = options.id or "id"
     if path.exists():
         snapshot = Snapshot.of(open_file(path), options.id, options.follow)

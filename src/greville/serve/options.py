@@ -24,7 +24,7 @@ class ServeError(ValueError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What is more is refused, with the status that stands beside it.
+    """Limits of requests: what is more is refused, with the status beside each limit.
 
     Examples
     --------

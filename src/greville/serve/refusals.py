@@ -1,4 +1,4 @@
-"""What a client is told when a request cannot be answered."""
+"""Refusals: what a client gets when a request cannot be answered."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def naming_row(rows: Sequence[Any], k: int) -> Iterator[None]:
 
 
 def unusable(reason: str, row: dict[str, Any]) -> RequestError:
-    """What a client is told about a row that cannot be used, with the first field that is named."""
+    """Describe a row that cannot be used to the client, with the first field that is named."""
     places = {reason.find(repr(name)): name for name in row if repr(name) in reason}
     text = reason.rstrip(".")
     field = places[min(places)] if places else None

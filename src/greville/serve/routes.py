@@ -141,7 +141,7 @@ def _around(middle: float, distance: float) -> list[float]:
 
 
 def _check_additions(additions: Additions, answering: Answering) -> None:
-    """A RequestError if the model has no such thing."""
+    """Raise a RequestError for additions that the model does not have."""
     model = answering.model
     if model.estimator is None:
         return
@@ -236,7 +236,7 @@ def download(
 
 
 def _learner(service: Service) -> Learner:
-    """What has a log, which can be followed."""
+    """Return the learner, which has a log that replicas follow."""
     if isinstance(service, Learner):
         return service
     raise RequestError(404, "This server has no log; follow the server that learns.")

@@ -132,7 +132,7 @@ class Service:
 
     @property
     def n_rows(self) -> int:
-        """Rows that it answers from."""
+        """Number of rows that the answering model has learned."""
         return 0 if self.published is None else int(self.published.model.n_rows)
 
     def answering(self) -> Answering:
@@ -221,7 +221,7 @@ class Service:
         }
 
     def leader(self) -> dict[str, Any] | None:
-        """Whom it follows, and how far it is behind."""
+        """Return the leader that a replica follows, and how far it is behind."""
         return None
 
     def start(self) -> None:

@@ -89,7 +89,7 @@ class GramSums(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the evidence needs to know of the rows, beside their root or Gram matrix.
+    """Statistics of rows that the evidence needs, beside their root or Gram matrix.
 
     Attributes
     ----------

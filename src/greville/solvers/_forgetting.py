@@ -76,7 +76,7 @@ class FadingState(RidgeState):
         return super().start(shape, epsilon=epsilon, **settings)
 
     def remembering(self, alpha: float) -> Self:
-        """What this state, which forgets nothing, would know with a shorter memory, roughly.
+        """Return roughly the state that a shorter memory of the same rows would have.
 
         All rows, counting as much together as those that such a memory holds.
         """
@@ -98,7 +98,7 @@ class FadingState(RidgeState):
 
     @property
     def keep(self) -> float:
-        """What is left of a row's weight after the next: the forgetting factor."""
+        """Forgetting factor: what is left of a row's weight after the next row."""
         return 2.0 - self.alpha
 
     @property

@@ -42,7 +42,7 @@ Blocks = Callable[[], Iterator[tuple[Array, Array]]]
 
 
 def statistics_of(sums: Sums, squares: float | None = None) -> Statistics:
-    """What the evidence needs to know of sums; `squares` of all rows, if they are not in them."""
+    """Return the statistics of sums; `squares` are those of all rows, if sums do not have them."""
     b, mean, count, weight = sums.backend, sums.mean, sums.tally.n_different, sums.tally.weight
     squares = sums.squares()[0] if squares is None else squares
     length = max(squares, 0.0) / weight if weight > 0 else 0.0
@@ -200,7 +200,7 @@ def _with_root(sums: Sums, gram: GramSums, R: Array, Z: Array, **changes: Any) -
 def _refinement(
     sums: Sums, R: Array, Z: Array, blocks: Blocks, decay: float, ridge: float
 ) -> Array | None:
-    """What to add to Z so that W = R⁻¹Z loses the error of the Gram matrix behind R.
+    """Return what to add to Z so that W = R⁻¹Z loses the error of the Gram matrix behind R.
 
     One Newton step, with the gradient H'(Y - HW) from the rows themselves. Its length is the
     error that W had; the square of that is about what it leaves. None where that is too much.

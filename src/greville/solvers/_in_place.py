@@ -38,7 +38,7 @@ _NO_LAYER = _NO_OUT = np.empty(0)
 
 
 class Learned(NamedTuple):
-    """What kernels have made of a state.
+    """A state after kernels have learned rows into it.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Learned(NamedTuple):
 
 
 class InPlace:
-    """What one model has learned, in arrays that compiled kernels change row by row.
+    """Arrays of one model, which compiled kernels change row by row.
 
     A call of a kernel holds Python's lock until it returns: other threads see the arrays before or
     after it. The array is filled once. When it has no more room, or ε is chosen or a floor added,

@@ -60,7 +60,7 @@ class Mean(Value):
     def add(
         self, b: Backend, H: Array, Y: Array, weight: Array | None
     ) -> tuple[Array, Array, Mean]:
-        """What rows add to the scatter, as rows of their own, and the mean after them."""
+        """Return what rows add to the scatter, as rows, and the mean after them."""
         dtype = b.dtype_of(H)
         w = np.ones(H.shape[0], dtype) if weight is None else weight.astype(dtype, copy=False)
         count = float(w.sum(dtype=np.float64))

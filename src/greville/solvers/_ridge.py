@@ -241,7 +241,7 @@ class RidgeState(State):
 
     @property
     def period(self) -> int:
-        """How many rows are between two events, beside those of the first rows."""
+        """Number of rows between two events, beside those of the first rows."""
         return _NEVER
 
     def next_event(self, seen: int) -> int:

@@ -138,7 +138,7 @@ def _check_counts(counts: Counts) -> None:
 @stored(check=_check_counts)
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How much rows count.
+    """Counts of rows: their number and their weight.
 
     Attributes
     ----------

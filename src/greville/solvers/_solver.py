@@ -65,7 +65,7 @@ _MANY_ROWS = 4096
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a kind of solver can do beside `fit` and `predict`.
+    """Capabilities of a kind of solver beside `fit` and `predict`.
 
     Attributes
     ----------
@@ -483,7 +483,7 @@ class Solver(
 
     @property
     def loss_(self) -> Array | float:
-        """What the weights minimise, at its minimum: ``|Y - HW|² + |epsilon·W|²`` of each output.
+        """Loss at its minimum, by the weights: ``|Y - HW|² + |epsilon·W|²`` of each output.
 
         With an intercept, of rows and targets around their means.
         """
@@ -498,7 +498,7 @@ class Solver(
 
     @property
     def intercept_(self) -> Array | float:
-        """What is added to every prediction; zero without an intercept."""
+        """Intercept, which is added to every prediction; zero without one."""
         self._check_chooses("intercept_")
         check_is_fitted(self)
         W = self._weights()

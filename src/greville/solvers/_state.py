@@ -101,7 +101,7 @@ class State(Value):
         raise TypeError(f"{type(self).__name__} does not learn row by row.")
 
     def fits(self, settings: Any) -> bool:
-        """Whether these are the settings that the state was started with."""
+        """Whether the state was started with these settings."""
         return all(settings[name] == getattr(self, name) for name in self.rules)
 
     def with_units(self, n_hidden: int, old: Array) -> Self:

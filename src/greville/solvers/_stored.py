@@ -51,7 +51,7 @@ def stored_solver(
 
 
 def _compacted(solver: Solver) -> State | None:
-    """What it has learned with no row pending, which is published; None if nothing was."""
+    """Publish and return the state with no row pending; None if nothing was learned."""
     if not hasattr(solver, "fitted_"):
         return None
 

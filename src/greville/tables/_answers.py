@@ -38,7 +38,7 @@ class Answers:
     classes: Sequence[Any] = ()  # those that `proba` has a column for
 
     def put(self, rows: Any, prediction: Any, std: Any, proba: Any) -> None:
-        """Set those of some rows."""
+        """Set the answers of some rows."""
         self.prediction[rows] = prediction
         if self.std is not None:
             self.std[rows] = std

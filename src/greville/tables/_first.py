@@ -106,7 +106,7 @@ class FirstRows:
         return f"row {row + 1:,} of an earlier run"
 
     def batch(self) -> Batch:
-        """All of them as one batch."""
+        """Return all first rows as one batch."""
         return Batch(record_batch(self.columns), "the first rows", np.arange(1, self.n + 1), 0.0)
 
     @classmethod
@@ -167,7 +167,7 @@ class EncodedRows:
 
 
 def first_columns(settings: dict[str, Any], first: FirstRows) -> tuple[Schema, Target, Batch]:
-    """What the columns of the first rows are, and the target; and these rows as a batch."""
+    """Decide the columns of the first rows and the target; return these and the rows as a batch."""
     batch, name = first.batch().with_gaps(settings["na"]), settings["target"]
     check_target(batch, name)
     columns = {other: batch.values(other) for other in first.columns if other != name}

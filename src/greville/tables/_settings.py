@@ -129,7 +129,7 @@ def stream_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def has_fixed_units(settings: dict[str, Any], n_rows: int) -> bool:
-    """Whether units and the size of the layer are those of the first 256 rows, and not of more."""
+    """Whether the first 256 rows alone decide units and the size of the layer."""
     hidden = settings["hidden"]
     fixed = not isinstance(hidden, str)
     if hidden == "stream":

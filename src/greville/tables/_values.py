@@ -90,7 +90,7 @@ class Texts:
 
     @property
     def n(self) -> int:
-        """How many values there are, counting each as often as it comes."""
+        """Number of values, each counted as often as it comes."""
         return int(self.counts.sum())
 
     def read(self, parse: Parse) -> NDArray[np.float64]:
@@ -99,7 +99,7 @@ class Texts:
         return np.array([np.nan if each is None else each for each in numbers], np.float64)
 
     def number_of(self, chosen: Any) -> int:
-        """How many values are those of a mask."""
+        """Count the values of a mask."""
         return int(self.counts[chosen].sum())
 
     def misses(self, parse: Parse) -> int:
@@ -195,7 +195,7 @@ class Values:
 
     @cached_property
     def kind(self) -> str:
-        """What the type of the column is: number, flag, time, vector, tags, text, or empty."""
+        """Kind of the column by its type: number, flag, time, vector, tags, text, or empty."""
         gaps, kind = self.trimmed if self.is_text else self.plain, self.plain.type
         empty = gaps.null_count == len(self)
         empty = empty or (kind == NUMBER and bool(np.isnan(self.numbers[0]).all()))
@@ -207,7 +207,7 @@ class Values:
         return bool(self.plain.type == TEXT)
 
     def had(self, gap: str) -> bool:
-        """Whether one of the values stands for a missing one as a text says."""
+        """Whether one of the values stands for a missing one, as a text says."""
         return bool(_without(self._whole, [gap]).null_count > self._whole.null_count)
 
     # Text, in which each different value is parsed once
@@ -235,7 +235,7 @@ class Values:
         return Texts([text for text in distinct if text], counts[there])
 
     def _each(self, parse: Parse) -> tuple[Floats, Mask]:
-        """What a function makes of each text: a number, or None if it is wrong."""
+        """Apply a function to each text: a number, or None if it is wrong."""
         parsed = [parse(text) if text else nan for text in self._coded.dictionary.to_pylist()]
         values = np.array([nan if each is None else each for each in parsed], np.float64)
         wrong, places = np.array([each is None for each in parsed], bool), self._coded.indices

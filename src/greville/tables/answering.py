@@ -56,7 +56,7 @@ class Answering:
 
     @cached_property
     def units(self) -> int:
-        """How many hidden units there are."""
+        """Number of hidden units."""
         estimator = self.model.estimator
         return 0 if estimator is None else int(estimator.solver_.n_features_in_)
 
@@ -173,7 +173,7 @@ class Following(NamedTuple):
 
 
 def _own(answers: Answers, k: int) -> Any:
-    """What a model says of one row: a number, or the probabilities of classes."""
+    """Return what the model alone predicts for a row: a number, or probabilities of classes."""
     if answers.prediction.dtype.kind == "f":
         return float(answers.prediction[k])
     return None if answers.proba is None else answers.proba[k].tolist()
@@ -207,7 +207,7 @@ def _mix(answers: Answers, k: int, follower: Any, own: Any) -> None:
 
 
 def infinite_value(row: Mapping[str, Any]) -> str | None:
-    """What is wrong with a row that has an infinite number."""
+    """Describe what is wrong with a row that has an infinite number."""
     try:
         if inf not in (values := row.values()) and -inf not in values:
             return None
@@ -227,7 +227,7 @@ def _is_infinite(value: Any) -> bool:
 
 
 def answer_of(predicted: Answers, i: int, *, proba: bool) -> Answer:
-    """What was predicted for a row, for JSON; or what is wrong with it."""
+    """Return the prediction for a row as JSON has it, or what is wrong with the row."""
     if i in predicted.wrong:
         return {"error": predicted.wrong[i]}
     answer = {"prediction": _as_json(predicted.prediction[i : i + 1].tolist()[0])}

@@ -60,14 +60,14 @@ class TableError(ValueError):
         return made, (self.message, self._advice)
 
     def advice(self, name: Callable[[str, Any], str] = as_argument) -> str:
-        """What to do; `name` says how an argument and its value are written."""
+        """Say what the user can do; `name` says how an argument and its value are written."""
         named = {key: name(key.rstrip("_"), value) for key, value in self._recommended.items()}
         return self._advice.format(**named)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where rows are: it names one by its number.
+    """Place of rows, which names a row by its number.
 
     Parameters
     ----------
@@ -166,13 +166,13 @@ class Batch:
         return self.located()(int(self.numbers[row]))
 
     def located(self) -> Place:
-        """Where its rows are."""
+        """Place of the rows of the batch."""
         return self.place or Place(self.source)
 
 
 @dataclass
 class Troubles:
-    """What to do with rows that cannot be used: stop at the first, or skip and count them.
+    """Rows that cannot be used: stop at the first, or skip and count them.
 
     `findings` is what readers had to say about the sources of these rows.
     """

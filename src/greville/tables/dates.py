@@ -166,7 +166,7 @@ def find_formats(texts: Texts, most_wrong: float) -> list[str]:
 
 @cache
 def reader(format: str) -> Parse:
-    """What reads text without spaces around it as days since 1970, or None if it is no such time.
+    """Return a function that reads text as days since 1970, or None if it is no such time.
 
     A time of day is a part of a day. Of several formats, the first that reads a value counts.
     """
@@ -238,7 +238,7 @@ def _month_number(name: str) -> int:
 
 @cache
 def _pattern(format: str) -> Callable[[str], re.Match[str] | None]:
-    """What finds the parts of a time in text."""
+    """Return the pattern that finds the parts of a time in text."""
     # Without anything between numbers, or with short years, all digits must be there.
     strict = "%y" in format or bool(re.search("%[dmYHMS]%[dmYHMS]", format))
     named = "%b" in format or "%B" in format

@@ -1,4 +1,4 @@
-"""What the columns of a table are: a table of rules, tried on the first rows of each column."""
+"""Decisions what columns are: a table of rules, tried on the first rows of each column."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _WORD, _LETTER = re.compile(r"\w+"), re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class Hints:
-    """What the user says about columns; None, or nothing, where nothing was said."""
+    """Hints of the user about columns; None, or nothing, where there are none."""
 
     decimal: str | None = None
     thousands: str | None = None
@@ -81,7 +81,7 @@ class Hints:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a column is: number, flag, time, vector, tags, text, words, code, or empty.
+    """Decision what a column is: number, flag, time, vector, tags, text, words, code or empty.
 
     `numerals` and `dates` say how its numbers and times are written, `width` how many numbers a
     value has, `numbers` whether text is numbers that are names. Of its values `wrong` are something
@@ -132,7 +132,7 @@ class Evidence:
 
     @property
     def is_number(self) -> bool:
-        """Whether the user says that it is."""
+        """Whether the user says that the column is of numbers."""
         return self.name in self.hints.number
 
     @property
@@ -342,7 +342,7 @@ RULES = (
 
 
 def decide(column: Evidence) -> Decision:
-    """What a column is, from its first values."""
+    """Decide what a column is, from its first values."""
     name, values, hints = column.name, column.values, column.hints
     kind = values.kind
     asked = hints.date_format
@@ -388,7 +388,7 @@ def _decide_text(column: Evidence) -> Decision:
 
 
 def _doubts_of_text(column: Evidence) -> list[Finding]:
-    """What text nearly is."""
+    """Return doubts about text: what it nearly is."""
     texts, reading = column.texts, column.numerals
     if texts.n < _LEAST_VALUES:
         return _several_units(column)

@@ -173,7 +173,7 @@ def _known(numbers: Floats) -> Floats:
 
 
 def _all_differ(numbers: Floats) -> bool:
-    """Whether they are whole, and different in nearly every row."""
+    """Whether numbers are whole, and different in nearly every row."""
     n = len(numbers)
     if n < _LEAST_ROWS or (numbers != np.round(numbers)).any():
         return False

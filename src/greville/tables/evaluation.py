@@ -96,7 +96,7 @@ class TrainingScore:
             model.calibrate(FirstRows.of(self._sample.batches()).batch())
 
     def summary(self, model: TableModel) -> dict[str, Any] | None:
-        """What the scores are, once the model has learned all; None if there are none."""
+        """Return the scores, once the model has learned all; None if there are none."""
         how = "before learning"
         if model.leaves_out and self._sample.total:
             how = "leave-one-out"

@@ -65,11 +65,11 @@ class Finding:
 
     @property
     def message(self) -> str:
-        """What was found and what to do, with the arguments of Python."""
+        """Return the finding and what to do, with the arguments of Python."""
         return self.sentence()
 
     def sentence(self, name: Callable[[str, Any], str] = as_argument) -> str:
-        """What was found and what to do; `name` says how an argument and its value are written."""
+        """Return the finding and what to do; `name` writes an argument and its value."""
         named = {key: name(key.rstrip("_"), value) for key, value in self.arguments.items()}
         return self.text + self.advice.format(**named)
 

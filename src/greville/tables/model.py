@@ -164,7 +164,7 @@ class TableModel:
     # What is known
 
     def __repr__(self) -> str:
-        """What is predicted from which columns; nothing is learned for it that waits to be."""
+        """Say what is predicted from which columns; rows that wait are not learned for it."""
         parts = [repr(self.target)]
         if self.task is not None:
             parts.append(self.task)
@@ -185,7 +185,7 @@ class TableModel:
 
     @property
     def target_kind(self) -> str | None:
-        """What targets are: number, text, integer or flag."""
+        """Kind of the targets: number, text, integer or flag."""
         return None if self.fitted_target is None else self.fitted_target.kind
 
     @property
@@ -531,7 +531,7 @@ class TableModel:
         ]
 
     def _extend(self, late: Mapping[str, list[str]]) -> None:
-        """Have inputs for these late values of columns."""
+        """Add inputs for late values of columns."""
         self.columns, old = self.schema.with_late(late)
         if self.estimator is not None and len(old) < self.schema.n_late:
             set_direct_inputs(self.estimator, self.schema.n_late, old)
@@ -578,7 +578,7 @@ class TableModel:
         return answers
 
     def _no_predictions(self, n: int) -> NDArray[Any]:
-        """What stands for so many predictions where there are none."""
+        """Return placeholders for predictions where there are none."""
         return np.full(n, np.nan if self.task == REGRESSION else None)
 
     def leave_out(self, batch: Batch) -> Answers:
@@ -912,7 +912,7 @@ class TableModel:
         return x, y if y in self._known_labels()[2] else None
 
     def _may_keep(self, row: Row) -> bool:
-        """Whether a first row can wait until the next look at all of them: it is like those."""
+        """Whether a first row is like the others, and can wait until all are looked at again."""
         assert self._first is not None
         due = _n_until_due(self._first.n + len(self._kept)) == 1
         if due or self.stale or not row.keys() <= self._first.columns.keys():
@@ -1079,7 +1079,7 @@ class TableModel:
 
 
 def _learned(value: T | None) -> T:
-    """What is known once rows were learned; a TableError before."""
+    """Return what the model has learned; a TableError before the first row."""
     if value is None:
         raise TableError(NOTHING_LEARNED)
     return value
@@ -1092,7 +1092,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def _n_until_due(n: int) -> int:
-    """How many more than n first rows until they are looked at again: at 1, 2, 4, ... of them."""
+    """Return after how many more than n first rows to look at all: at 1, 2, 4, ... of them."""
     return (1 << n.bit_length()) - n
 
 

@@ -160,7 +160,7 @@ class Numerals:
 
     @property
     def is_plain(self) -> bool:
-        """Whether text is written as programs do."""
+        """Whether numbers are written as programs write them."""
         return not (self.thousands or self.unit or self.form) and self.decimal == "."
 
     @cached_property
@@ -202,7 +202,7 @@ class Numerals:
         return -number if minus else number
 
     def description(self) -> str:
-        """How they are written, in words; "" for numbers as programs write them."""
+        """Describe how numbers are written; "" for numbers as programs write them."""
         names = {",": "a comma", ".": "a point", " ": "a space", "'": "an apostrophe"}
         parts = ["a decimal comma"] if self.decimal != "." else []
         if self.thousands:
@@ -214,7 +214,7 @@ class Numerals:
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """What is not as programs write it: usually nothing."""
+        """Return what is not as programs write it: usually nothing."""
         other = {k: v for k, v in asdict(self).items() if v != getattr(Numerals, k)}
         return {k: list(v) if k == "gaps" else v for k, v in other.items()}
 

@@ -209,7 +209,7 @@ class _Seen:
             self.ends[name] = min(low, ends[0]), max(high, ends[1])
 
     def findings(self) -> list[Finding]:
-        """What is wrong with rows, as training would say it."""
+        """Return what is wrong with rows, as training would say it."""
         found = [Finding("columns", self._unread, warning=True)] if self._unread else []
         n = self._wrong.count
         if n:
@@ -253,7 +253,7 @@ def _short(value: str) -> str:
 
 
 def model_summary(model: TableModel) -> dict[str, Any]:
-    """What a model predicts, from how many inputs, and how much it has learned.
+    """Summarise what a model predicts, from how many inputs, and how much it has learned.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def model_bytes(model: TableModel) -> int:
 
 
 def table_summary(model: TableModel) -> dict[str, str]:
-    """What a model has learned, in words; nothing is learned for it that waits to be.
+    """Summarise what a table model has learned; rows that wait are not learned for it.
 
     "columns" is what kinds of columns there are, to be appended to how many.
     """

@@ -43,7 +43,7 @@ Codes = NDArray[np.int64]
     from_fields=lambda cls, fields: cls._from_fields(**fields),
 )
 class Schema:
-    """What each column of a table is, and which inputs it becomes; it never changes.
+    """Schema of a table: what each column is, and which inputs it becomes; it never changes.
 
     It also says which values of text columns were in a row that was learned. One that never was is
     a direction in which a model has seen nothing, and where its weights, which may be large, have
@@ -86,7 +86,7 @@ class Schema:
     def fit(
         cls, columns: Mapping[str, Values], hints: Hints | None = None, places: Any = None
     ) -> Schema:
-        """What the first rows of columns show, and findings about them.
+        """Make a schema from the first rows; return it with findings.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Schema:
         return same and all(mine.is_like(theirs) for mine, theirs in pairs)
 
     def __repr__(self) -> str:
-        """What the columns are; the first ones, where there are many."""
+        """Describe the columns; the first ones, where there are many."""
         shown = [f"  {c.name!r}: {c.description()}" for c in self.columns[:_MOST_COLUMNS]]
         if len(self.columns) > _MOST_COLUMNS:
             shown.append(f"  ... and {len(self.columns) - _MOST_COLUMNS:,} more")
@@ -222,7 +222,7 @@ class Schema:
         return np.where(block.any(axis=1), n - 1 - block[:, ::-1].argmax(axis=1), n)
 
     def with_rows(self, X: Floats) -> Schema:
-        """After these rows were learned."""
+        """Return the schema after rows were learned."""
         codes = {text.name: np.unique(self._codes(text, X)) for text in self.texts}
         if all(self.learned[name][each].all() for name, each in codes.items()):
             return self
@@ -291,7 +291,7 @@ class Schema:
         return {text.name: sorted({*text.late, *late[text.name]}) for text in other.texts}
 
     def __or__(self, other: Schema) -> Schema:
-        """What either of two with the same columns has learned."""
+        """Unite the learned values of two schemas with the same columns."""
         both = copy(self)
         both.learned = {name: flags | other.learned[name] for name, flags in self.learned.items()}
         return both
@@ -348,7 +348,7 @@ def numbers(
 
 
 def decision_of(batch: Batch, name: str) -> Decision:
-    """What a column is, and how its numbers or dates are written.
+    """Return the decision what a column is, and how its numbers or dates are written.
 
     Examples
     --------

@@ -144,12 +144,12 @@ class Stream:
         return self._newest.n_without_target
 
     def trouble_with(self, row: Row) -> str | None:
-        """What is wrong with a row that is to be learned, if that can be told before."""
+        """Describe what is wrong with a row to learn, if that shows before learning."""
         kind, reason = self._kind(row)
         return reason if kind == "wrong" else self._newest.trouble_with(row)
 
     def no_number(self, row: Row) -> str | None:
-        """What is wrong with a target that is no number where all so far were.
+        """Describe a target that is no number where all so far were.
 
         While the first rows come, it would make classes of all of them.
         """
@@ -159,7 +159,7 @@ class Stream:
         return model.trouble_with_target(row)
 
     def answering(self) -> Answering:
-        """What answers rows as this stream does now, and goes on doing so."""
+        """Return a model that answers rows as this stream does now, and never changes."""
         model = self.live.twin().settle(Troubles(skip=True))
         return Answering(model, self._live_following and self._live_following.now)
 

@@ -1,4 +1,4 @@
-"""What is to be predicted: numbers, or labels of one kind."""
+"""Targets: what a model predicts, numbers or labels of one kind."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _few(numbers: NDArray[Any]) -> bool:
 
 
 def decide_target(column: Evidence) -> Decision:
-    """What a target is: no date, and digits with leading zeros only if they are few."""
+    """Decide what a target is: no date, and digits with leading zeros only if they are few."""
     values, decision = column.values, decide(column)
     if decision.kind == "time" and values.kind == "number":
         return Decision("number")

@@ -61,7 +61,7 @@ class TypedWriter(OrderedWriter):
 
     @abstractmethod
     def opened(self, schema: Any) -> Any:
-        """What writes the batches of such a schema to the stream."""
+        """Return the writer of batches of a schema to a stream."""
 
     def begin(self, schema: Any) -> None:
         self._file = self.opened(schema)

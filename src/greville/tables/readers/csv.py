@@ -102,7 +102,7 @@ class _Table:
         )
 
     def _fault(self, message: str) -> Exception:
-        """What is wrong with the first row that DuckDB refuses."""
+        """Describe the fault of the first row that DuckDB refuses."""
         name = self.request.source.name
         for line, fields in _rows(self.layout, strict=True):
             if fields is None:

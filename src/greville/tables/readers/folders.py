@@ -26,7 +26,7 @@ _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
 
 def find_sources(names: Sequence[str]) -> list[Source]:
-    """What the arguments of a command name: files, folders, patterns, queries, or - for a pipe.
+    """Find the sources that arguments name: files, folders, patterns, queries, or - for a pipe.
 
     A query is a SELECT of SQL, or a file of one whose name ends in ``.sql``.
 

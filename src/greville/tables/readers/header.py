@@ -40,7 +40,7 @@ def is_number(text: str) -> bool:
 def check_header(
     where: str, names: Sequence[str], columns: Sequence[Sequence[str | None]]
 ) -> tuple[Finding, ...]:
-    """What there is to say about names that may be values.
+    """Return findings about names that may be values.
 
     Where all columns are of numbers and so are all names, they are surely values, unless they
     count the columns; that is a TableError. Where only the names of columns of numbers are, or

@@ -162,7 +162,7 @@ def _without_nan(text: Text) -> Iterator[bytes]:
 
 
 def _trouble_with(line: bytes) -> str | None:
-    """What is wrong with a line before it is parsed."""
+    """Describe what is wrong with a line before it is parsed."""
     if len(line) > LONGEST_LINE:
         return TOO_LONG
     if line.count(b"[") + line.count(b"{") > _DEEPEST:

@@ -31,7 +31,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the rows of a table are, and what they are called.
+    """Layout of a text table: where its rows are, and the names of columns.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class _Head:
 
 
 def layout_of(name: str, text: Text, reading: Reading) -> Layout:
-    """What the lines of a file say about it."""
+    """Find the layout of a file from its lines."""
     head = _Head(name, text, reading)
     rows = head.rows()
     if not rows:

@@ -67,7 +67,7 @@ def record_batches(relation: Any) -> Iterator[Any]:
 
 
 def database_errors() -> type[Exception]:
-    """What DuckDB raises."""
+    """Return the exceptions of DuckDB."""
     import duckdb
 
     error: type[Exception] = duckdb.Error
@@ -201,7 +201,7 @@ def _with_numbers(
 
 
 def _refused(name: str, error: Exception, argument: str | None = None) -> TableError:
-    """What DuckDB says about a query, on one line."""
+    """Write DuckDB's message about a query on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = re.sub(r"^[\w ]+ Error: ", "", lines[0] if lines else type(error).__name__)
     return TableError(f"{name}: {text.rstrip('.!')}.", argument=argument)

@@ -48,7 +48,7 @@ class Address:
         return int(self._filesystem.info(self._path).get("size") or 0)
 
     def version(self) -> str:
-        """What changes when the file does."""
+        """Version: a value that changes when the file does."""
         return str(self._filesystem.ukey(self._path))
 
 
@@ -69,7 +69,7 @@ class RemoteSource(Source):
 
     @property
     def version(self) -> Any:
-        """What changes when the file does."""
+        """Version: a value that changes when the file does."""
         return self.path.version()
 
     def blocks(self, over: Callable[[], bool]) -> Iterator[bytes]:

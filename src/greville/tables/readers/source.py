@@ -36,7 +36,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are to be read, where they do not say it themselves.
+    """Options of reading, for what files do not say themselves.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Source:
 
     @property
     def version(self) -> Any:
-        """What changes when the file does; None for a pipe."""
+        """Version: a value that changes when the file does; None for a pipe."""
         return None if self.path is None else self.path.stat().st_mtime_ns
 
     def part(self, groups: Sequence[int], first_row: int, n_rows: int, size: int) -> Self:
@@ -137,7 +137,7 @@ class Source:
         return part
 
     def blocks(self, over: Callable[[], bool]) -> Iterator[bytes]:
-        """All bytes as they come. A pipe ends when `over` says so, and `Stopped` is raised."""
+        """Yield bytes as they come. A pipe ends when `over` says so, and `Stopped` is raised."""
         with self._opened(over) as stream:
             while not over() and (block := stream.read(BLOCK)):
                 yield block
@@ -192,7 +192,7 @@ class _Pipe(io.RawIOBase):
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """What a reader is asked for.
+    """Request to a reader: the source, and how to read it.
 
     Attributes
     ----------

@@ -119,7 +119,7 @@ def read_text(
 
 
 class _Survey:
-    """What all bytes of a text say about it.
+    """Survey of all bytes of a text.
 
     Attributes
     ----------

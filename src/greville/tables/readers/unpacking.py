@@ -1,4 +1,4 @@
-"""What is in a source, whatever it is packed in: a file of this machine that can be read."""
+"""Unpacking: from a source, whatever it is packed in, to a file that can be read."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Content:
     def copied(
         self, blocks: Iterable[bytes], name: Path, findings: tuple[Finding, ...] = ()
     ) -> Content:
-        """What was made of the bytes."""
+        """Return the file that was made of the bytes."""
         file = TemporaryFile(blocks)
         return Content(file.path, name, self.findings + findings, file)
 
 
 def unpacked(source: Source, reading: Reading, over: Callable[[], bool]) -> Content:
-    """What is in a source; a Parquet file at an address stays there."""
+    """Unpack a source; a Parquet file at an address stays there."""
     name = Path("-" if source.path is None else source.path.name)
     wanted = reading.table
     content = Content(source.path, name)
