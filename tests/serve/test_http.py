@@ -164,6 +164,8 @@ def test_metrics(shared):
         assert after[count] == before.get(count, 0) + 3
     assert after["greville_requests_total", ("route", "other"), ("status", "404")] >= 1
     assert after["greville_request_seconds_sum", route] > 0
+    for column, moved in shared.get("/importance")[1].items():
+        assert after["greville_importance", ("column", column), model] == moved
 
 
 def test_health_and_the_description_of_all_requests(shared):
@@ -389,6 +391,9 @@ def test_drift_raises_an_alarm(start_application):
     server.post("/learn", [{**row, "y": 20 + 5 * row["y"]} for row in rows(100, 7)])
     (alarm,) = server.services["m"].state()["alarms"]
     assert 1500 < alarm["row"] <= 1600
+    changed = server.get("/model")[1]["most_changed"]
+    assert changed["column"] in server.get("/importance")[1]
+    assert changed["before"] != changed["now"]
 
 
 def test_a_file_that_is_only_read(start_application, serve, tmp_path):

@@ -87,6 +87,7 @@ def test_errors_alarms_importance_and_refusals(houses, visit):
     assert "the mean absolute error of the last 1,000 rows went from" in words
     assert page.locator("#picture .alarm-line").count() >= 1
     expect(page.locator("#alarms li").first).to_contain_text("Drift alarm at row 1,5")
+    expect(page.locator("#alarms li").first).to_contain_text("changed most: predictions moved by")
     expect(page.locator("#importance tr")).to_have_count(3)
     expect(page.locator("#importance tr").first).to_have_text(re.compile(r"area\s*\d"))
     expect(page.locator("#refused-list")).to_have_text('The target "price" is missing.')

@@ -368,3 +368,55 @@ def test_nothing_of_an_unlearned_target_is_mixed_in():
     asked = [s.answer([{"x": 0.5}], 302, Troubles())[0]["prediction"] for s in (plain, stream)]
     assert abs(asked[0] - asked[1]) < 1 + 0.1 * abs(asked[0])
     assert stream.follower.n == 0
+
+
+# Which column matters, and which has changed
+
+
+def with_a_change(kind, rng):
+    """Rows of which a column is other from row 1,500 on: its values, or what they say."""
+    X = rng.normal(size=(1900, 4))
+    y = 3 * X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] + 0.1 * rng.normal(size=len(X))
+    y[1500:] += {"rule": -3 * X[1500:, 0], "new": 3 * X[1500:, 3]}.get(kind, 0)
+    if kind == "offset":
+        X[1500:, 2] += 3
+    if kind == "broken":
+        X[1500:, 0] = 0
+    flags = np.arange(len(X)) % 2 == 0
+    if kind == "flag":
+        y += 5 * flags
+        flags[1500:] = True
+    names = [*"abcd", "flag", "y"]
+    rows = zip(*X.T.tolist(), flags.tolist(), y.tolist(), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "burst"),
+    [("rule", "a", 800), ("new", "d", 800), ("offset", "c", 1), ("broken", "a", 800)],
+)
+def test_the_column_that_has_changed(kind, column, burst, rng):
+    rows, stream = with_a_change(kind, rng), Stream("y", monitor=DriftMonitor())
+    bursts(stream, rows[:1400], range(0, 1400, burst))
+    assert stream.importance().order()[:3] == ["a", "b", "c"]
+    assert stream.most_changed() is None
+    with pytest.raises(TableError, match="no drift alarm"):
+        stream.importance(before_alarm=True)
+    for start in range(1400, 1900, burst):
+        stream.answer(rows[start : start + burst], start + 1, Troubles())
+    name, before, now = stream.most_changed()
+    assert name == column
+    then = stream.importance(before_alarm=True)
+    assert before == then.as_dict()[column]["change"]
+    assert abs(now - before) > 0.5
+    assert then.as_dict()["a"]["change"] == pytest.approx(3, rel=0.1)
+    stream.unlearn(rows[-20:])
+    assert stream.most_changed() is None  # it has the rows of then, which may be removed
+
+
+def test_what_the_monitor_knows_changes_no_bit(rng):
+    rows = with_a_change("flag", rng)
+    watched, other = Stream("y", monitor=DriftMonitor()), Stream("y")
+    answers = bursts(watched, rows, range(0, 1900, 130))
+    assert watched.most_changed()[0] == "flag"
+    assert answers == bursts(other, rows, range(0, 1900, 130))

@@ -65,4 +65,8 @@ class View(Live):
         rows = ", ".join(f"{k + 1:,}" for k in alarms[-_ALARMS_SHOWN:])
         text = f"{len(alarms)}, the last at row {rows}" if alarms else "0"
         table.add_row("drift alarms", text, style="bold red" if alarms else "green")
+        if alarms and (changed := state.most_changed()):
+            column, before, now = changed
+            what = f"{column}: predictions moved by {before:.3g} with it, now by {now:.3g}"
+            table.add_row("changed most since", what)
         self.update(Panel(table, title="greville stream", title_align="left"), refresh=True)

@@ -76,6 +76,13 @@ class Importance:
             for i in np.argsort(-self.values, kind="stable")
         }
 
+    def most_changed(self, before: Importance) -> tuple[str, float, float]:
+        """The column whose importance differs most from an earlier one, that, and this one."""
+        then = dict(zip(before.names, before.values.tolist(), strict=True))
+        now = dict(zip(self.names, self.values.tolist(), strict=True))
+        name = max(now, key=lambda each: abs(now[each] - then.get(each, 0.0)))
+        return name, then.get(name, 0.0), now[name]
+
     def plot(self, ax: Any = None) -> Any:
         """Draw bars; needs matplotlib, ``pip install 'greville[plot]'``.
 
@@ -102,6 +109,7 @@ def importance_of(
     X: Any = None,
     groups: Sequence[Sequence[int]] | None = None,
     names: Sequence[str] | None = None,
+    earlier: Any = None,
 ) -> Importance:
     """How much inputs, or groups of inputs, matter to a fitted estimator or solver.
 
@@ -114,6 +122,8 @@ def importance_of(
         The inputs of each column. Default: each is a column.
     names : sequence of str, optional
         Of the columns.
+    earlier : ndarray of shape (n_earlier, n_inputs), optional
+        Rows from whose values columns have moved to those of `X`; `X` itself by default.
 
     Raises
     ------
@@ -135,7 +145,7 @@ def importance_of(
         names = parts.names or [str(i) for i in range(len(groups))]
     if X is None:
         return Importance(tuple(names), None, *without_each(model, parts, groups))
-    change = expected_change(model, parts, np.asarray(X), groups)
+    change = expected_change(model, parts, np.asarray(X), groups, earlier)
     try:
         evidence, error = without_each(model, parts, groups)
     except ValueError:
@@ -146,35 +156,45 @@ def importance_of(
 # By derivatives, from rows
 
 
-def expected_change(model: Any, parts: Anatomy, X: Array, groups: Sequence[Sequence[int]]) -> Array:
+def expected_change(
+    model: Any,
+    parts: Anatomy,
+    X: Array,
+    groups: Sequence[Sequence[int]],
+    earlier: Array | None = None,
+) -> Array:
     """How far predictions move when each group of inputs does, at these rows.
 
-    For numbers the root of the mean of ∇'C∇: ∇ is the gradient, C the covariance of the group. For
-    inputs of two values, such as those of categories, between which a model may be anything, the
-    root of half the mean square of the change from one row's values to another's.
+    For numbers the root of the mean of ∇'C∇: ∇ is the gradient, C the covariance of the group, or
+    with `earlier` rows the mean square of the distances from their mean. For inputs of two values,
+    such as those of categories, between which a model may be anything, the root of half the mean
+    square of the change from one row's values to another's, an earlier one's.
     """
     X = np.asarray(X, np.float64)
-    discrete = np.array([all(len(np.unique(X[:, i])) <= 2 for i in group) for group in groups])
+    earlier = X if earlier is None else np.asarray(earlier, np.float64)
+    rows = np.concatenate([X, earlier])
+    discrete = np.array([all(len(np.unique(rows[:, i])) <= 2 for i in group) for group in groups])
     squares = np.empty(len(groups))
     numbers = [group for group, flag in zip(groups, discrete, strict=True) if not flag]
-    squares[~discrete] = _squares_by_slope(model, parts, X, numbers)
-    others = [np.random.RandomState(i).permutation(len(X)) for i in range(_SHUFFLES)]
+    squares[~discrete] = _squares_by_slope(model, parts, X, numbers, earlier.mean(axis=0))
+    n = len(earlier)
+    others = [np.resize(np.random.RandomState(i).permutation(n), len(X)) for i in range(_SHUFFLES)]
     H = activations_of(model, X) if discrete.any() else None
     for place in np.flatnonzero(discrete).tolist():
         group, squares[place] = list(groups[place]), 0.0
-        for other in others if np.ptp(X[:, group], axis=0).any() else ():
+        for other in others if np.ptp(rows[:, group], axis=0).any() else ():
             changed = X.copy()
-            changed[:, group] = X[other][:, group]
+            changed[:, group] = earlier[other][:, group]
             difference = (activations_of(model, changed) - H) @ parts.weights
             squares[place] += (difference**2).sum() / (2 * len(X) * _SHUFFLES)
     return np.sqrt(squares)
 
 
 def _squares_by_slope(
-    model: Any, parts: Anatomy, X: Array, groups: Sequence[Sequence[int]]
+    model: Any, parts: Anatomy, X: Array, groups: Sequence[Sequence[int]], centre: Array
 ) -> Array:
     """The mean of ∇'C∇ for each group."""
-    around, scale = X - X.mean(axis=0), X.std(axis=0)
+    around, scale = X - centre, X.std(axis=0)
     covariances = [around[:, g].T @ around[:, g] / len(X) for g in map(list, groups)]
     total = np.zeros(len(groups))
     for start in range(0, len(X) if groups else 0, _ROWS_AT_ONCE):

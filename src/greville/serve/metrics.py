@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from .. import __version__
+from ..tables import TableError
+from .refusals import RequestError
 from .service import Service
 
 # Seconds: half a millisecond is one row, ten seconds a model that chooses its units.
@@ -42,6 +44,14 @@ _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
     ("forgotten_rows", "Rows whose target did not come in time.", lambda s: s.forgotten),
     ("drift_alarms", "Alarms of drift since the first row.", lambda s: s.board.record.n_alarms),
 )
+
+
+def _importance(service: Service) -> dict[str, float]:
+    """That of each column; of none while there is no answer to that."""
+    try:
+        return service.importance()
+    except (RequestError, TableError):
+        return {}
 
 
 class Metrics:
@@ -91,3 +101,12 @@ class Metrics:
                     if number is not None:
                         metric.add_metric((model,), number)
                 yield metric
+        importance = GaugeMetricFamily(
+            "greville_importance",
+            "How far predictions move with a column, at the last rows.",
+            labels=("model", "column"),
+        )
+        for model, service in self._services.items():
+            for column, moved in _importance(service).items():
+                importance.add_metric((model, column), moved)
+        yield importance

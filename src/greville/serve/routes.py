@@ -202,6 +202,7 @@ async def describe(request: Request) -> dict[str, Any]:
         "waiting": service.n_waiting,
         "read_only": not isinstance(service, Learner),
         "leader": service.leader(),
+        "most_changed": service.most_changed(),
         "version": __version__,
     }
 

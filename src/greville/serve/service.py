@@ -201,6 +201,12 @@ class Service:
         rows = self.board.learned_rows()
         return self.answering().importance(rows) if rows else {}
 
+    def most_changed(self) -> dict[str, Any] | None:
+        """The column that has changed most since the last drift alarm, if that is known."""
+        with self.lock:
+            changed = self.stream.most_changed()
+        return changed and dict(zip(("column", "before", "now"), changed, strict=True))
+
     def state(self) -> dict[str, Any]:
         """Return what the page shows of the model now."""
         model = None if self.published is None else self.published.model

@@ -24,11 +24,13 @@ Shares = dict[str, float]
 MOST_ROWS, _MOST_VALUES, _MOST_OF_TWO = 2000, 24, 10
 
 
-def table_importance(model: Any, batches: Iterable[Batch] | None) -> Importance:
+def table_importance(
+    model: Any, batches: Iterable[Batch] | None, earlier: Iterable[Batch] | None = None
+) -> Importance:
     """The importance of each column to a `TableModel`, at some rows where there are any."""
     groups = model.schema.places
-    X = None if batches is None else encoded(model, batches)
-    return importance_of(_estimator(model), X, list(groups.values()), list(groups))
+    X, before = (None if rows is None else encoded(model, rows) for rows in (batches, earlier))
+    return importance_of(_estimator(model), X, list(groups.values()), list(groups), before)
 
 
 def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -> Effect:

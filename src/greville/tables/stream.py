@@ -12,12 +12,14 @@ import numpy as np
 
 from ..fields import array, compact, count, each, flag, known, nothing, require, stored, text
 from ..following import Follower, LabelFollower
+from ..insight import Importance
 from ..monitor import DriftMonitor
 from ._answers import Answers
-from ._rows import FEW_ROWS, batch_of_rows, runs_of_one_kind
+from ._rows import FEW_ROWS, batch_of_rows, batches_of_rows, runs_of_one_kind
 from ._settings import stream_settings
 from .answering import Answer, Answering, Following, Row, answer_of, fits, infinite_value
 from .batch import Batch, TableError, Troubles, listed, unusable_row
+from .insights import table_importance
 from .model import TableModel
 from .predictions import UnlearnedValues
 from .target import CLASSIFICATION, REGRESSION
@@ -111,6 +113,11 @@ class Stream:
         self.unlearned = UnlearnedValues()  # values that were new when a row with them was answered
         self._live: TableModel | None = None  # the model and the rows
         self._live_following: Following | None = None
+        # The rows of the last whole block; a model and rows of it, before that block and before
+        # the last alarm. They are in no file.
+        self._last_rows: list[Row] = []
+        self._before_block: tuple[TableModel, list[Row]] | None = None
+        self._before_alarm: tuple[TableModel, list[Row]] | None = None
 
     @property
     def follows(self) -> bool:
@@ -123,6 +130,11 @@ class Stream:
         if self._live is None:
             self._live, self._live_following = self._with_rows()
         return self._live
+
+    @property
+    def _recent(self) -> list[Row]:
+        """The last rows that were learned."""
+        return [*self._last_rows, *self.rows]
 
     @property
     def _newest(self) -> TableModel:
@@ -162,6 +174,47 @@ class Stream:
         """Return a model that answers rows as this stream does now, and never changes."""
         model = self.live.twin().settle(Troubles(skip=True))
         return Answering(model, self._live_following and self._live_following.now)
+
+    def importance(self, *, before_alarm: bool = False) -> Importance:
+        """How much each column matters at the last rows that were learned, at most 511.
+
+        Parameters
+        ----------
+        before_alarm : bool
+            As it was before the last drift alarm, at the rows that were the last then.
+
+        Raises
+        ------
+        TableError
+            If there are no such rows: nothing was learned, or no alarm was raised, since the stream
+            was made or loaded, or since it unlearned rows.
+        """
+        if not before_alarm:
+            return _importance(self.live, self._recent)
+        if self._before_alarm is None:
+            raise TableError("before_alarm=True: there was no drift alarm.")
+        return _importance(*self._before_alarm)
+
+    def most_changed(self) -> tuple[str, float, float] | None:
+        """The column that has changed most since the last drift alarm, if there was one.
+
+        In its values, or in what the model makes of them.
+
+        Returns
+        -------
+        changed : (str, float, float), or None
+            Its name, and how far predictions moved with it before the alarm, and move now from
+            what it was then.
+        """
+        if self._before_alarm is None:
+            return None
+        model, rows = self._before_alarm
+        try:
+            before = _importance(model, rows)
+            now = _importance(self.live, self._recent, rows)
+        except TableError:  # there were too few rows
+            return None
+        return now.most_changed(before)
 
     def copy(self) -> Stream:
         """Another stream that goes on from here, to the bit."""
@@ -205,6 +258,7 @@ class Stream:
         self.model = model
         self.follower = self.follower and Follower(trained=True)  # it knows those of removed rows
         self.rows, self.joined, self._live = [], [], None
+        self._last_rows, self._before_block, self._before_alarm = [], None, None
         return removed
 
     def learn_one(self, row: Row) -> None:
@@ -402,7 +456,15 @@ class Stream:
         else:
             troubles.count, troubles.first = met.count, met.first
             proba = options.get("proba", False)
+            n_alarms = 0 if self.monitor is None else len(self.monitor.alarms_)
             found = [answer for part in parts for answer in self._answers_to(part, proba)]
+            if self.monitor is not None and len(self.monitor.alarms_) > n_alarms:
+                ended = (
+                    not self.rows
+                )  # these rows have ended a block, and may have changed the model
+                self._before_alarm = (
+                    self._before_block if ended else (self.model.twin(), self._last_rows)
+                )
             lines = enumerate(zip(rows, found, strict=True), first)
             answers = [{**self._head(row, number), **answer} for number, (row, answer) in lines]
         self.lines += len(rows)
@@ -454,7 +516,9 @@ class Stream:
     ) -> list[Answers]:
         """Have the model and the follower learn a whole block, and what was predicted."""
         options = {**options, "proba": self._needs_proba(self.model, options)}
+        before = None if self.monitor is None else (self.model.twin(), self._last_rows)
         parts = self.model.record(self._batches(rows, numbers), troubles, **options)
+        self._last_rows, self._before_block = rows, before
         following = self._followed(
             self.model, self._following, parts, joined, mixes=len(numbers) > 0
         )
@@ -596,6 +660,13 @@ class Stream:
         stream.rows = rows
         stream.waiting = {key: (row, predicted) for key, row, predicted in waiting}
         return stream
+
+
+def _importance(model: TableModel, rows: Sequence[Row], earlier: Sequence[Row] = ()) -> Importance:
+    """That of columns at rows: where there are earlier ones, of the way from their values."""
+    before = batches_of_rows(earlier, "the rows") if earlier else None
+    settled = model.twin().settle(Troubles(skip=True))
+    return table_importance(settled, batches_of_rows(rows, "the rows"), before)
 
 
 def _as_json(value: Any) -> str:

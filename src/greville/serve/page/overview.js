@@ -8,7 +8,7 @@ export function drawOverview(model, now, base) {
   drawTitle(model);
   drawTiles(now);
   drawStart(model, now, base);
-  drawAlarms(now);
+  drawAlarms(now, model);
   find("refused").hidden = !now.refused;
   write(find("refused-count"), `${counted(now.refused, "request", "requests")} since the start; the last:`);
   redraw(find("refused-list"), now.refusals, () =>
@@ -63,11 +63,15 @@ function drawStart(model, now, base) {
   write(find("start-curl"), `curl --json '${row.replaceAll("'", "'\\''")}' '${address}'`);
 }
 
-function drawAlarms({ alarms }) {
+function drawAlarms({ alarms }, { most_changed: changed }) {
   const newest = alarms.slice(-5).reverse();
   find("alarm-legend").hidden = !alarms.length;
-  redraw(find("alarms"), newest, () =>
-    newest.map(({ row, at }) => make("li", {}, `Drift alarm at row ${count(row)}, ${time(at)}`)),
+  const column = changed && `; since then ${shortened(plain(changed.column), 80)} changed most: predictions`;
+  const since = changed ? `${column} moved by ${number(changed.before)} with it, now by ${number(changed.now)}` : "";
+  redraw(find("alarms"), [...newest, since], () =>
+    newest.map(({ row, at }, i) =>
+      make("li", {}, `Drift alarm at row ${count(row)}, ${time(at)}${i ? "" : since}`),
+    ),
   );
 }
 
