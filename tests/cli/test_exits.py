@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -107,3 +109,16 @@ def test_training_that_waits_for_a_pipe_can_be_stopped(here, number, source):
             process.send_signal(number)
             ends = {signal.SIGINT: (130, ""), signal.SIGTERM: (143, "Stopped after 0 rows.\n")}
             assert (process.wait(), process.said()) == ends[number]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, processes do not end by signals")
+def test_an_interrupt_in_executed_source_is_an_exit_code(tmp_path):
+    source = [
+        "from greville.cli import _app, main",
+        "_app.app = lambda: exec('raise KeyboardInterrupt')",
+        "main()",
+    ]
+    (tmp_path / "interrupted.py").write_text("\n".join(source))
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")

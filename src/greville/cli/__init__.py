@@ -54,3 +54,6 @@ def main() -> None:
         sys.exit(EXIT_INTERRUPTED)
     finally:
         sys.unraisablehook = unraisable
+        # After an interrupt in source that Python executes, as dataclasses do, it ends by a signal
+        # under `python -m`, whatever the exit code; unless it executes more.
+        exec("")
