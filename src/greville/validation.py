@@ -210,7 +210,12 @@ def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
         _refuse_sparse_and_text(Y, name, advice)
         if np.asarray(Y).ndim not in (1, 2):
             raise ValueError(f"expected shape (n,) or (n, n_outputs), got {np.shape(Y)}.")
-        Y = check_array(Y, ensure_2d=False, dtype=dtype, input_name=name, order="C")
+        try:
+            Y = check_array(Y, ensure_2d=False, dtype=dtype, input_name=name, order="C")
+        except ValueError as error:
+            if f"Input {name} contains" not in str(error):
+                raise
+            raise ValueError(f"{str(error).partition(chr(10))[0]} Leave such rows out.") from error
         if Y.ndim == 2 and Y.shape[1] == 0:
             raise ValueError(f"expected at least one output, got shape {Y.shape}.")
     check_length(name, len(Y), n_rows)

@@ -149,6 +149,7 @@ def test_refusals_leave_the_model_as_it_was(rng):
         (model.fit, [[[1.0]], [[1.0, 2.0]]], "X: its series differ in length"),
         (model.partial_fit, X[:, :, :50], "has 100 features"),
         (model.fit, bad, "infinity"),
+        (model.fit, np.where(np.isinf(bad), np.nan, bad), "NaN. A series has no gaps: fill"),
     ):
         with pytest.raises(ValueError, match=message):
             method(rows, y[: len(rows)])

@@ -291,7 +291,7 @@ def test_bad_rows_of_an_estimator(rng):
         for ask in (lambda: model.learn_one(x, 1.0), lambda: model.predict_one(x)):  # noqa: B023
             with pytest.raises(ValueError, match=message):
                 ask()
-    with pytest.raises(ValueError, match="y: Input y contains NaN"):
+    with pytest.raises(ValueError, match="y: Input y contains NaN. Leave such rows out"):
         model.learn_one(X[0], np.nan)
     assert pickle.dumps(model) == before
 

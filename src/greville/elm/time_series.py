@@ -63,7 +63,15 @@ class TimeSeries(ELM):
         X, n_channels = series_rows(X, own if reset else self.n_channels_)
         if reset:
             self.n_channels_ = n_channels
-        return super()._checked_rows(X, reset=reset)
+        try:
+            return super()._checked_rows(X, reset=reset)
+        except ValueError as error:
+            if "contains NaN" not in str(error):
+                raise
+            raise ValueError(
+                "X: Input X contains NaN. A series has no gaps: fill them first, for instance "
+                "from their neighbours with numpy.interp."
+            ) from error
 
     @available_if(solver_is_online)
     def learn_one(self, x: Any, y: Any) -> Self:
