@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -294,24 +293,18 @@ class Bench:
         )
 
     def waiting(self) -> None:
-        """How often short chunks make the program wait for the device."""
+        """Short chunks, each of which waits for the device once: for its largest numbers."""
         torch = self.torch
         H, Y = self.normal(20_000, 4000), self.normal(20_000, 1)
         for n in (1, 100):
             model = Opium(1.0).fit(H[:10_000], Y[:10_000])
             torch.cuda.synchronize()
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Synchronization debug mode")
-                torch.cuda.set_sync_debug_mode("error")  # an exception where it would wait
-            try:
-                start = time.perf_counter()
-                for i in range(20):
-                    model.partial_fit(H[i * n : (i + 1) * n], Y[i * n : (i + 1) * n])
-                took = (time.perf_counter() - start) / 20
-            finally:
-                torch.cuda.set_sync_debug_mode("default")
+            start = time.perf_counter()
+            for i in range(20):
+                model.partial_fit(H[i * n : (i + 1) * n], Y[i * n : (i + 1) * n])
+            took = (time.perf_counter() - start) / 20
             self.line(
                 f"`partial_fit` of {n} rows, 4000 units",
-                f"{1e6 * took:.0f} µs of Python",
-                "never waits for the device",
+                f"{1e6 * took:.0f} µs",
+                "with one look at the numbers",
             )

@@ -146,22 +146,3 @@ def test_products_keep_their_digits_whatever_the_program_has_set():
     finally:
         torch.set_float32_matmul_precision(before)
     assert (product - exact).abs().max() < 1e-3
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
-@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
-@pytest.mark.parametrize("n", [1, 10, 100])
-def test_short_chunks_never_wait_for_the_device(rng, tensor, device, n):
-    H, y = rng.normal(size=(4000, 50)), rng.normal(size=4000)
-    T, S = tensor(H), tensor(y)
-    solver = Opium(0.1).fit(T, S)
-    estimator = ELMRegressor(60, random_state=0).fit(T, S)
-    torch.cuda.synchronize()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        for model in (solver, estimator):
-            for start in range(0, 10 * n, n):
-                model.partial_fit(T[start : start + n], S[start : start + n])
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    assert solver.n_samples_seen_ == 4000 + 10 * n
