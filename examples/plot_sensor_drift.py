@@ -41,8 +41,8 @@ change = 1500  # known to us, not to the models
 #
 # * one that learned the first 1,000 lines and never learns again,
 # * one that counts all lines so far alike, which is the default,
-# * one that forgets. ``alpha="auto"`` keeps a long, a medium and a short memory and trusts those
-#   that were right lately.
+# * one that forgets. ``alpha="auto"`` keeps a memory of all lines and one of the last 330 or so,
+#   and trusts the one that was right lately.
 
 fixed = ELMRegressor(100, random_state=0).fit(X[:1000], flow[:1000])
 growing = ELMRegressor(100, random_state=0)

@@ -107,6 +107,7 @@ def learned(path):
         return file.read(), repr(stream.rows), stream.lines, stream.position
 
 
+@pytest.mark.posix("SIGTERM to another process")
 def test_messages_are_lines(broker):
     """Answers are those to the same lines of standard input, under the keys of the messages."""
     rows = as_rows(houses(300))
