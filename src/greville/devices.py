@@ -375,9 +375,9 @@ def _device(name: Any) -> Any:
         ) from error
     try:
         device = torch.device(name)
-        found = torch.zeros(1, device=device)
-        found.cpu()  # which not every device can do
-        return found.device  # with its number
+        tensor = torch.zeros(1, device=device)
+        tensor.cpu()  # which not every device can do
+        return tensor.device  # with its number
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         reason = shorten(str(error).strip().partition("\n")[0].partition(". ")[0], 120)
         raise ValueError(

@@ -225,13 +225,13 @@ class Follower:
         if std is not None:
             check_length("std", len(np.atleast_1d(std)), len(targets))
         spreads = [None] * len(model) if std is None else np.asarray(std, np.float64).tolist()
-        follower, found = self, []
+        follower, predictions = self, []
         for p, t, s in zip(model.tolist(), targets.tolist(), spreads, strict=True):
-            found.append(follower.predict(p, s))
+            predictions.append(follower.predict(p, s))
             follower = follower.learn(p, t)
         if std is None:
-            return follower, np.array(found, np.float64)
-        both = np.array(found, np.float64).reshape(-1, 2)
+            return follower, np.array(predictions, np.float64)
+        both = np.array(predictions, np.float64).reshape(-1, 2)
         return follower, both[:, 0], both[:, 1]
 
     def _experts(self, predicted: float, since: Follower | None = None) -> list[float]:

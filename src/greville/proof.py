@@ -114,5 +114,5 @@ def _retrained(model: Any, others: Any) -> tuple[Any, Any]:
 def _outputs(model: Any, X: Any) -> NDArray[Any]:
     """Numbers, or the scores of classes."""
     estimator = model.estimator if isinstance(model, TableModel) else model
-    found = getattr(estimator, "decision_function", estimator.predict)(X)
-    return np.asarray(found, np.float64)
+    outputs = getattr(estimator, "decision_function", estimator.predict)(X)
+    return np.asarray(outputs, np.float64)

@@ -67,11 +67,11 @@ class Described:
         return _Table(self)
 
     def _get_params_html(self, *args: Any, **options: Any) -> Any:
-        found: Any = super()._get_params_html(*args, **options)  # type: ignore[misc]
+        html: Any = super()._get_params_html(*args, **options)  # type: ignore[misc]
         if not _HAS_A_PLACE:
-            parameters = found._repr_html_inner
-            found._repr_html_inner = lambda: parameters() + _Table(self)._repr_html_inner()
-        return found
+            parameters = html._repr_html_inner
+            html._repr_html_inner = lambda: parameters() + _Table(self)._repr_html_inner()
+        return html
 
 
 class _Table:

@@ -299,8 +299,8 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         """The probability of each label that was learned; empty before the first."""
         if not self._stream.n_rows:
             return {}
-        found = self._answer(x, proba=True)["proba"]
-        return {self._labels[place]: probability for place, probability in found.items()}
+        proba = self._answer(x, proba=True)["proba"]
+        return {self._labels[place]: probability for place, probability in proba.items()}
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, all of them or none; the same as one by one.
@@ -323,8 +323,8 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         """The probability of each label for the rows of a data frame, as another."""
         import pandas as pd
 
-        found = [self.predict_proba_one(x) for x in X.to_dict("records")]
-        return pd.DataFrame(found, index=X.index)
+        rows = [self.predict_proba_one(x) for x in X.to_dict("records")]
+        return pd.DataFrame(rows, index=X.index)
 
     def _learn_labels(self, rows: Sequence[Features], y: Sequence[Any]) -> None:
         places = dict(self._places)

@@ -45,18 +45,23 @@ def check(
 
     table = InputTable.find(data, reading, target)
     rows = table if table.can_be_read_again else iter(table)
-    found = look_at(rows, target, **columns.settings(task))
+    overview = look_at(rows, target, **columns.settings(task))
     if as_json:
-        show_json(found.as_dict(as_option))
+        show_json(overview.as_dict(as_option))
         return
-    some = "" if found.looked_at == found.rows else f", {found.looked_at:,} of them looked at"
+    some = (
+        "" if overview.looked_at == overview.rows else f", {overview.looked_at:,} of them looked at"
+    )
     show_table(
         ("column", "what it is", "examples"),
-        ((c.name, _describe(c, found.looked_at), "  ".join(c.examples)) for c in found.columns),
-        title=f"{', '.join(data)}: {counted(found.rows, 'row')}{some}",
+        (
+            (c.name, _describe(c, overview.looked_at), "  ".join(c.examples))
+            for c in overview.columns
+        ),
+        title=f"{', '.join(data)}: {counted(overview.rows, 'row')}{some}",
     )
     say_skipped(table.troubles)
-    say_findings(found.findings)
+    say_findings(overview.findings)
 
 
 def _describe(column: Any, n_rows: int) -> str:
@@ -114,19 +119,19 @@ def compare(
     check_picture(plot)
     settings = {k: v for k, v in options.settings(task).items() if k not in _OWN}
     with InputTable.find(data, reading).batches("reading", quiet) as batches:
-        found = compare_models(batches, target, folds=folds, most_rows=rows, **settings)
+        comparison = compare_models(batches, target, folds=folds, most_rows=rows, **settings)
     if plot is not None:
-        save_picture(draw_comparison(found), plot)
+        save_picture(draw_comparison(comparison), plot)
     if as_json:
-        show_json(found.as_dict())
+        show_json(comparison.as_dict())
     elif not quiet:
-        _show_comparison(found, target)
+        _show_comparison(comparison, target)
         if plot is not None:
             say(f"The picture is in {plot}.")
 
 
-def _show_comparison(found: Any, target: str) -> None:
-    some = "" if found.n_rows == found.n_total else f" of {found.n_total:,}"
+def _show_comparison(comparison: Any, target: str) -> None:
+    some = "" if comparison.n_rows == comparison.n_total else f" of {comparison.n_total:,}"
     rows = [
         (
             name,
@@ -134,10 +139,10 @@ def _show_comparison(found: Any, target: str) -> None:
             f"{each.loss:,.0f}" if each.loss >= 10_000 else f"{each.loss:.4g}",
             f"{each.time:.2f}",
         )
-        for name, each in found.models.items()
+        for name, each in comparison.models.items()
     ]
-    title = f"{target}: {counted(found.n_rows, 'row')}{some}, {found.folds} folds"
-    show_table(("model", found.score, found.loss, "seconds of learning"), rows, title)
+    title = f"{target}: {counted(comparison.n_rows, 'row')}{some}, {comparison.folds} folds"
+    show_table(("model", comparison.score, comparison.loss, "seconds of learning"), rows, title)
 
 
 # Rows of the data that are looked at: a sample, if there are more.
@@ -187,13 +192,13 @@ def explain(
         table = InputTable.find(data, reading, output=output)
         with table.batches("reading", quiet) as batches:
             rows = sampled(batches, _ROWS)[0]
-    found = known.importance(rows)
+    importance = known.importance(rows)
     if output is not None and rows is not None:
         write_page(known, rows, output, learned=learned, source=model.name)
     if as_json:
-        show_json({"model": str(model), "importance": found.as_dict()})
+        show_json({"model": str(model), "importance": importance.as_dict()})
     elif not quiet:
-        _show_importance(found.as_dict(), known.target)
+        _show_importance(importance.as_dict(), known.target)
         if output is not None:
             say(f"The page is in {output}.")
 

@@ -62,9 +62,9 @@ def find_clock(times: Times, *, are_dates: bool) -> tuple[Clock, Times] | None:
     if len(steps) < 2 or (steps <= 0).any():
         return None
     if are_dates:
-        found = _months(times) or _working_days(times, steps)
-        if found is not None:
-            return found
+        calendar = _months(times) or _working_days(times, steps)
+        if calendar is not None:
+            return calendar
     values, counts = np.unique(steps, return_counts=True)
     step = int(values[counts.argmax()])
     if 2 * counts.max() < len(steps):

@@ -75,11 +75,11 @@ class InputTable:
         from ..tables import read
 
         self.rows = self.left_out = 0
-        found = read(self.sources, self.how, self.troubles, columns, stopped)
-        with closing(found), rows_bar(quiet, doing, self.sources) as advance:
+        batches = read(self.sources, self.how, self.troubles, columns, stopped)
+        with closing(batches), rows_bar(quiet, doing, self.sources) as advance:
 
             def counted() -> Iterator[Any]:
-                for batch in found:
+                for batch in batches:
                     yield batch
                     self.rows += len(batch)
                     self.left_out += len(batch.skipped)

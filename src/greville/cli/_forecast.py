@@ -120,8 +120,8 @@ def forecast(
         results, left_out = _forecast_all(series, column, settings, source.name, quiet)
         _write(results, output, columns)
         if plot is not None:
-            found = results[0].forecast
-            from_1 = replace(found, index=found.index + 1)
+            predictions = results[0].forecast
+            from_1 = replace(predictions, index=predictions.index + 1)
             save_picture(from_1.plot(name=in_picture(column)), plot)
     notes += left_out
     if as_json:

@@ -186,10 +186,10 @@ class Topics:
 
 def _partitions(client: Any, servers: str, topic: str) -> set[int]:
     """The partitions of a topic; a UserError if there is none of this name."""
-    found = client.list_topics(topic, timeout=_SECONDS).topics[topic]
-    if found.error is not None:
-        raise UserError(f"--kafka {servers}: the topic {topic}: {found.error.str()}.")
-    return set(found.partitions)
+    metadata = client.list_topics(topic, timeout=_SECONDS).topics[topic]
+    if metadata.error is not None:
+        raise UserError(f"--kafka {servers}: the topic {topic}: {metadata.error.str()}.")
+    return set(metadata.partitions)
 
 
 def _settings(servers: str) -> dict[str, str]:

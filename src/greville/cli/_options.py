@@ -166,7 +166,7 @@ class ColumnOptions:
 
     def settings(self, task: str = "auto") -> dict[str, Any]:
         """Parameters of a `TableModel`: those that are not left out, or not these defaults."""
-        found: dict[str, Any] = {} if task == "auto" else {"task": str(task)}
+        settings: dict[str, Any] = {} if task == "auto" else {"task": str(task)}
         for field in fields(self):
             value = getattr(self, field.name)
             if value in (field.default, []):
@@ -175,8 +175,8 @@ class ColumnOptions:
                 value = number_or_word(value)
             elif isinstance(value, list) and field.name != "na":
                 value = names(value)
-            found[field.name] = value
-        return found
+            settings[field.name] = value
+        return settings
 
 
 @dataclass(frozen=True)

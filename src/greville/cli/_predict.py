@@ -132,24 +132,24 @@ def score(
 
     known = load_table_model(model, learned=True)
     check_picture(plot)
-    table, unlearned, found = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
+    table, unlearned, score = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
     troubles, no_target = table.troubles, 0
     with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
         for batch in batches:
             if not prequential:
-                no_target += add_scores(found, known, batch, troubles, unlearned)
+                no_target += add_scores(score, known, batch, troubles, unlearned)
                 continue
             for answers in known.record(batch, troubles):
                 use = _usable(answers)
                 no_target += len(use) - int(use.sum())
-                found.add(answers.target[use], answers.prediction[use])
+                score.add(answers.target[use], answers.prediction[use])
                 unlearned.add(answers)
-    if not found.n:
+    if not score.n:
         raise UserError(
             f"no row has a value of {known.target!r}; there is nothing to compare with."
         )
     summary = {
-        **{"model": str(model), "target": known.target, "task": known.task, **found.summary()},
+        **{"model": str(model), "target": known.target, "task": known.task, **score.summary()},
         "rows_without_target": no_target,
         "rows_skipped": troubles.count,
         "unlearned_values": unlearned.as_dict(),
@@ -158,7 +158,7 @@ def score(
     if plot is not None:
         from ._pictures import draw_score
 
-        draw_score(found, summary, plot)
+        draw_score(score, summary, plot)
     if as_json:
         show_json(summary)
     elif not quiet:

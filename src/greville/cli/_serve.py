@@ -282,14 +282,14 @@ def _token(path: Path | None) -> str | None:
 
 
 def _duration(option: str, text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
-    if found is None or float(found[1]) <= 0:
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip())
+    if matched is None or float(matched[1]) <= 0:
         raise UserError(f"--{option} {text}: pass a time such as 90s, 30m, 12h or 7d.")
-    return float(found[1]) * _SECONDS[found[2] or "s"]
+    return float(matched[1]) * _SECONDS[matched[2] or "s"]
 
 
 def _size(option: str, text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*(KB|MB|GB)?", text.strip().upper())
-    if found is None or int(found[1]) == 0:
+    matched = re.fullmatch(r"(\d+)\s*(KB|MB|GB)?", text.strip().upper())
+    if matched is None or int(matched[1]) == 0:
         raise UserError(f"--{option} {text}: pass a size such as 512KB or 4MB.")
-    return int(found[1]) * _BYTES[found[2] or ""]
+    return int(matched[1]) * _BYTES[matched[2] or ""]

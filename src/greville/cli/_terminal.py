@@ -55,8 +55,8 @@ def sentence(text: Any) -> str:
     return f"{shown[: _LONGEST_MESSAGE * 2 // 3]} ... {shown[-_LONGEST_MESSAGE // 3 :]}"
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(matched: re.Match[str]) -> str:
+    code = ord(matched[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -272,10 +272,10 @@ def with_options(error: Exception) -> str:
     if isinstance(error, TableError):
         message, advice = error.message, error.advice(as_option)
         named = error.argument is not None
-    found = _ARGUMENT.match(message)
-    if named and found is not None:
-        option = as_option(found[1], _value(found[2]))
-        message = option + message[found.end() :]
+    matched = _ARGUMENT.match(message)
+    if named and matched is not None:
+        option = as_option(matched[1], _value(matched[2]))
+        message = option + message[matched.end() :]
     for said, option in _OPTION_FOR.items():
         message = message.replace(said, option)
     return message + advice

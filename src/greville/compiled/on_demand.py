@@ -15,7 +15,7 @@ _WORTH_LOADING = 1 << 31
 
 
 class _Process:
-    """Counts of what was compiled in this process."""
+    """Count of the operations of features in this process."""
 
     n_operations: ClassVar[int] = 0
 

@@ -74,8 +74,8 @@ class Blocks:
     def each(self, function: Any, *args: Any) -> list[Any]:
         """Apply a function to every block."""
         tasks = [self.apply(i, function, *args) for i in range(self.n)]
-        found: list[Any] = compute(dask.delayed(list)(tasks))
-        return found
+        results: list[Any] = compute(dask.delayed(list)(tasks))
+        return results
 
     def at(self, places: Any, ends: Any) -> list[Any]:
         """The rows at these places among all, whose blocks end before these."""

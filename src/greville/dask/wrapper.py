@@ -142,10 +142,10 @@ class OnCluster:
     def _score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or the mean R² of the outputs: 1 - what is lost / what there is to lose."""
         rows = Blocks(self.predict(X), y=y, sample_weight=sample_weight)
-        found = [each for each in rows.each(_compare, is_classifier(self)) if each is not None]
-        if not found:
+        errors = [each for each in rows.each(_compare, is_classifier(self)) if each is not None]
+        if not errors:
             raise ValueError("X: no row has a positive weight; there is nothing to compare.")
-        count, mean, variance, loss = (np.array(each) for each in zip(*found, strict=True))
+        count, mean, variance, loss = (np.array(each) for each in zip(*errors, strict=True))
         scatter = count @ (variance + (mean - count @ mean / count.sum()) ** 2)
         lost, varies = count @ loss, scatter > 0
         return float(np.where(varies, 1 - lost / np.where(varies, scatter, 1), lost == 0).mean())

@@ -218,8 +218,8 @@ class IndicatorTargets(LabelTargets):
 
     def probabilities(self, scores: Array, sharpness: Any) -> Array:
         each = np.repeat(sharpness, scores.size // np.size(sharpness))
-        found = probabilities(_pairs(scores), each)
-        return found[:, 1].reshape(scores.shape)
+        proba = probabilities(_pairs(scores), each)
+        return proba[:, 1].reshape(scores.shape)
 
     def log_losses(self, scores: Array, y: Array, weight: Array | None) -> Array:
         n = scores.shape[1]

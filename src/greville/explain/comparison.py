@@ -203,9 +203,9 @@ def _encoded(model: TableModel, batches: list[Batch]) -> tuple[NDArray[np.float6
 
 def _predicted(model: TableModel, batch: Batch) -> tuple[Any, ...]:
     """Targets, predictions and, for classes, probabilities."""
-    found = model.answers(batch, proba=bool(model.classes))
-    proba = () if found.proba is None else (found.proba,)
-    return model.targets(batch)[0], found.prediction, *proba
+    answers = model.answers(batch, proba=bool(model.classes))
+    proba = () if answers.proba is None else (answers.proba,)
+    return model.targets(batch)[0], answers.prediction, *proba
 
 
 def _others(task: str) -> dict[str, Callable[[], Any]]:
@@ -231,7 +231,7 @@ def _others(task: str) -> dict[str, Callable[[], Any]]:
     }
 
 
-def draw_comparison(found: Comparison) -> Any:
+def draw_comparison(comparison: Comparison) -> Any:
     """Score against the seconds of learning; a matplotlib figure."""
     from matplotlib.figure import Figure
 
@@ -239,19 +239,21 @@ def draw_comparison(found: Comparison) -> Any:
 
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     ax = figure.subplots()
-    baseline = BASELINES[found.task]
-    shown = {name: each for name, each in found.models.items() if name != baseline}
+    baseline = BASELINES[comparison.task]
+    shown = {name: each for name, each in comparison.models.items() if name != baseline}
     for (name, each), mark in zip(shown.items(), "os^DvP", strict=False):
         colour = BLUE if name.startswith("greville") else ORANGE
         spread = np.std(each.scores)
         ax.errorbar(each.time, each.score, spread, color=colour, capsize=2, lw=1, alpha=0.6)
         ax.plot(each.time, each.score, mark, color=colour, ms=8, label=name)
     worst, best = (f(each.score for each in shown.values()) for f in (min, max))
-    if found.models[baseline].score > worst - 2 * (best - worst):
-        ax.axhline(found.models[baseline].score, color=GREY, lw=1, label=baseline)
+    if comparison.models[baseline].score > worst - 2 * (best - worst):
+        ax.axhline(comparison.models[baseline].score, color=GREY, lw=1, label=baseline)
     ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     ax.set_xscale("log")
-    ax.set(xlabel="seconds of learning, on one thread", ylabel=f"{found.score}, mean of the folds")
+    ax.set(
+        xlabel="seconds of learning, on one thread", ylabel=f"{comparison.score}, mean of the folds"
+    )
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return figure

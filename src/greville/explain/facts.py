@@ -130,16 +130,16 @@ def _measures(
 
 def _effects(model: TableModel, rows: list[Batch], importance: Importance) -> list[Effect]:
     """Effects of the most important columns that are ordered or have few values, and of two."""
-    found: list[Effect] = []
+    effects: list[Effect] = []
     for name in importance.order():
-        if len(found) == _MOST_EFFECTS:
+        if len(effects) == _MOST_EFFECTS:
             break
         try:
-            found.append(model.effect(name, rows))
+            effects.append(model.effect(name, rows))
         except TableError:  # free text, a vector
             continue
-    names = [effect.names[0] for effect in found[:2]]
-    return [*found, model.effect(names, rows)] if len(names) == 2 else found
+    names = [effect.names[0] for effect in effects[:2]]
+    return [*effects, model.effect(names, rows)] if len(names) == 2 else effects
 
 
 def _worst(

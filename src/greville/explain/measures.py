@@ -20,10 +20,10 @@ def measures_of(
         rmse = float(np.sqrt(np.mean((y - predicted) ** 2)))
         size = float(mean_absolute_error(y, predicted))
         return {"RMSE": rmse, "mean size": size, "R²": float(r2_score(y, predicted))}
-    found = {"accuracy": float(accuracy_score(y, predicted))}
+    measures = {"accuracy": float(accuracy_score(y, predicted))}
     if proba is not None:
         places = {label: i for i, label in enumerate(classes)}
         at = np.array([places.get(label, -1) for label in y.tolist()])
         chances = np.where(at >= 0, proba[np.arange(len(at)), at], 0.0)
-        found["log loss"] = float(-np.log(np.maximum(chances, 1e-15)).mean())
-    return found
+        measures["log loss"] = float(-np.log(np.maximum(chances, 1e-15)).mean())
+    return measures

@@ -95,11 +95,11 @@ def _quality(facts: Facts) -> str:
 
 
 def _importance(facts: Facts, pictures: Sequence[tuple[str, str]]) -> str:
-    found = facts.importance.as_dict()
+    importance = facts.importance.as_dict()
     kinds = {"change": "change of the prediction", "error": "growth of the error without it"}
     kinds["evidence"] = "loss of evidence without it"
-    shown = [kind for kind in kinds if kind in next(iter(found.values()))]
-    rows = [[name, *(_number(each[kind]) for kind in shown)] for name, each in found.items()]
+    shown = [kind for kind in kinds if kind in next(iter(importance.values()))]
+    rows = [[name, *(_number(each[kind]) for kind in shown)] for name, each in importance.items()]
     return (
         "<p>How far predictions move when a column does, in units of the target. What no other "
         "column can replace is the growth of the expected error without it.</p>"

@@ -232,23 +232,23 @@ def by_inputs(parts: Anatomy, matrix: Matrix, rates: Array) -> Array:
     """
     n = parts.n_inputs - parts.n_direct
     inner, direct = np.split(parts.weights, [len(parts.weights) - parts.n_direct])
-    found = np.empty((len(rates), parts.n_inputs, inner.shape[1]))
+    changes = np.empty((len(rates), parts.n_inputs, inner.shape[1]))
     for k in range(inner.shape[1]):
-        found[:, :n, k] = (rates * inner[:, k]) @ matrix.weights.T
+        changes[:, :n, k] = (rates * inner[:, k]) @ matrix.weights.T
     if parts.unit is not None:
-        found[:, :n] /= parts.unit[:, None]
-    found[:, n:] = direct
-    return found
+        changes[:, :n] /= parts.unit[:, None]
+    changes[:, n:] = direct
+    return changes
 
 
 def _differences(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
-    found = np.zeros((len(X), parts.n_inputs, parts.weights.shape[1]))
+    changes = np.zeros((len(X), parts.n_inputs, parts.weights.shape[1]))
     for j in np.flatnonzero(scale > 0):
         step = np.zeros(parts.n_inputs)
         step[j] = _STEP * scale[j]
         above, below = (activations_of(model, X + sign * step) for sign in (1, -1))
-        found[:, j] = (above - below) @ parts.weights / (2 * step[j])
-    return found
+        changes[:, j] = (above - below) @ parts.weights / (2 * step[j])
+    return changes
 
 
 # From the sums, without rows

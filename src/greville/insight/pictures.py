@@ -17,14 +17,16 @@ _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8c6bb1",
 MOST_BARS, _MOST_CLASSES, _LONGEST = 15, 8, 24
 
 
-def draw_importance(found: Importance, ax: Any = None) -> Any:
+def draw_importance(importance: Importance, ax: Any = None) -> Any:
     """Bars, the longest first."""
-    ax = _axes(ax, (6, 0.6 + 0.32 * min(len(found.names), MOST_BARS)))
-    order = np.argsort(-found.values, kind="stable")[:MOST_BARS]
-    ax.barh(range(len(order)), found.values[order], color=BLUE, height=0.62)
-    ax.set_yticks(range(len(order)), [shortened(found.names[i]) for i in order], parse_math=False)
+    ax = _axes(ax, (6, 0.6 + 0.32 * min(len(importance.names), MOST_BARS)))
+    order = np.argsort(-importance.values, kind="stable")[:MOST_BARS]
+    ax.barh(range(len(order)), importance.values[order], color=BLUE, height=0.62)
+    ax.set_yticks(
+        range(len(order)), [shortened(importance.names[i]) for i in order], parse_math=False
+    )
     ax.invert_yaxis()
-    by = "change of the prediction" if found.change is not None else "growth of the error"
+    by = "change of the prediction" if importance.change is not None else "growth of the error"
     ax.set_xlabel(f"{by}, in units of the target")
     return ax
 

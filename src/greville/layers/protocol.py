@@ -427,8 +427,8 @@ def matrix_of(transformer: Any) -> Matrix | None:
         return None
     if any(getattr(type(transformer), s) is not getattr(Layer, s) for s in steps):
         return None
-    found: Matrix | None = transformer._matrix()
-    return found
+    matrix: Matrix | None = transformer._matrix()
+    return matrix
 
 
 def product(A: Array, B: Array, *, by_columns: bool = False) -> Array:

@@ -188,11 +188,11 @@ def gain_errors(
         H = layer.transform(X[start : start + 1000])
         for model in models:
             model.partial_fit(H, Y[start : start + 1000])
-    found = [
+    runs = [
         [model.predict(H).argmax(axis=1) for model in models]
         for H in map(layer.transform, np.split(X_test, 10))
     ]
-    return [_percent(np.concatenate(digits) != y_test) for digits in zip(*found, strict=True)]
+    return [_percent(np.concatenate(digits) != y_test) for digits in zip(*runs, strict=True)]
 
 
 def _select(X: Array, y: Array, rows: str, seed: int) -> tuple[Array, Array]:

@@ -74,14 +74,14 @@ def _swap(new: str, target: str) -> None:
 def _mode_of(target: str) -> int | None:
     """The access rights of a file that is there."""
     try:
-        found = os.lstat(target).st_mode
+        mode = os.lstat(target).st_mode
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(found):
+    if stat.S_ISDIR(mode):
         raise Refused("it is a folder; add the name of a file")
-    if not stat.S_ISREG(found):
+    if not stat.S_ISREG(mode):
         raise Refused("it exists and is not a plain file; choose another name")
-    return stat.S_IMODE(found)
+    return stat.S_IMODE(mode)
 
 
 def _sync(new: str, mode: int) -> None:

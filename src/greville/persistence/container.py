@@ -165,22 +165,22 @@ def _size_in_memory(text: str) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise ValueError("a name comes twice")
-    return found
+    return entries
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _check_format(found: Any) -> None:
+def _check_format(number: Any) -> None:
     """Raise unless this version of greville can read the format."""
-    if type(found) is not int or found < 1:
+    if type(number) is not int or number < 1:
         raise Refused("it is not a greville model")
-    if found != FORMAT:
+    if number != FORMAT:
         raise Refused(
-            f"it is in format {found}, and this greville reads format {FORMAT}; upgrade with: pip "
+            f"it is in format {number}, and this greville reads format {FORMAT}; upgrade with: pip "
             "install -U greville, or train the model again"
         )

@@ -75,10 +75,10 @@ def read_body(content: bytes, kind: str, limits: Limits) -> Body:
         texts = {f"Line {k:,}": line for k, line in enumerate(content.split(b"\n"), 1)}
         rows = {name: _parsed(line, name) for name, line in texts.items() if line.strip()}
     else:
-        found = _parsed(content, "The body")
-        form = "many" if isinstance(found, list) else "one"
-        many = {f"Row {k:,}": row for k, row in enumerate(found, 1)} if form == "many" else {}
-        rows = many if form == "many" else {"The body": found}
+        value = _parsed(content, "The body")
+        form = "many" if isinstance(value, list) else "one"
+        many = {f"Row {k:,}": row for k, row in enumerate(value, 1)} if form == "many" else {}
+        rows = many if form == "many" else {"The body": value}
     if not rows:
         raise RequestError(400, "The body has no row; send a JSON object, or a list of them.")
     if len(rows) > limits.rows:

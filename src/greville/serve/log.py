@@ -159,8 +159,8 @@ class Log:
         self._db.close()
 
     def _one(self, query: str, *values: Any) -> Any:
-        found = self._db.execute(query, values).fetchone()
-        return None if found is None else found[0]
+        row = self._db.execute(query, values).fetchone()
+        return None if row is None else row[0]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -193,21 +193,21 @@ class Log:
 
     def learned(self, id: str) -> Row | None:
         """The row with this id, if it was learned and not unlearned since."""
-        found = self._db.execute(
+        entry = self._db.execute(
             "SELECT action, row FROM entries WHERE id = ? ORDER BY position DESC LIMIT 1", (id,)
         ).fetchone()
-        return None if found is None or found[0] != "learn" else json.loads(found[1])
+        return None if entry is None or entry[0] != "learn" else json.loads(entry[1])
 
     def runs(self, after: int, until: int = (1 << 63) - 1) -> Iterator[Run]:
         """Yield entries after a position: rows to learn, some at a time; to unlearn, by request."""
-        found = self._db.execute(
+        entries = self._db.execute(
             "SELECT position, action, request, row, prediction FROM entries WHERE position > ? "
             "AND position <= ? ORDER BY position",
             (after, until),
         )
         last_request = self._one("SELECT request FROM entries WHERE position = ?", after)
         run = Run("", [], [], [], after)
-        for position, action, request, row, given in found:
+        for position, action, request, row, given in entries:
             if position != run.position + 1:
                 where = f"between positions {run.position:,} and {position:,}"
                 what = "are not there; put back a model file that has them, or the log"
@@ -268,10 +268,8 @@ class Log:
 
     def kept(self, id: str) -> tuple[Row, Any] | None:
         """A row that waits, and what was predicted for it."""
-        found = self._db.execute(
-            "SELECT row, prediction FROM waiting WHERE id = ?", (id,)
-        ).fetchone()
-        return None if found is None else (json.loads(found[0]), json.loads(found[1]))
+        row = self._db.execute("SELECT row, prediction FROM waiting WHERE id = ?", (id,)).fetchone()
+        return None if row is None else (json.loads(row[0]), json.loads(row[1]))
 
     def drop_kept(self, id: str) -> None:
         self.n_waiting -= self._db.execute("DELETE FROM waiting WHERE id = ?", (id,)).rowcount
@@ -281,8 +279,8 @@ class Log:
     def answer_to(self, key: str) -> tuple[str, Any] | None:
         """Return the digest of the request that had a key, and its answer."""
         query = "SELECT digest, answer FROM requests WHERE key = ?"
-        found = self._db.execute(query, (key,)).fetchone()
-        return None if found is None else (found[0], json.loads(found[1]))
+        request = self._db.execute(query, (key,)).fetchone()
+        return None if request is None else (request[0], json.loads(request[1]))
 
     def remember(self, key: str, digest: str, answer: Any, at: float) -> None:
         self._db.execute(
@@ -305,13 +303,13 @@ class Log:
     def base(self, position: int, at: float = math.inf) -> bytes:
         """The last base up to a position and a time; a LogError if there is none."""
         query = "SELECT model FROM bases WHERE position <= ? AND at <= ? ORDER BY position DESC"
-        found = self._one(query, position, at)
-        if found is None:
+        base = self._one(query, position, at)
+        if base is None:
             first = self._db.execute("SELECT min(position), min(at) FROM bases").fetchone()
             since = "its end" if first[0] is None else f"position {first[0]:,}, {_clock(first[1])}"
             why = "what was before was deleted (--keep-log), or erased when rows were unlearned"
             raise LogError(f"{self.path}: it reaches back no further than {since}: {why}.")
-        return found
+        return base
 
     def add_base(self, position: int, at: float, model: bytes) -> None:
         """Keep a snapshot, from which later states can be learned again; none that is too large."""

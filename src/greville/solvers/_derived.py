@@ -47,17 +47,17 @@ def stored_value(
 
     def to_fields(value: Any) -> Fields:
         names = names_of(type(value)) - {"backend", "pending"}
-        found = {name: getattr(value, name) for name in names}
-        arrays = [name for name in value.arrays if not isinstance(found[name], Value)]
-        return found | {name: on_host(found[name]) for name in arrays}
+        values = {name: getattr(value, name) for name in names}
+        arrays = [name for name in value.arrays if not isinstance(values[name], Value)]
+        return values | {name: on_host(values[name]) for name in arrays}
 
-    def from_fields(cls: Any, found: Fields) -> Any:
-        b, found = backend.default(), dict(found)
+    def from_fields(cls: Any, values: Fields) -> Any:
+        b, values = backend.default(), dict(values)
         for name in cls.arrays:
-            if isinstance(found[name], np.ndarray):
+            if isinstance(values[name], np.ndarray):
                 usual = name in ("R", "Z")  # in which order their columns are
-                found[name] = b.asarray(np.asfortranarray(found[name]) if usual else found[name])
-        return cls(**found, **({"backend": b} if "backend" in names_of(cls) else {}))
+                values[name] = b.asarray(np.asfortranarray(values[name]) if usual else values[name])
+        return cls(**values, **({"backend": b} if "backend" in names_of(cls) else {}))
 
     return stored(
         derived=("backend", "pending"),

@@ -171,10 +171,10 @@ def sums_by_gram(
         return None
     keeps = sums.n_hidden <= b.tuning.kept_gram_units and precision == dtype
     kept = gram.G if keeps else None  # there may be more chunks
-    found = b.root_and_solved(gram.G, gram.C, spare=None if keeps else gram.G)
-    if found is None:
+    solved = b.root_and_solved(gram.G, gram.C, spare=None if keeps else gram.G)
+    if solved is None:
         return None
-    R, Z = found
+    R, Z = solved
     if not linalg.gram_is_safe(b, R, dtype):
         step = _refinement(sums, R, Z, blocks, decay, ridge)
         if step is None:

@@ -33,8 +33,8 @@ _NEGLIGIBLE = 1e-6
 def _to_fields(state: MemoriesState) -> Fields:
     """The prior and the decay of the mixture are constants."""
     mixture = state.mixture
-    found = {"squares": mixture.squares, "count": mixture.count}
-    return found | {"members": state.members, "n_seen": state.n_seen}
+    fields = {"squares": mixture.squares, "count": mixture.count}
+    return fields | {"members": state.members, "n_seen": state.n_seen}
 
 
 def _from_fields(cls: type[MemoriesState], stored: Fields) -> MemoriesState:

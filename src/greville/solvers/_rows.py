@@ -204,14 +204,14 @@ _DIGITS = {"d": 9, "f": 4}
 
 def fingerprints(b: Backend, rows: Rows) -> Array | None:
     """A number for each different row and its target, in ascending order; None if they are many."""
-    found: Array | None = np.empty(0)
+    different: Array | None = np.empty(0)
     weights = rows.weights
     for part in rows.slices(_MOST_DIFFERENT + 1):
         H, Y = (b.asarray(A) for A in rows.make(part.start, part.stop))
-        found = _joined_fingerprints(found, _fingerprints(b, H, Y)[weights[part] > 0])
-        if found is None:
+        different = _joined_fingerprints(different, _fingerprints(b, H, Y)[weights[part] > 0])
+        if different is None:
             break
-    return found
+    return different
 
 
 def _fingerprints(b: Backend, H: Array, Y: Array) -> Array:

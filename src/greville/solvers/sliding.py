@@ -117,8 +117,8 @@ class WindowState(RidgeState):
                 )
             if errors is not None:
                 learned = np.flatnonzero(changes[2] > 0)
-                found = b.to_numpy(errors)[learned] / np.sqrt(weight)[:, None]
-                return self.added(rows), b.asarray(found, self.dtype)
+                scaled = b.to_numpy(errors)[learned] / np.sqrt(weight)[:, None]
+                return self.added(rows), b.asarray(scaled, self.dtype)
         errors, state = b.xp.empty_like(Y), self
         for i in range(rows.n):
             one = slice(i, i + 1)

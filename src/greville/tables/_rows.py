@@ -82,9 +82,9 @@ def checked_row(row: Any, learn: str = "learn") -> Row:
     if isinstance(row, Mapping):
         return flat(row)
     if type(row).__name__ == "Series" and hasattr(row, "to_dict"):
-        found: Row = row.to_dict()
-        if all(isinstance(name, str) for name in found):
-            return found
+        dictionary: Row = row.to_dict()
+        if all(isinstance(name, str) for name in dictionary):
+            return dictionary
     raise TypeError(
         f"row: pass a dict of values by the names of their columns, got {type(row).__name__}; "
         f"for several rows use {learn} and predict."
@@ -135,14 +135,14 @@ def runs_of_one_kind(rows: Sequence[Row]) -> Iterator[slice]:
 
 def _changes(rows: Sequence[Row]) -> list[int]:
     """Where a column begins to have values of another kind."""
-    found: list[int] = []
+    changes: list[int] = []
     kinds: dict[str, str] = {}
     for k, row in enumerate(rows):
         own = {name: _kind(value) for name, value in row.items() if value is not None}
         if any(kinds.setdefault(name, kind) != kind for name, kind in own.items()):
-            found.append(k)
+            changes.append(k)
             kinds = own
-    return found
+    return changes
 
 
 def _kind(value: Any) -> str:

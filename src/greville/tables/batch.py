@@ -145,8 +145,8 @@ class Batch:
 
     def value(self, name: str, row: int) -> str:
         """A value as text; nothing if it is missing."""
-        found = self.table.column(name)[row].as_py() if name in self.table.schema.names else None
-        return "" if found is None else str(found)
+        value = self.table.column(name)[row].as_py() if name in self.table.schema.names else None
+        return "" if value is None else str(value)
 
     def part(self, start: int, stop: int) -> Self:
         """The rows from `start` to before `stop`."""

@@ -179,8 +179,8 @@ def reader(format: str) -> Parse:
     match = _pattern(format)
 
     def read(text: str) -> float | None:
-        found = match(text)
-        return None if found is None else _days(found.groupdict())
+        matched = match(text)
+        return None if matched is None else _days(matched.groupdict())
 
     return read
 

@@ -284,7 +284,7 @@ def _written_time(column: Evidence) -> Decision | None:
     if len(formats) < 2:
         return as_dates(column, formats[0]) if formats else None
     shown = column.texts.some()
-    found = column.finding(
+    finding = column.finding(
         "ambiguous dates",
         f" is text, since its dates, such as {shown}, can be read in two ways",
         "; pass {date_format} or {date_format_}.",
@@ -293,7 +293,7 @@ def _written_time(column: Evidence) -> Decision | None:
         date_format_=formats[1],
     )
     wrong = int(column.values.days_as(formats[0])[1].sum())
-    return Decision("text", wrong, ambiguous=True).saying(found)
+    return Decision("text", wrong, ambiguous=True).saying(finding)
 
 
 def _form(column: Evidence) -> Decision | None:
@@ -321,8 +321,8 @@ def _several_numbers(column: Evidence) -> Decision | None:
         text = f" is read as {values.width} numbers with {mark!r} between them, such as "
         text += texts.some(pattern, 1)
         advice, names = "; if it is a name, pass {text}.", [column.name]
-        found = column.finding("several numbers", text, advice, text=names)
-        return Decision("vector", n, width=values.width).saying(found)
+        finding = column.finding("several numbers", text, advice, text=names)
+        return Decision("vector", n, width=values.width).saying(finding)
     return None
 
 
@@ -414,7 +414,7 @@ def _doubts_of_text(column: Evidence) -> list[Finding]:
     texts_of_odd = np.array(texts.distinct, object)[odd]
     common = sorted(zip(-texts.counts[odd], texts_of_odd, strict=True))
     shown = listed_values([text for _, text in common])
-    found = column.finding(
+    finding = column.finding(
         "odd values",
         f" is text, since {m:,} of {texts.n:,} values are no {what}, such as {shown}",
         "; pass {na} with each of them that stands for a missing value, or {number} to have "
@@ -423,7 +423,7 @@ def _doubts_of_text(column: Evidence) -> list[Finding]:
         na=None,
         number=[column.name],
     )
-    return [found]
+    return [finding]
 
 
 def _several_units(column: Evidence) -> list[Finding]:
@@ -530,7 +530,7 @@ def _said_gaps(column: Evidence, gaps: Any) -> list[Finding]:
 def _far_dates(column: Evidence, format: str) -> list[Finding]:
     """Dates that may stand for a missing value, such as 9999-12-31; they are not changed."""
     values = column.values
-    days, found = values.days_as(format)[0], []
+    days, far = values.days_as(format)[0], []
     known = values.plain.type in (TEXT, NUMBER)
     for day in find_far(days[~np.isnan(days)]):
         places = np.flatnonzero(days == day)
@@ -538,8 +538,8 @@ def _far_dates(column: Evidence, format: str) -> list[Finding]:
         what = f": {shown_value(text)} is far from all other dates and comes {len(places):,} times"
         advice = f"; {'pass {na}' if known else 'leave it out'} if it stands for a missing value."
         na = {"na": [text]} if known else {}
-        found.append(column.finding("far dates", what, advice, warning=True, **na))
-    return found
+        far.append(column.finding("far dates", what, advice, warning=True, **na))
+    return far
 
 
 # The whole table

@@ -173,10 +173,10 @@ class TableEstimator(Described, BaseEstimator):
         X : data frame, Arrow table, dict of columns, or array
         """
         check_is_fitted(self)
-        found = self.model_.effect(column, self._table(X, reset=False)[0])
-        if found.classes is None:
-            return found
-        return replace(found, classes=np.array(getattr(self, "labels_", ()))[found.classes])
+        effect = self.model_.effect(column, self._table(X, reset=False)[0])
+        if effect.classes is None:
+            return effect
+        return replace(effect, classes=np.array(getattr(self, "labels_", ()))[effect.classes])
 
     # Learning
 
@@ -341,13 +341,13 @@ class TableEstimator(Described, BaseEstimator):
         """
         if not self.__sklearn_is_fitted__():
             return {}
-        found = table_summary(self.model_)
+        summary = table_summary(self.model_)
         names = getattr(self, "feature_names_in_", ())
-        found["columns"] = named_list(names, self.n_features_in_) + found["columns"]
-        if "classes" in found:
+        summary["columns"] = named_list(names, self.n_features_in_) + summary["columns"]
+        if "classes" in summary:
             classes: Any = self.classes_
-            found["classes"] = named_list(classes.tolist(), len(classes))
-        return found
+            summary["classes"] = named_list(classes.tolist(), len(classes))
+        return summary
 
     # Predicting
 
@@ -384,8 +384,8 @@ def _named_columns(names: Sequence[str]) -> dict[str, Any]:
 def _doubts_of_labels(labels: Sequence[Any]) -> list[Finding]:
     """Labels that differ in case and blanks only."""
     texts = [label for label in labels if isinstance(label, str)]
-    found = spellings(Evidence("y", Values(column_of(texts)))) if texts else []
-    return [replace(each, advice="; if they are the same, write them alike.") for each in found]
+    findings = spellings(Evidence("y", Values(column_of(texts)))) if texts else []
+    return [replace(each, advice="; if they are the same, write them alike.") for each in findings]
 
 
 def _warn(findings: Iterable[Finding]) -> None:
@@ -628,10 +628,10 @@ class TableClassifier(ClassifierMixin, TableEstimator):
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         answers = self._answers(X, proba=True)
-        found = np.concatenate([part.proba for part in answers if part.proba is not None])
+        proba = np.concatenate([part.proba for part in answers if part.proba is not None])
         labels = np.array(self.labels_)[list(answers[0].classes)]
-        probabilities = np.zeros((len(found), len(self.labels_)))
-        probabilities[:, np.searchsorted(self.classes_, labels)] = found
+        probabilities = np.zeros((len(proba), len(self.labels_)))
+        probabilities[:, np.searchsorted(self.classes_, labels)] = proba
         return probabilities
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
@@ -652,8 +652,8 @@ class TableClassifier(ClassifierMixin, TableEstimator):
     def predict_proba_one(self, row: Mapping[str, Any]) -> dict[Any, float]:
         """The probability of each class for one row; see `predict_one`."""
         check_is_fitted(self)
-        found = self.model_.predict_proba_one(self._named(row))
-        return {self.labels_[place]: probability for place, probability in found.items()}
+        proba = self.model_.predict_proba_one(self._named(row))
+        return {self.labels_[place]: probability for place, probability in proba.items()}
 
     @property
     def classes_(self) -> NDArray[Any]:

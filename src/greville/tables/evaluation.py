@@ -116,11 +116,11 @@ class TrainingScore:
 
 def score_rows(model: TableModel, batches: Iterable[Batch], troubles: Troubles) -> dict[str, Any]:
     """The scores of a model on rows that have a target."""
-    found = empty_score(model)
+    score = empty_score(model)
     for batch in batches:
-        add_scores(found, model, batch, troubles)
-    check_held_out(found, model)
-    return {"how": "held out", **found.summary()}
+        add_scores(score, model, batch, troubles)
+    check_held_out(score, model)
+    return {"how": "held out", **score.summary()}
 
 
 def check_held_out(found: Any, model: TableModel) -> None:
@@ -204,7 +204,7 @@ class RegressionScore:
     def summary(self) -> dict[str, Any]:
         bias, mae, mse = (self._sums[:3] / self.n).tolist()
         variance = self._spread / self.n
-        found = {
+        scores = {
             "rows": self.n,
             "rmse": mse**0.5,
             "mae": mae,
@@ -213,10 +213,10 @@ class RegressionScore:
             "target_std": variance**0.5,
         }
         if mse >= (1 - 1e-9) * variance > 0:
-            found["no_better_than_guessing"] = True
+            scores["no_better_than_guessing"] = True
         if self._sums[3]:
-            found["within_90_percent_interval"] = float(self._sums[4] / self._sums[3])
-        return found
+            scores["within_90_percent_interval"] = float(self._sums[4] / self._sums[3])
+        return scores
 
 
 class ClassificationScore:
@@ -296,22 +296,22 @@ class ClassificationScore:
         right, of_class, of_prediction = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
         seen = of_class > 0
         recall = right[seen] / of_class[seen]
-        found: dict[str, Any] = {
+        scores: dict[str, Any] = {
             "rows": self.n,
             "accuracy": float(right.sum() / self.n),
             "balanced_accuracy": float(recall.mean()),
             "most_frequent_class": float(of_class.max() / self.n),
         }
         if right.sum() <= of_class.max() < self.n:
-            found["no_better_than_guessing"] = True
+            scores["no_better_than_guessing"] = True
         if self._with_proba:
-            found["log_loss"] = self._logs / self._with_proba
+            scores["log_loss"] = self._logs / self._with_proba
             # Of two classes, the squares for one of them count, as in scikit-learn.
             halves = 2 if len(self.classes) == 2 else 1
-            found["brier"] = self._squares / (halves * self._with_proba)
+            scores["brier"] = self._squares / (halves * self._with_proba)
             if len(self.classes) == 2 and (self._second.sum(axis=1) > 0).all():
-                found["roc_auc"] = _area(self._second)
-        found["classes"] = {
+                scores["roc_auc"] = _area(self._second)
+        scores["classes"] = {
             label: {
                 "rows": int(of_class[i]),
                 "precision": float(right[i] / of_prediction[i]) if of_prediction[i] else None,
@@ -319,8 +319,8 @@ class ClassificationScore:
             }
             for i, label in enumerate(labels)
         }
-        found["confusion"] = {"labels": labels, "counts": counts.tolist()}
-        return found
+        scores["confusion"] = {"labels": labels, "counts": counts.tolist()}
+        return scores
 
 
 class _Sample:

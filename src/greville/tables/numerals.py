@@ -186,10 +186,10 @@ class Numerals:
         """The number that a text without spaces around it is; None if it is none."""
         if self.form in FORMS:
             return FORMS[self.form].number(text)
-        found = self._pattern.fullmatch(text) if len(text) <= _LONGEST else None
-        if found is None:
+        matched = self._pattern.fullmatch(text) if len(text) <= _LONGEST else None
+        if matched is None:
             return None
-        part = found.groupdict("")
+        part = matched.groupdict("")
         opened, units = part["open"] + part["open2"], bool(part["unit"]) + bool(part["behind"])
         minus = [part["sign"], part["sign2"], part["minus"], "-" * bool(opened)].count("-")
         if minus > 1 or units > 1 or len(opened) != len(part["close"]):

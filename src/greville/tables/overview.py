@@ -128,10 +128,10 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
     sample, n = sampled(_listened(batches, said), FIRST_ROWS)
     rows = FirstRows.of(sample)
     if rows.n == n and n:
-        found = totals_row(rows.batch(), rows.where(n - 1))
-        if found is not None:
+        totals = totals_row(rows.batch(), rows.where(n - 1))
+        if totals is not None:
             rows = rows.without([n - 1])
-            said.append(found)
+            said.append(totals)
     schema, fitted = _described(model.settings, target, rows)
     again = rows.n < n - 1 and not isinstance(batches, Iterator)
     whole = rows.batch().with_gaps(model.settings["na"])
@@ -210,7 +210,7 @@ class _Seen:
 
     def findings(self) -> list[Finding]:
         """Return what is wrong with rows, as training would say it."""
-        found = [Finding("columns", self._unread, warning=True)] if self._unread else []
+        findings = [Finding("columns", self._unread, warning=True)] if self._unread else []
         n = self._wrong.count
         if n:
             more = f" ({n:,} rows cannot be used)" if n > 1 else ""
@@ -218,8 +218,8 @@ class _Seen:
                 f"{self._wrong.first[0]}{more}; fix it",
                 ", or pass {troubles} to leave it out.",
             )
-            found.append(Finding("wrong", text, None, True, advice, {"troubles": None}))
-        return found
+            findings.append(Finding("wrong", text, None, True, advice, {"troubles": None}))
+        return findings
 
 
 def _column(
@@ -262,7 +262,7 @@ def model_summary(model: TableModel) -> dict[str, Any]:
     'price'
     """
     estimator = model.estimator
-    found = {
+    summary = {
         "target": model.target,
         "task": model.task,
         "classes": model.classes or None,
@@ -274,11 +274,11 @@ def model_summary(model: TableModel) -> dict[str, Any]:
         "seed": model.settings["seed"],
     }
     if estimator is not None:
-        found["inputs"] = len(model.schema.inputs)
-        found["units"] = int(estimator.solver_.n_features_in_)
+        summary["inputs"] = len(model.schema.inputs)
+        summary["units"] = int(estimator.solver_.n_features_in_)
         epsilon = getattr(estimator, "epsilon_", None)
-        found["epsilon"] = None if epsilon is None else float(f"{epsilon:.4g}")
-    return found
+        summary["epsilon"] = None if epsilon is None else float(f"{epsilon:.4g}")
+    return summary
 
 
 def model_bytes(model: TableModel) -> int:
@@ -306,7 +306,7 @@ def table_summary(model: TableModel) -> dict[str, str]:
     rows = f"{model.n_rows:,}"
     if waiting:
         rows = f"{waiting:,}, which are learned when the model is used, or more have come"
-    found = {"rows": rows, "columns": ""}
+    summary = {"rows": rows, "columns": ""}
     if model.has_schema and not waiting:
         kinds = Counter(column.kind for column in model.schema.columns)
         ignored = [c.name for c in model.schema.columns if c.kind == Ignored.kind]
@@ -316,8 +316,8 @@ def table_summary(model: TableModel) -> dict[str, str]:
             named = f": {', '.join(map(shown_name, ignored))}" * (len(ignored) <= _MOST_IGNORED)
             parts.append(f"{len(ignored):,} not used{named}")
         listed = ", ".join(parts)
-        found["columns"] = f" ({listed})" if listed else ""
+        summary["columns"] = f" ({listed})" if listed else ""
     if model.estimator is not None and not waiting:
-        found |= {k: v for k, v in model.estimator.summary().items() if k != "rows"}
-        found["inputs"] = f"{len(model.schema.inputs):,}"
-    return found
+        summary |= {k: v for k, v in model.estimator.summary().items() if k != "rows"}
+        summary["inputs"] = f"{len(model.schema.inputs):,}"
+    return summary

@@ -188,12 +188,12 @@ class Schema:
 
     def unknown_gaps(self, batch: Batch) -> dict[str, int]:
         """How many rows have no number in a column in which no row learned from lacks one."""
-        found = {}
+        counts = {}
         for column in self.used:
             if isinstance(column, Number) and not column.missing:
                 numbers, wrong = _values(batch, column.name).numbers_as(column.numerals)
-                found[column.name] = int((np.isnan(numbers) & ~wrong).sum())
-        return {name: n for name, n in found.items() if n}
+                counts[column.name] = int((np.isnan(numbers) & ~wrong).sum())
+        return {name: n for name, n in counts.items() if n}
 
     def encode(self, batch: Batch) -> tuple[Floats, dict[int, str]]:
         """The inputs of all rows, and for rows that have none, what is wrong with them."""

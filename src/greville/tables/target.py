@@ -200,8 +200,8 @@ def decide_target(column: Evidence) -> Decision:
             "number; if its values are labels"
         )
         advice, task = ", pass {task}.", CLASSIFICATION
-        found = column.finding("leading zeros", text, advice, warning=True, task=task)
-        decision = Decision("number").saying(found)
+        finding = column.finding("leading zeros", text, advice, warning=True, task=task)
+        decision = Decision("number").saying(finding)
     if decision.kind != "number":
         return decision
     far = far_values(values.numbers_as(decision.numerals)[0])

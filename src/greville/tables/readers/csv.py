@@ -139,11 +139,11 @@ class _Table:
         for name in ("reject_errors", "reject_scans"):
             database.execute(f"DROP TABLE {name}")
         lines = _lines_at([place for place, *_ in rejects], self.layout.text)
-        found = {  # of several about one row, the last in the order of the query
+        errors = {  # of several about one row, the last in the order of the query
             line + len(content) - len(content.lstrip("\r\n")): (kind, message)
             for line, (_, kind, message, content) in zip(lines, rejects, strict=True)
         }
-        return [(line, *what) for line, what in found.items()]
+        return [(line, *what) for line, what in errors.items()]
 
     def skipped(self, database: Any) -> Iterator[tuple[int, str]]:
         """The rows that were left out, all of them behind the last row."""
@@ -182,8 +182,8 @@ def _without_empty_lines(batch: Batch) -> Batch:
         return batch
     line = batch.where(pc.index(column.is_null(), True).as_py()).removeprefix(f"{batch.source}, ")
     text = f"{batch.source}: {line} is empty; in a table of one column that may be a missing value"
-    found = Finding("empty lines", f"{text}, but such lines are left out.", warning=True)
-    return replace(batch.filter(np.array(column.is_valid())), findings=(found,))
+    finding = Finding("empty lines", f"{text}, but such lines are left out.", warning=True)
+    return replace(batch.filter(np.array(column.is_valid())), findings=(finding,))
 
 
 def _ends_in_a_long_row(path: Any) -> bool:

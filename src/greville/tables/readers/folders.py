@@ -102,12 +102,12 @@ def _is_hidden(parts: Sequence[str]) -> bool:
 
 def partitions_of(path: Any) -> dict[str, str | None]:
     """The names and values that the folders of a path have; None is a missing value."""
-    found: dict[str, str | None] = {}
+    partitions: dict[str, str | None] = {}
     for part in path.parent.parts:
         name, sign, value = map(unquote, part.partition("="))
         if sign and name:
-            found[name] = None if value in ("", _MISSING) else value
-    return found
+            partitions[name] = None if value in ("", _MISSING) else value
+    return partitions
 
 
 def with_partitions(

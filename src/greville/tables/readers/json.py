@@ -124,10 +124,10 @@ def _leaves(structure: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...],
     """What is in the fields of objects, also of those in objects, by the names that lead there."""
     if path and (not isinstance(structure, dict) or len(structure) > _MOST_FIELDS):
         return {path: structure}
-    found: dict[tuple[str, ...], Any] = {}
+    leaves: dict[tuple[str, ...], Any] = {}
     for name, inner in structure.items():
-        found |= _leaves(inner, (*path, name))
-    return found
+        leaves |= _leaves(inner, (*path, name))
+    return leaves
 
 
 def _pointer(path: tuple[str, ...]) -> str:
@@ -200,11 +200,11 @@ def flat(row: Row) -> Row:
     """
     if dict not in map(type, row.values()):
         return row
-    found = dict(row)
+    copied = dict(row)
     for name, value in row.items():
         if isinstance(value, dict):
-            found |= {f"{name}.{each}": inner for each, inner in flat(value).items()}
-    return found
+            copied |= {f"{name}.{each}": inner for each, inner in flat(value).items()}
+    return copied
 
 
 def _loaded(line: bytes) -> Any:

@@ -85,8 +85,8 @@ class _Head:
 
     def rows(self) -> list[tuple[int, list[str]]]:
         """Rows from the start on, each with the number of lines above it."""
-        found = _parsed(self.lines[self.start :], self.delimiter, self.start)
-        return [(place, fields) for place, fields in found if fields]
+        rows = _parsed(self.lines[self.start :], self.delimiter, self.start)
+        return [(place, fields) for place, fields in rows if fields]
 
     def _skip_separator(self) -> None:
         """Take the delimiter from a first line as Excel writes it, ``sep=;``."""
@@ -285,8 +285,8 @@ def _plain_rows(
 def _with_tabs(lines: bytes) -> bytes:
     """Put one tab in the place of blanks between the fields of lines."""
 
-    def tab(found: re.Match[bytes]) -> bytes:
-        return found[0] if found[0].startswith(b'"') else b"\t"
+    def tab(matched: re.Match[bytes]) -> bytes:
+        return matched[0] if matched[0].startswith(b'"') else b"\t"
 
     tabbed = _BLANKS_OUTSIDE_QUOTES.sub(tab, lines)
     return re.sub(rb"\t(?=[\r\n]|\Z)|(?<=[\r\n])\t|\A\t", b"", tabbed)

@@ -33,9 +33,9 @@ def read(request: ReadRequest) -> Iterator[Batch]:
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as database:
             database.execute("PRAGMA trusted_schema = OFF")  # no functions with side effects
             tables = [name for (name,) in database.execute(_TABLES)]
-            found = [name for name in tables if reading.column in _columns(database, name)]
-            found = found if len(found) == 1 else tables
-            name = chosen_table(source.name, "table", tables, reading.table, found)
+            matching = [name for name in tables if reading.column in _columns(database, name)]
+            matching = matching if len(matching) == 1 else tables
+            name = chosen_table(source.name, "table", tables, reading.table, matching)
             finding = Finding("table", f"{source.name}: the table {name!r} in it is read.")
             yield from with_findings(_rows(request, database, name), [finding])
     except sqlite3.Error as error:

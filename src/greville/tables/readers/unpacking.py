@@ -67,8 +67,8 @@ class Content:
     def head(self, size: int) -> bytes:
         """The first bytes."""
         with self.path.open("rb") as file:
-            found: bytes = file.read(size)
-            return found
+            content: bytes = file.read(size)
+            return content
 
     def copied(
         self, blocks: Iterable[bytes], name: Path, findings: tuple[Finding, ...] = ()
@@ -136,9 +136,9 @@ def _extracted(name: str, content: Content, wanted: str | None) -> Content:
             if entry.filename and not entry.is_dir() and not _is_hidden(entry.filename)
         }
         tables = [each for each in files if format_of(Path(each)) is not None]
-        found = list(files) if len(files) == 1 else tables
+        members = list(files) if len(files) == 1 else tables
         wanted = next((each for each in files if wanted in (each, Path(each).name)), wanted)
-        chosen = chosen_table(name, "file", [*files], wanted, found)
+        chosen = chosen_table(name, "file", [*files], wanted, members)
         if files[chosen].flag_bits & 1:
             raise TableError(f"{name}: it is protected by a password; unpack it first.")
         others = [other for other in files if other != chosen]
