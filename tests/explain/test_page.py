@@ -86,6 +86,8 @@ def test_the_command_without_rows(here, rng):
     assert next(iter(found)) == "x $a^b$"
     assert set(found["flag"]) == {"evidence", "error"}
     assert "a page needs rows" in refused("explain", "m.greville", "-o", "p.html")
+    run("train", "t.csv", "--target", "y", "-o", "light.greville", "--solver", "light")
+    assert "name files of rows" in refused("explain", "light.greville")
     assert "does not exist" in refused("explain", "m.greville", "t.csv", "-o", "no/p.html")
     assert "a pipe cannot be read twice" in refused(
         *("train", "-", "--target", "y", "--report", "p.html"), stdin="x,y\n1,2\n"

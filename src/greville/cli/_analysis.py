@@ -192,7 +192,13 @@ def explain(
         table = InputTable.find(data, reading, output=output)
         with table.batches("reading", quiet) as batches:
             rows = sampled(batches, _ROWS)[0]
-    importance = known.importance(rows)
+    try:
+        importance = known.importance(rows)
+    except ValueError as error:
+        if data:
+            raise
+        what = "what it keeps does not say which columns matter; name files of rows with DATA"
+        raise UserError(f"{model}: {what}.") from error
     if output is not None and rows is not None:
         write_page(known, rows, output, learned=learned, source=model.name)
     if as_json:
