@@ -40,7 +40,7 @@ def run_c(model, X, n_outputs, Y=None, *, row="x", before="", folder):
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler, cc")
     names = {"n": X.shape[1], "k": n_outputs, "row": row, "learns": int(Y is not None)}
-    main = _MAIN.format(learn="" if Y is None else "model_learn(x, t);", **names)
+    main = _MAIN.format(learn="" if Y is None else f"model_learn({row}, t);", **names)
     (folder / "m.c").write_text(to_c(model, learn=Y is not None) + before + main)
     strict = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wno-unused", "-Werror"]
     children.run(["cc", *strict, "-o", folder / "m", folder / "m.c", "-lm"])

@@ -237,10 +237,12 @@ def test_tables(task, rng, tmp_path):
     assert abs(answers - expected).max() < 0.5 * expected.std()
 
 
-def test_a_table_in_c(rng, tmp_path):
+@pytest.mark.parametrize("learns", [False, True])
+def test_a_table_in_c(learns, rng, tmp_path):
     """Text is compared too: the row of the program has pointers to it."""
     train, new = houses(5000, rng, late=True), houses(300, rng)
-    model = TableModel("y", hidden=60, ignore=["when"])
+    solver = "light" if learns else "opium"
+    model = TableModel("y", hidden=60, ignore=["when"], solver=solver)
     model.learn(pa.Table.from_pandas(train, preserve_index=False)).settle()
     columns = plain(new)
     texts = {name: sorted(set(columns[name].dropna())) for name in ("colour", "street")}
@@ -256,8 +258,13 @@ def test_a_table_in_c(rng, tmp_path):
     X = columns[["x", "z z", "flag", "colour", "street"]].to_numpy(float)
     row = "&(model_row){.x = x[0], .z_z = x[1], .flag = x[2], .colour = colour[(int)x[3]], "
     row += ".street = street[(int)x[4]]}"
-    expected = model.predict(pa.Table.from_pandas(new, preserve_index=False))
-    found, _ = run_c(model, X, 1, row=row, before=tables, folder=tmp_path)
+    table = pa.Table.from_pandas(new, preserve_index=False)
+    expected, Y = model.predict(table), new[["y"]].to_numpy() if learns else None
+    found, _ = run_c(model, X, 1, Y, row=row, before=tables, folder=tmp_path)
+    if learns:  # each row after it was predicted
+        before = expected
+        expected = np.concatenate([part.prediction for part in model.record(table)])
+        assert far(before, expected) > 0.01
     assert far(expected, found[:, 0]) < DOUBLE
 
 
