@@ -53,7 +53,7 @@ def rows(model, n=1500):
 
 
 def test_lines_of_a_long_work(clock, capsys):
-    with progress.told(True, "learned", 10_000) as tell:
+    with progress.reporting(True, "learned", 10_000) as tell:
         tell(0)
         clock(1.9)
         tell(1000)
@@ -69,7 +69,7 @@ def test_lines_of_a_long_work(clock, capsys):
 
 
 def test_rows_that_are_read_again_start_another_estimate(clock, capsys):
-    with progress.told(True, "learned", 10_000) as tell:
+    with progress.reporting(True, "learned", 10_000) as tell:
         clock(5.0)
         tell(5000)
         tell(0)
@@ -81,7 +81,7 @@ def test_rows_that_are_read_again_start_another_estimate(clock, capsys):
 
 
 def test_short_work_says_nothing(clock, capsys):
-    with progress.told(True, "learned", 10) as tell:
+    with progress.reporting(True, "learned", 10) as tell:
         tell(0)
         clock(1.9)
     tell(5)  # too late
@@ -92,7 +92,7 @@ def test_short_work_says_nothing(clock, capsys):
 
 def test_an_interruption_is_said_after_lines(clock, capsys):
     def interrupted():
-        with progress.told(True, "learned", 10) as tell:
+        with progress.reporting(True, "learned", 10) as tell:
             clock(3)
             tell(4)
             raise KeyboardInterrupt
@@ -108,7 +108,7 @@ def test_a_closed_stderr_stops_nothing(clock, monkeypatch):
     closed.close()
     for stream in (closed, None):
         monkeypatch.setattr(sys, "stderr", stream)
-        with progress.told(True, "learned", 10) as tell:
+        with progress.reporting(True, "learned", 10) as tell:
             clock(3)
             tell(4)
 

@@ -1,6 +1,6 @@
 """Progress of long work: functions that accept `progress` call it as they go on.
 
-Estimators have a parameter `verbose` instead, as scikit-learn's have: see `told`.
+Estimators have a parameter `verbose` instead, as scikit-learn's have: see `reporting`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def silent(what: str, total: float) -> Iterator[Advance]:
     yield lambda done: None
 
 
-def told(verbose: Any, done: str, n_rows: int) -> AbstractContextManager[Tell | None]:
+def reporting(verbose: Any, done: str, n_rows: int) -> AbstractContextManager[Tell | None]:
     """A context that says on stderr how many rows are done; it gives None if not `verbose`.
 
     Every two seconds, and at the end of work that took as long, a line. Work that takes less says
@@ -47,8 +47,8 @@ def told(verbose: Any, done: str, n_rows: int) -> AbstractContextManager[Tell | 
 
     Examples
     --------
-    >>> from greville.progress import told
-    >>> with told(False, "learned", 1000) as tell:
+    >>> from greville.progress import reporting
+    >>> with reporting(False, "learned", 1000) as tell:
     ...     print(tell)
     None
     """

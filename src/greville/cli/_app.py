@@ -26,8 +26,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"greville {__version__}")
         raise typer.Exit
 

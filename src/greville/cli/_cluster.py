@@ -39,7 +39,7 @@ class ClusterOptions:
     scheduler: str | None = None
 
     @property
-    def wanted(self) -> str | None:
+    def option(self) -> str | None:
         """The option that asks for a cluster."""
         return "scheduler" if self.scheduler is not None else "workers" if self.workers else None
 
@@ -80,7 +80,7 @@ def _cluster(options: ClusterOptions) -> Iterator[Any]:
         from distributed.comm import CommClosedError
     except ImportError as error:
         missing = "this needs Dask; pip install 'greville[dask]'."
-        raise UserError(f"--{options.wanted}: {missing}") from error
+        raise UserError(f"--{options.option}: {missing}") from error
     for name in ("asyncio", *logging.root.manager.loggerDict):
         if name.startswith(("asyncio", "distributed", "tornado")):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -108,7 +108,7 @@ def train(
             model = options.going_on(model, base, target, task)
         columns = _columns_of(model)
         table = InputTable.find(data, reading, model.target, output=output)
-        asked = "test" if test else "report" if page is not None else on.wanted
+        asked = "test" if test else "report" if page is not None else on.option
         if asked is not None and not table.can_be_read_again:
             raise UserError(f"--{asked}: a pipe cannot be read twice; write it to a file first.")
         fingerprint = _fingerprint(table, identity, {**settings, "test": test})
@@ -121,8 +121,8 @@ def train(
         finished = extra if output == base else None
         if not _restored(run, finished, options):
             return
-        scores = learn_on_cluster(run, on, quiet) if on.wanted else run.learn(every, quiet)
-        if resume is not None and not quiet and not on.wanted:
+        scores = learn_on_cluster(run, on, quiet) if on.option else run.learn(every, quiet)
+        if resume is not None and not quiet and not on.option:
             _say_changes(columns, _columns_of(run.model))
         _report(run, scores, as_json, quiet)
         _write_page(run, page)

@@ -37,7 +37,7 @@ from ..insight import (
     influence_of,
     why_of,
 )
-from ..progress import Tell, later, told
+from ..progress import Tell, later, reporting
 from ..representation import Described, named_list
 from ..solvers import (
     Publishing,
@@ -217,7 +217,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         with self.replacement() as new:
             examples, targets = new._checked(X, y, sample_weight, reset=True, whole=True)
             check_something_counts(examples.weight)
-            with told(self.verbose, "learned", examples.n) as tell:
+            with reporting(self.verbose, "learned", examples.n) as tell:
                 fitted, examples = start(new, examples, targets, whole=True)
                 rows, kept = fitted.rows(examples, tell), list[Array]()
                 places = rows_of_fit(examples.n)
@@ -315,7 +315,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             unknown = model._unknown(examples.y, fitted.targets, **options)
             self._check_spread(fitted, spread)
             task = "predicted and learned" if predict else "learned"
-            with told(self.verbose, task, examples.n) as tell:
+            with reporting(self.verbose, task, examples.n) as tell:
                 new, outputs = model._learned(fitted, examples, predict, spread, unknown, tell)
             return new, (fitted.targets, outputs, unknown)
 
@@ -649,7 +649,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         fitted = self.fitted_
         self._check_spread(fitted, spread)
         X = self._checked_rows(X, reset=False)
-        with told(self.verbose, "predicted", X.shape[0]) as tell:
+        with reporting(self.verbose, "predicted", X.shape[0]) as tell:
             outputs = fitted.predict(X, spread=spread, tell=tell)
         stay = [on_device and is_on_device(A) for A in outputs]
         return fitted, [A if s else on_host(A) for A, s in zip(outputs, stay, strict=True)]

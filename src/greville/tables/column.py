@@ -32,7 +32,7 @@ class Column(ABC):
         return []
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         """Say what the values of the column should be, for a message."""
         return self.wants
 

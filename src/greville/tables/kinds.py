@@ -79,7 +79,7 @@ class Number(Column):
         return [Finding("extremes", message, self.name, warning=True)]
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         how = self.numerals.description()
         return f"a number with {how}" if how else self.wants
 
@@ -365,7 +365,7 @@ class Time(Column):
         return cls(name, origin, clock, decision.dates)
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         if self.format in dates.PER_DAY:
             return f"{self.format} since 1970"
         return f"a date or time written as {self.format}" if self.format else self.wants

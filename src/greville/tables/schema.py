@@ -207,7 +207,7 @@ class Schema:
             bad = column.fill(values, own)
             if isinstance(column, Text) and n_late:
                 column.fill_late(values, own, out[:, places[-n_late] : places[-1] + 1])
-            for row, reason in _reasons(batch, column.name, column.wanted, bad).items():
+            for row, reason in _reasons(batch, column.name, column.expected, bad).items():
                 wrong.setdefault(row, reason)
         return out, wrong
 
@@ -380,9 +380,9 @@ def _values(batch: Batch, name: str) -> Values:
         raise TableError(f"{batch.source}: column {name!r}: {error}.") from error
 
 
-def _reasons(batch: Batch, name: str, wanted: str, wrong: Any) -> dict[int, str]:
+def _reasons(batch: Batch, name: str, expected: str, wrong: Any) -> dict[int, str]:
     return {
-        int(row): f"column {name!r} should be {wanted}, got {batch.shown(name, int(row))}"
+        int(row): f"column {name!r} should be {expected}, got {batch.shown(name, int(row))}"
         for row in np.flatnonzero(wrong)
     }
 
