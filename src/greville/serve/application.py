@@ -121,7 +121,7 @@ def _add_health(app: FastAPI, services: Mapping[str, Service], metrics: Metrics)
         return JSONResponse({"ready": True})
 
     @app.get("/metrics", summary="Numbers for Prometheus")
-    async def numbers() -> Response:
+    def numbers() -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/models", summary="The names of all models")

@@ -16,6 +16,9 @@ from .service import Service
 # Seconds: half a millisecond is one row, ten seconds a model that chooses its units.
 _BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
+# Models of more columns are measured when the page asks, not every few seconds.
+_MOST_COLUMNS = 100
+
 # Of each model: name, what it says, and the number.
 _Value = Callable[[Service], float | None]
 _GAUGES: tuple[tuple[str, str, _Value], ...] = (
@@ -47,7 +50,10 @@ _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
 
 
 def _importance(service: Service) -> dict[str, float]:
-    """That of each column; of none while there is no answer to that."""
+    """That of each column; of none while it is not known, or would take long."""
+    model = service.published and service.published.model
+    if not model or not model.has_schema or len(model.schema.columns) > _MOST_COLUMNS:
+        return {}
     try:
         return service.importance()
     except (RequestError, TableError):

@@ -184,7 +184,7 @@ async def _change(action: str, request: Request, key: str | None) -> Response:
     return JSONResponse(answer)
 
 
-async def describe(request: Request) -> dict[str, Any]:
+def describe(request: Request) -> dict[str, Any]:
     """What greville info says, and how far the model has come."""
     service = find_service(request)
     known = service.answering().model
