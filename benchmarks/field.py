@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from greville import ELMRegressor
 from greville.adapters.river import Classifier, Regressor
 
 ROWS, SEEDS = 5000, (1, 2, 3)
@@ -60,8 +61,19 @@ def run(out: Path = Path("benchmarks/results")) -> None:
     store.write_text(json.dumps(found, indent=0, sort_keys=True))
     for kind in ("classes", "numbers"):
         print_table(kind, found)
+    print_intervals()
     _draw(found, out / "field.png")
     print(f"the picture is {out / 'field.png'}")
+
+
+def print_intervals(n: int = 40_000, burn_in: int = 10_000) -> None:
+    """Width and coverage of intervals of 90 % on Friedman's function, whose noise is N(0, 1)."""
+    pairs = list(islice(iter(_river()[1].Friedman(seed=1)), n))
+    X, y = np.array([list(x.values()) for x, _ in pairs]), np.array([y for _, y in pairs])
+    predicted, std = ELMRegressor(random_state=1).prequential(X, y, return_std=True)
+    half = 1.6449 * std[burn_in:]
+    covered = float((np.abs(y - predicted)[burn_in:] <= half).mean())
+    print(f"intervals of 90 %: width {2 * half.mean():.2f} (ideal 3.29), coverage {covered:.3f}")
 
 
 def _processes() -> int:
