@@ -135,6 +135,8 @@ def test_what_the_solver_cannot_do_is_not_there():
         assert hasattr(model, "partial_fit")
         for method in ("merge", "unlearn", "loo_predict", "path"):
             assert not hasattr(model, method)
+        with pytest.raises(AttributeError, match="^merge: Steps is not a sum over rows; use"):
+            model + model
     X, y = np.eye(3), np.arange(3.0)
     with pytest.raises(ValueError, match="return_std.*Steps"):
         ELMRegressor(5, "steps").fit(X, y).predict(X, return_std=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from types import MethodType
 from typing import Any
 
 from sklearn.base import clone
@@ -38,18 +39,30 @@ def regularises(solver: Solver) -> bool:
 _named = cache(registry.make)  # every use of a method asks
 
 
-def _available(capability: str, otherwise: str) -> Callable[[Any], bool]:
-    """A condition for a method; what is no solver at all is refused later, when it is used."""
+class _Available:
+    """A method that only some solvers make available; without one, the error says why.
 
-    def condition(estimator: Any) -> bool:
+    What is no solver at all is refused later, when it is used.
+    """
+
+    def __init__(self, method: Any, capability: str, otherwise: str) -> None:
+        self.__doc__, self.__module__ = method.__doc__, method.__module__  # for doctest
+        self._method, self._capability, self._otherwise = method, capability, otherwise
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return self._method
         solver = estimator.solver
         with suppress(KeyError):  # no such name
             solver = _named(solver) if isinstance(solver, str) else solver
-        if isinstance(solver, Solver) and not getattr(solver.capabilities, capability):
-            raise AttributeError(f"{type(solver).__name__} {otherwise}")
-        return True
+        if isinstance(solver, Solver) and not getattr(solver.capabilities, self._capability):
+            name = self._method.__name__
+            raise AttributeError(f"{name}: {type(solver).__name__} {self._otherwise}")
+        return MethodType(self._method, estimator)
 
-    return condition
+
+def _available(capability: str, otherwise: str) -> Callable[[Any], Any]:
+    return lambda method: _Available(method, capability, otherwise)
 
 
 _NO_SUM = "is not a sum over rows; use the solver Opium to unlearn and merge."

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
 from ..devices import Scoring, origin_of, received_on_host
@@ -136,7 +135,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         )
         self.class_weight = class_weight
 
-    @available_if(solver_is_online)
+    @solver_is_online
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows. The chunk size does not change the result, apart from rounding.
 
@@ -155,7 +154,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         self._learn(X, y, sample_weight, classes=classes)
         return self
 
-    @available_if(solver_is_online)
+    @solver_is_online
     def prequential(
         self,
         X: Any,
@@ -194,7 +193,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
             scores[unknown] = -np.inf
         return origin_of(X).answer(targets.answer(scores, sharpness, method))
 
-    @available_if(solver_leaves_out)
+    @solver_leaves_out
     def loo_predict(
         self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "predict"
     ) -> Array:

@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..backend import Array, Backend
@@ -254,7 +253,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             new._fitted, _ = start(new, examples, targets, whole=True, n_rows=n_rows)
         return self
 
-    @available_if(solver_removes)
+    @solver_removes
     def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows learned earlier: as if they had never been there, to rounding.
 
@@ -406,7 +405,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         """Which classes are not known yet at each row; None for numbers, and where all are."""
         return None
 
-    @available_if(solver_is_online)
+    @solver_is_online
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row: what ``partial_fit([x], [y])`` does, without its checks of whole tables.
 
@@ -460,7 +459,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
 
     # Models as sums over rows
 
-    @available_if(solver_adds)
+    @solver_adds
     def merge(self, *others: Self) -> Self:
         """Learn all that other models have learned: as if this one had seen all of their rows.
 
@@ -799,7 +798,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
             **place_summary(solver, *arrays),
         }
 
-    @available_if(solver_chooses)
+    @solver_chooses
     def path(self) -> Any:
         """The evidence for each epsilon that was tried when it was last chosen.
 

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 
 from ..backend import Array
 from ..backend.scipy import DOT
@@ -117,7 +116,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     1.0
     """
 
-    @available_if(solver_is_online)
+    @solver_is_online
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. The chunk size does not change the result, apart from rounding.
 
@@ -134,7 +133,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         self._learn(X, y, sample_weight)
         return self
 
-    @available_if(solver_is_online)
+    @solver_is_online
     def prequential(
         self, X: Any, y: Any, sample_weight: Any = None, return_std: bool = False
     ) -> Any:
@@ -163,7 +162,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         shaped = origin_of(X).answer(tuple(map(targets.shaped, parts)))
         return shaped if return_std else shaped[0]
 
-    @available_if(solver_leaves_out)
+    @solver_leaves_out
     def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predict each of these rows, which were learned, as if it alone had not been.
 

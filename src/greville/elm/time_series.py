@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from ..devices import is_tensor
 from ..layers import MiniRocketLayer, series_rows
@@ -73,7 +72,7 @@ class TimeSeries(ELM):
                 "from their neighbours with numpy.interp."
             ) from error
 
-    @available_if(solver_is_online)
+    @solver_is_online
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one series.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..progress import Progress, silent
 from ._arguments import as_columns
 from ._forecaster import Forecaster
@@ -63,6 +65,8 @@ def forecast(
     settings = {"alpha": alpha, "hidden": hidden, "solver": solver, "interval": interval}
     model = Forecaster(lags, horizon, **settings, layer=layer, random_state=random_state)
     n, parts = len(columns), []
+    if n and np.isnan(columns[:, 0]).all():
+        raise ValueError("series: it has no values; pass numbers, and NaN where one is missing.")
     if n < model.lags:
         raise ValueError(
             f"series, lags={model.lags!r}: {n} samples are fewer than one prediction needs; pass "
