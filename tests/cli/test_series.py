@@ -345,3 +345,9 @@ def test_counts_beside_a_series_are_no_times(here):
     (both, said), (alone, _) = forecast("v.csv"), forecast("w.csv")
     assert both["future"] == alone["future"]
     assert "order" not in said
+
+
+def test_an_empty_name_of_a_series_names_the_file():
+    write_csv("n.csv", id=["a", "", *"a" * 58], v=written(wave(60)))
+    said = refused("forecast", "n.csv", "-c", "v", "--by", "id")
+    assert "n.csv, row 2: column 'id' is empty, so that no series is known" in said

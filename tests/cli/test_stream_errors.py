@@ -57,6 +57,16 @@ def test_on_error_stop_answers_all_lines_before():
     assert "line 103: column 'x' should be a number, got 'many'" in said
 
 
+def test_a_late_target_without_ids_names_the_option():
+    rows = [*good_rows(3), {"key": 3, "y": 1.0}]
+    _, said = streamed(lines_of(rows), "-t", "y", "--on-error", "stop", code=2)
+    assert "line 4: it has none of the columns" in said
+    assert "a target that comes late needs an id (--id)" in said
+    _, said = streamed(lines_of([*rows[:3], {"key": 3}]), "-t", "y", "--on-error", "stop", code=2)
+    assert "line 4: it has none of the columns" in said
+    assert "--id" not in said
+
+
 def test_standard_deviations_and_probabilities():
     answers, _ = streamed(lines_of([*good_rows(50), {"x": 1.0}]), "-t", "y", "--std")
     answers = list(map(json.loads, answers))

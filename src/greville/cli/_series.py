@@ -133,7 +133,7 @@ def read_series(
         notes += _check_one_series(source, others, time, parsed[0])
     labels = [] if columns.time is None else others.table.column(columns.time).to_pylist()
     everything = Series((), values, labels, *(parsed or ()))
-    series = [*_split(everything, others, columns.keys, table.troubles)]
+    series = [*_split(everything, others, columns.keys, table)]
     if time is None or columns.by == [ONE_SERIES]:
         return series, notes
     ready = [_in_order(each) for each in series]
@@ -275,7 +275,7 @@ def _check_one_series(source: str, batch: Any, name: str, times: Times) -> list[
     )
 
 
-def _split(series: Series, batch: Any, by: list[str], troubles: Any) -> Iterator[Series]:
+def _split(series: Series, batch: Any, by: list[str], table: InputTable) -> Iterator[Series]:
     """A series for each combination of names, in the order in which they first come."""
     if not by:
         yield series
@@ -285,7 +285,8 @@ def _split(series: Series, batch: Any, by: list[str], troubles: Any) -> Iterator
     for i, key in enumerate(zip(*names, strict=True)):
         if None in key:
             name = by[key.index(None)]
-            troubles.meet(f"row {i + 1:,}: column {name!r} is empty, so that no series is known")
+            where = f"{table.sources[0].name}, row {i + 1:,}"
+            table.troubles.meet(f"{where}: column {name!r} is empty, so that no series is known")
         else:
             rows.setdefault(key, []).append(i)
     for key, chosen in rows.items():

@@ -380,7 +380,8 @@ class Stream:
                 return "wrong", f"no row with the {self.id} {key!r} waits for its target"
         model = self._newest
         if model.has_schema and row.keys().isdisjoint(model.schema.names):
-            return "wrong", f"it has none of the columns {listed(model.schema.names)}"
+            hint = "; a target that comes late needs an id (--id)" * (has_target and not self.id)
+            return "wrong", f"it has none of the columns {listed(model.schema.names)}{hint}"
         reason = infinite_value(row)
         if reason is not None:
             return "wrong", reason
