@@ -59,7 +59,7 @@ class Anatomy(NamedTuple):
     dtype: Any
 
     def inner(self, X: Array) -> Array:
-        """The inputs that go through the layer, in their units."""
+        """Return the scaled inputs of the hidden layer, without the direct ones."""
         X = X[:, : self.n_inputs - self.n_direct]
         X = X if self.centre is None else X - self.centre
         return X if self.unit is None else X / self.unit
@@ -136,7 +136,7 @@ def _readout(solver: Any) -> tuple[Array, Array]:
 
 
 def root_of(model: Any) -> Sums:
-    """The sums over all rows at the ε in use: θ, the weights, the loss, how sure the model is.
+    """Return the sums over all rows at the ε in use: they give θ, weights, loss and uncertainty.
 
     Raises
     ------

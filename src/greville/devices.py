@@ -58,7 +58,7 @@ def is_on_device(A: Any) -> bool:
 
 
 def _is_host(device: Any) -> bool:
-    """Whether what is there is learned as NumPy arrays."""
+    """Whether data at this place are learned as NumPy arrays."""
     return device.type == "cpu" and not _tensors_stay_tensors
 
 
@@ -68,7 +68,7 @@ def _names_host(device: Any) -> bool:
 
 
 class Origin(NamedTuple):
-    """What was passed, and so what to answer with.
+    """The kind of array that a caller passed, which decides the kind of the answer.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ def received_on_host(A: Any, name: str) -> Any:
 
 
 def backend_for(device: Any, origin: Origin, n_units: int) -> Backend:
-    """Where a new model learns.
+    """Return the backend on which a new model learns.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def backend_for(device: Any, origin: Origin, n_units: int) -> Backend:
 
 
 def check_device(device: Any) -> None:
-    """Raise a ValueError unless it is None, "auto", or a device that is there.
+    """Raise a ValueError unless `device` is None, "auto" or an available device.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def _device(name: Any) -> Any:
 
 
 def _usual_gpu() -> Any:
-    """The GPU that torch uses; None where there is no torch, or no GPU."""
+    """Return torch's current GPU; None without torch or without a GPU."""
     try:
         torch = import_module("torch")
     except ImportError:
@@ -437,7 +437,7 @@ class Movable:
 
     @abstractmethod
     def _move(self, b: Backend) -> None:
-        """Have what was learned on another backend."""
+        """Move the learned values to another backend."""
 
 
 class Scoring:

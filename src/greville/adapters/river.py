@@ -71,7 +71,7 @@ class _Adapter:
 
     @property
     def table_model(self) -> TableModel:
-        """The model that has learned all rows; its ``schema`` says what the features are."""
+        """Return the model that has learned all rows; its ``schema`` describes the features."""
         return self._stream.live
 
     def _learn(self, rows: Iterable[Features], targets: Sequence[Any]) -> None:
@@ -95,7 +95,7 @@ class _Adapter:
         self._stream.unlearn([{**self._row(x, self._columns), _TARGET: y}])
 
     def _with_columns(self, columns: dict[Hashable, str], x: Features) -> dict[Hashable, str]:
-        """Columns for the features of a row too, as long as new ones can be learned.
+        """Add columns for new features of a row, as long as the model can learn new columns.
 
         New ones are sorted, so that the order of features in a row has no meaning.
         """
@@ -108,7 +108,7 @@ class _Adapter:
         return columns
 
     def _row(self, x: Features, columns: dict[Hashable, str]) -> Row:
-        """A row as the model takes it, without features that it knows nothing of."""
+        """Return a row as the model takes it, without the features that the model does not know."""
         row, model = (
             {c: _plain(x[name]) for name, c in columns.items() if name in x},
             self._stream.live,
@@ -123,7 +123,7 @@ class _Adapter:
         return row
 
     def _answer(self, x: Features, **options: bool) -> Any:
-        """What the model says about a row. What a column cannot be yet, but may become, is missing.
+        """Answer one row; while columns may still change, a value that does not fit is missing.
 
         `predict_one` comes before `learn_one`, which makes a column of text, say, of numbers.
         """
@@ -191,7 +191,7 @@ class Regressor(_Adapter, base.MiniBatchRegressor):
         self._unlearn(x, _number(y))
 
     def predict_one(self, x: Features, with_dist: bool = False) -> Any:
-        """The prediction for one row; 0.0 before the first was learned.
+        """Predict one row; 0.0 before the first row is learned.
 
         Parameters
         ----------
@@ -290,13 +290,13 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         self._unlearn(x, self._places[y])
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
-        """The most likely label of one row; None before the first was learned."""
+        """Predict the most likely label of one row; None before the first row is learned."""
         if not self._stream.n_rows:
             return None
         return self._labels[self._answer(x)["prediction"]]
 
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
-        """The probability of each label that was learned; empty before the first."""
+        """Return the probability of each learned label; an empty dict before the first label."""
         if not self._stream.n_rows:
             return {}
         proba = self._answer(x, proba=True)["proba"]
@@ -320,7 +320,7 @@ class Classifier(_Adapter, base.MiniBatchClassifier):
         return pd.Series(labels, index=X.index, dtype=None if labels else object)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each label for the rows of a data frame, as another."""
+        """Return the probability of each label for every row of a data frame, as a data frame."""
         import pandas as pd
 
         rows = [self.predict_proba_one(x) for x in X.to_dict("records")]
@@ -354,7 +354,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _number(y: Any) -> float:
-    """A target of a regression; a ValueError if it is none."""
+    """Return the target of a regression as a number; a ValueError if the target is no number."""
     y = _plain(y)
     if not isinstance(y, (Real, Decimal)) or not isfinite(y):
         raise ValueError(f"y={y!r}: pass a finite number.")
@@ -362,7 +362,7 @@ def _number(y: Any) -> float:
 
 
 def _label(y: Any) -> Any:
-    """A target of a classification; a ValueError if it is missing."""
+    """Return the target of a classification; a ValueError if the target is missing."""
     y = _plain(y)
     if _is_missing(y):
         raise ValueError(f"y={y!r}: pass a label.")

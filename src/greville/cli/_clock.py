@@ -45,7 +45,7 @@ class Clock:
     irregular: int = 0
 
     def after(self, time: int, n: int) -> int:
-        """The time n steps later."""
+        """Return the time that is n steps later."""
         if self.unit == "months":
             month = np.int64(time - self.shift).astype("M8[us]").astype("M8[M]")
             return int((month + n * self.step).astype("M8[us]").astype(np.int64)) + self.shift
@@ -57,7 +57,7 @@ class Clock:
 
 
 def find_clock(times: Times, *, are_dates: bool) -> tuple[Clock, Times] | None:
-    """The clock of rising times, and the number of steps to each; None if they are irregular."""
+    """Return the clock of rising times and the steps to each time; None for irregular times."""
     steps = np.diff(times)
     if len(steps) < 2 or (steps <= 0).any():
         return None
@@ -106,7 +106,7 @@ def _working_days(times: Times, steps: Times) -> tuple[Clock, Times] | None:
 
 
 def month_label(text: Any) -> int | None:
-    """The time of a label such as 1949-01, which is no date of ISO 8601; None if it is none."""
+    """Return the time of a label such as 1949-01; None if the label has another form."""
     if not isinstance(text, str) or not _MONTH.fullmatch(text.strip()):
         return None
     try:
@@ -116,7 +116,7 @@ def month_label(text: Any) -> int | None:
 
 
 def label_like(example: Any, time: int, dates: str | None) -> Any:
-    """A time as it is written elsewhere in the column; `dates` is its format, None of numbers."""
+    """Write a time in the column's format; `dates` is the date format, None for numbers."""
     if dates is None:
         value = time / MILLION
         return int(value) if isinstance(example, int) else _number_like(example, value)
@@ -139,7 +139,7 @@ def label_like(example: Any, time: int, dates: str | None) -> Any:
 
 
 def _number_like(example: Any, value: float) -> Any:
-    """The number, as text where the others are."""
+    """Return the number; as text if the other times are text."""
     if isinstance(example, str):
         return f"{value:.0f}" if value == round(value) else f"{value:g}"
     return value

@@ -33,7 +33,7 @@ class InputTable:
         *,
         output: Path | None = None,
     ) -> InputTable:
-        """The table of some files, of which none is the output."""
+        """Return the table of some files; a UserError if the output is one of the files."""
         from ..tables import find_sources
 
         table = cls(None, reading.reading(column), reading.troubles())
@@ -42,7 +42,7 @@ class InputTable:
         return table
 
     def check_apart(self, output: Path | None) -> None:
-        """The files that are read must not be overwritten."""
+        """Raise a UserError if an output file is also read as input."""
         for source in self.sources if output is not None and output.exists() else ():
             local = source.path is not None and not source.remote
             if local and os.path.samefile(str(output), source.path):
@@ -56,7 +56,7 @@ class InputTable:
         return all(source.can_be_read_again for source in self.sources)
 
     def __iter__(self) -> Iterator[Any]:
-        """All rows in batches; those that readers leave out are counted anew."""
+        """Yield all rows in batches; each pass counts again the rows that the readers leave out."""
         self.troubles.count, self.troubles.first = 0, []
         with self.batches("reading", quiet=False) as batches:
             for batch in batches:
@@ -71,7 +71,7 @@ class InputTable:
         columns: Any = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Iterator[Iterator[Any]]:
-        """All rows in batches, with a bar that says what is done with them."""
+        """Yield all rows in batches, with a progress bar that names the work."""
         from ..tables import read
 
         self.rows = self.left_out = 0
@@ -89,7 +89,7 @@ class InputTable:
 
 
 def read_table_model(path: Path, *, replaced: bool = False) -> tuple[Any, dict[str, Any], str]:
-    """The model of a file, if it is one of tables; what stands beside it; the file's checksum.
+    """Read the table model of a file, the other content of the file, and the file's checksum.
 
     A file of a stream or a server is more than a model, and must not be `replaced` by one.
     """
@@ -141,7 +141,7 @@ def check_writable(*paths: Path | None) -> None:
 
 
 def check_picture(path: Path | None) -> None:
-    """Find out at once that a picture cannot be written."""
+    """Check that a picture can be written, before the long work begins."""
     check_writable(path)
     if path is not None and path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"--plot {path}: end its name in .png, .svg or .pdf.")

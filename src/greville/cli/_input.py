@@ -42,12 +42,12 @@ class Direct:
             return b""
 
     def has_more(self) -> bool:
-        """Whether more is there already."""
+        """Whether more input can be read without waiting."""
         return bool(select.select([0], [], [], 0)[0])
 
 
 class Background:
-    """What comes through a pipe. A thread waits for it, so that nobody else has to.
+    """Standard input from a pipe, read by a background thread so that no other thread waits.
 
     Windows can neither ask whether a pipe has content nor end a read when a signal comes: `select`
     is for sockets there. The descriptor belongs to this object: the thread closes it when its last
@@ -75,7 +75,7 @@ class Background:
             os.close(self._descriptor)
 
     def _put(self, piece: bytes | OSError) -> bool:
-        """Whether somebody may still want it."""
+        """Put a piece into the queue; return False if the reader closes first."""
         while not self._closed.is_set():
             try:
                 self._pieces.put(piece, timeout=_TICK)
@@ -97,7 +97,7 @@ class Background:
         return b""
 
     def has_more(self) -> bool:
-        """Whether more is there already."""
+        """Whether more input can be read without waiting."""
         return not self._pieces.empty()
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ class Topics:
             say(f"Kafka: {error.str()}.")
 
     def bursts(self, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], int]]:
-        """Rows, and the number of the first; as many together as are there."""
+        """Yield the rows that are available, and the number of the first of these rows."""
         while not stop.asked:
             message = self._consumer.poll(_WAITING)
             if message is None:
@@ -127,7 +127,7 @@ class Topics:
             yield list(map(self._row, self._messages)), self._first
 
     def _is_new(self, message: Any) -> bool:
-        """Whether a message comes for the first time: also a client may deliver one again."""
+        """Whether a message is new: a Kafka client may deliver the same message twice."""
         is_error = message.error() is not None
         return is_error or message.offset() >= self._offsets.get(message.partition(), 0)
 
@@ -202,7 +202,7 @@ def _settings(servers: str) -> dict[str, str]:
 
 
 def _offsets(state: Any, topic: str) -> dict[int, int]:
-    """The next offset of each partition of which messages were answered."""
+    """Return, for each partition with answered messages, the offset of the next message."""
     if state.position is None:
         return {}
     position = json.loads(state.position)

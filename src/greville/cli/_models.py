@@ -172,7 +172,7 @@ def unlearn(
 def _certified(
     proof: Any, model: Any, others: Names, reading: ReadingOptions, quiet: bool
 ) -> dict[str, Any]:
-    """The certificate, with what a model that never saw the rows says where others are given."""
+    """Return the certificate; it includes a model trained on the other rows, if these are given."""
     if not others:
         return proof.certify(model)
     table = InputTable.find(others, reading)

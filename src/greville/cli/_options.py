@@ -101,7 +101,7 @@ class ReadingOptions:
     where: str | None = None
 
     def reading(self, column: str | None = None) -> Any:
-        """Return these options for the library's readers; `column` is one that the table has."""
+        """Return the options for the library's readers; `column` is a column of the table."""
         from ..tables import Reading
 
         try:
@@ -165,7 +165,7 @@ class ColumnOptions:
     categories: Annotated[int | None, {"min": 1}] = None
 
     def settings(self, task: str = "auto") -> dict[str, Any]:
-        """Parameters of a `TableModel`: those that are not left out, or not these defaults."""
+        """Return parameters of a `TableModel`: the options whose values are not the defaults."""
         settings: dict[str, Any] = {} if task == "auto" else {"task": str(task)}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -210,12 +210,12 @@ class ModelOptions(ColumnOptions):
     device: str | None = None
 
     def place(self, model: Any) -> Any:
-        """A model that was read, on the device where it is to go on learning."""
+        """Move a model that was read to the device where it continues to learn."""
         with fixable():
             return model if self.device is None else model.to(self.device)
 
     def going_on(self, model: Any, base: Path, target: str | None, task: str) -> Any:
-        """A model of a file, to learn more rows; it has a target and settings of its own."""
+        """Return a model to learn more rows; a UserError if options would change the model."""
         if target not in (None, model.target):
             raise UserError(
                 f"--target {target}: {base} learns {model.target!r}; leave --target out."
@@ -245,7 +245,7 @@ def names(values: Sequence[str] | None) -> list[str]:
 
 
 def number_or_word(text: str) -> Any:
-    """The number that a text is; other texts as they are, for the library to check."""
+    """Convert a text to a number; other text is returned unchanged, for the library to check."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -255,7 +255,7 @@ def number_or_word(text: str) -> Any:
 
 
 def check_std_and_proba(model: Any, std: bool, proba: bool) -> None:
-    """Find out at once that a model has no standard deviations, or no probabilities."""
+    """Raise an error at once if the model has no standard deviations, or no probabilities."""
     if std and model.task != "regression":
         raise UserError("--std: the model predicts classes; pass --proba for their probabilities.")
     if std and not model.says_how_sure:

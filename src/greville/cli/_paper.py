@@ -114,7 +114,7 @@ def paper(
 
 @contextmanager
 def _folder(out: Path) -> Iterator[None]:
-    """Make the folder, or find out at once that it cannot be; take it away if it stays empty."""
+    """Make the folder, or raise an error at once; remove the folder if it stays empty."""
     made = [path for path in (out, *out.parents) if not path.exists()]
     out.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=out).close()

@@ -50,7 +50,7 @@ def is_closed_pipe(error: BaseException | None) -> bool:
 
 
 def flush_output() -> None:
-    """Write what is left for standard output; what nobody reads any more is lost."""
+    """Flush standard output; text is lost if its reader has gone."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -78,7 +78,7 @@ class Stop:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """A block that a signal may end anywhere: what it makes is not used then."""
+        """A block that a signal may end anywhere: a result is not used after a signal."""
         self._at_once = True
         try:
             if self.asked:
@@ -117,7 +117,7 @@ class _Deferred(ModuleType):
 
 
 class _WithoutPandas:
-    """A finder for which pandas is not installed."""
+    """An import finder that hides pandas."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name == "pandas":

@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 def _bars(what: str, *texts: str, transient: bool = False) -> RichProgress:
-    """Bars on stderr with some texts, and with the time that was taken and that is left."""
+    """Make progress bars on stderr, with texts, the elapsed time and the remaining time."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress

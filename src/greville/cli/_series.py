@@ -232,7 +232,7 @@ def _times(batch: Any, name: str) -> tuple[Times, str | None] | None:
 
 
 def _check_times(source: str, batch: Any, name: str) -> None:
-    """Name the values that are no times where nearly all are."""
+    """Report the values that are not times in a column where nearly all values are times."""
     from ..tables import decision_of
 
     values, written = batch.values(name), decision_of(batch, name)
@@ -249,7 +249,7 @@ def _check_times(source: str, batch: Any, name: str) -> None:
 
 
 def _check_one_series(source: str, batch: Any, name: str, times: Times) -> list[str]:
-    """Ask which series is meant where times repeat in many rows; otherwise, what to say of it."""
+    """Raise a UserError if many times repeat, since the rows hold several series; else findings."""
     n_times = len(np.unique(times))
     n = len(times) - n_times
     if n <= _MOST_REPEATED * len(times):

@@ -220,7 +220,7 @@ def _reader(path: Path, at: str | None, id: str | None, target: str | None) -> A
 
 
 def _moment(text: str) -> dict[str, Any]:
-    """A position of a log, or a time."""
+    """Convert an option's text to a log position or a time."""
     if text.isascii() and text.isdigit():
         return {"position": int(text)}
     try:
@@ -261,7 +261,7 @@ def _say_end(learners: Iterator[Any]) -> None:
 
 
 def _token(path: Path | None) -> str | None:
-    """The token of a file or of the environment, if there is one."""
+    """Read the access token from a file or the environment; None if there is none."""
     text = os.environ.get(_TOKEN_VARIABLE)
     where = _TOKEN_VARIABLE if path is None else f"--token-file {path}"
     if path is not None:

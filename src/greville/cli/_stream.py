@@ -141,7 +141,7 @@ def _task(task: Task, std: bool, proba: bool) -> str:
 
 
 def _continued(checkpoint: Path, target: str | None, id: str | None, follow: bool) -> Any:
-    """The stream of a checkpoint, if the command goes on with it."""
+    """Return the stream of a checkpoint if the command continues one; else None."""
     from ..persistence import load
     from ..tables import Stream
 
@@ -170,7 +170,7 @@ def _answer(
     watch: bool,
     added: list[str],
 ) -> int | None:
-    """Answer lines until there are no more; the signal that has stopped it."""
+    """Answer lines until the input ends; return the signal that stopped the command, if any."""
     from ..monitor import DriftMonitor
     from ..persistence import save
 
@@ -212,7 +212,7 @@ class _Pipe:
         self._lines = lines
 
     def bursts(self, stop: Stop, at_once: int) -> Iterator[tuple[list[Any], int]]:
-        """Rows, and the number of the first; as many together as are there."""
+        """Yield the rows that are available, and the number of the first of these rows."""
         from ..tables.lines import LineSplitter
 
         ready: list[bytes | None] = []
@@ -239,7 +239,7 @@ class _Pipe:
         sys.stdout.write(printable_lines(text) if self._lines.is_csv and is_shown else text)
 
     def deliver(self) -> None:
-        """Have all answers leave this process."""
+        """Flush all answers to standard output."""
         sys.stdout.flush()
 
 

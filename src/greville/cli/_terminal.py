@@ -71,7 +71,7 @@ def counted(n: int, what: str) -> str:
 
 
 def part_of(n: int, total: int, what: str) -> str:
-    """Write how many of all things it is, in words."""
+    """Write a part of a total in words, such as "3 of 10 rows"."""
     return f"{n:,} of {counted(total, what)}"
 
 
@@ -245,7 +245,7 @@ def _user_message(error: Exception) -> str | None:
 
 @contextmanager
 def fixable(what: str = "") -> Iterator[None]:
-    """A block whose ValueErrors a user can fix, in what is named."""
+    """A block whose ValueErrors become UserErrors; `what` names what the user can fix."""
     try:
         yield
     except ValueError as error:

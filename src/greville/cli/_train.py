@@ -129,7 +129,7 @@ def train(
 
 
 def _write_page(run: Training, page: Path | None) -> None:
-    """Write what the rows that were held out, or else those that were learned, say."""
+    """Write the page about the model from held-out rows; without any, from learned rows."""
     if page is not None:
         held_out = bool(run.holdout.share)
         with run.table.batches("reading", True, run.model.needed) as batches:
@@ -142,7 +142,7 @@ def _columns_of(model: Any) -> dict[str, Any]:
 
 
 def _say_changes(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Say which columns are used in another way since more rows are known."""
+    """Report the columns whose interpretation changed when more rows came."""
     for name in {**before, **after}:
         was, now = (columns.get(name) for columns in (before, after))
         if type(was) is not type(now):

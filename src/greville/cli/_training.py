@@ -20,7 +20,7 @@ _AGAIN = "The same command goes on from"
 
 @dataclass
 class Training:
-    """A table, the model that learns it, and how far that is."""
+    """A table, the model that learns the table, and the progress of this run."""
 
     table: InputTable
     model: Any
@@ -84,7 +84,7 @@ class Training:
                 self.model.prepare(self.holdout.learned(batches))
 
     def scores(self, quiet: bool) -> dict[str, Any] | None:
-        """How good the model is: on the rows that were held out, or from the pass itself."""
+        """Return the model's scores: on held-out rows, or from predictions made before learning."""
         from ..tables import score_rows
 
         if not self.holdout.share:

@@ -31,7 +31,7 @@ def _add(out, to, A, a, B, b, n):
 
 @njit(**_OPTIONS)
 def _common(out, to, padded, start, d, n):
-    """-1 at nine places."""
+    """Compute the part that all kernels share: nine inputs, each with the weight -1."""
     for t in range(n):
         total = padded[start + t]
         for g in range(np.uint64(1), np.uint64(9)):

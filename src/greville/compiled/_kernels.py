@@ -358,7 +358,7 @@ def _prepare(work, M, L, at):
 
 @_part
 def _ask(work, q, M, at):
-    """Make f of a row that is predicted."""
+    """Compute the centred features f of a row that is to be predicted."""
     f = work[at.f : at.f + M]
     _copy(q, f, M)
     if work[HAS_MEAN] > 0:
@@ -446,7 +446,7 @@ def _mix(work, M, L, at):
 
 @_compiled
 def _predict(work, M, L, at):
-    """The first output for the row q after all others; NaN if it cannot be found here."""
+    """Predict the row q after all rows are learned; the first output, NaN if kernels cannot."""
     q, K, finite = work[at.q : at.q + M], int(work[N_MEMBERS]), True
     work[PREDICTED] = 0.0
     if work[TOO_LONG] > 0 or not _dot(q, q) < work[LARGEST_SQUARE]:
@@ -642,7 +642,7 @@ def _learn_input(work, layer, x, M, L, at):
 
 
 def predict(work, layer, out, x):
-    """The first output for one row, or NaN where it must be found elsewhere; all go to `out`."""
+    """Predict one row into `out`; return the first output, NaN if kernels cannot predict."""
     M, L, at = _sizes(work)
     if not _write(layer, x, work[at.q :], M) or isnan(_predict(work, M, L, at)):
         return nan

@@ -78,7 +78,7 @@ class Blocks:
         return results
 
     def at(self, places: Any, ends: Any) -> list[Any]:
-        """The rows at these places among all, whose blocks end before these."""
+        """Return the rows at sorted indices into the collection; `ends` are the block bounds."""
         cuts = np.searchsorted(places, ends)
         tasks = [
             self.apply(i, _taken, places[begin:end] - ends[i])

@@ -50,7 +50,7 @@ class ClusterTable:
     _said: tables.Troubles = field(default_factory=tables.Troubles, init=False)
 
     def sample(self, model: tables.TableModel) -> tuple[list[tables.Batch], int]:
-        """A sample of all rows that are to be learned, that which one process takes; how many.
+        """Return the same sample of rows as one process, and the number of all rows to learn.
 
         `TableModel.prepare_from` takes columns and units from it. This process takes it.
         """

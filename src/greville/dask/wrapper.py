@@ -140,7 +140,7 @@ class OnCluster:
     # Predicting
 
     def _score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, or the mean R² of the outputs: 1 - what is lost / what there is to lose."""
+        """Return the accuracy, or the mean R² of the outputs: 1 - squared error / variance."""
         rows = Blocks(self.predict(X), y=y, sample_weight=sample_weight)
         errors = [each for each in rows.each(_compare, is_classifier(self)) if each is not None]
         if not errors:
@@ -193,7 +193,7 @@ def _answers(name: str) -> Callable[..., Any]:
 
 
 def _survey(model: Any, rows: Blocks) -> tuple[Any, Any]:
-    """Ranges, means and classes of all rows, as if measured once; and where the blocks end."""
+    """Return the ranges, means and classes of all rows, and the bounds of the blocks."""
     found = rows.each(_look, dask.delayed(model, pure=False, traverse=False))
     known = None
     for i, some in enumerate(found):
@@ -235,7 +235,7 @@ def _on_the_host(sums: Any) -> Any:
 
 
 def _answered(X: Any, shared: Any, like: Any, method: str, part: int | None, options: Any) -> Any:
-    """The answer of a model to one block, in its kind; without rows, `like`."""
+    """Call a method of the model for one block; the answer is a frame for a frame."""
     model, device = shared
     if not X.shape[0]:
         return like
@@ -252,7 +252,7 @@ def _answered(X: Any, shared: Any, like: Any, method: str, part: int | None, opt
 
 
 def _compare(labels: bool, predicted: Any, y: Any, weight: Any = None) -> Any:
-    """How much rows count, the mean and variance of their targets, and the loss; or None."""
+    """Return a block's weight, mean and variance of targets, and loss; None for zero weight."""
     found, true = np.asarray(predicted), np.asarray(y)
     check_length("y", len(true), len(found))
     w: Any = np.ones(len(true))

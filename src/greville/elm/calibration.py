@@ -59,7 +59,7 @@ class Calibration:
     so_far: Annotated[Array, array(1)] = field(default_factory=_none)
 
     def sharpness(self, n_classes: int) -> float:
-        """The number that scores are to be multiplied by before the softmax."""
+        """Return the factor of scores before the softmax."""
         usual = _USUAL * np.sqrt(n_classes)
         sought = np.log(_SHARPNESS)
         cost = self.losses + _STRENGTH * (sought - np.log(usual)) ** 2
@@ -81,12 +81,12 @@ class Calibration:
         return Calibration(losses=so_far)
 
     def without_window(self) -> Calibration:
-        """Drop the window, where the number of rows changes otherwise than by learning more."""
+        """Drop the window's sums, after rows were removed or merged."""
         return replace(self, so_far=_none())
 
 
 def window_at(n_seen: int) -> tuple[int, int] | None:
-    """The first row of the window that the next row is in, and the first row after it.
+    """Return the bounds of the calibration window that contains the next row.
 
     Examples
     --------
@@ -102,14 +102,14 @@ def window_at(n_seen: int) -> tuple[int, int] | None:
 
 
 def rows_until_window(n_seen: int) -> int:
-    """How many rows are learned before the next window begins."""
+    """Return the number of rows before the next calibration window begins."""
     if n_seen < _FIRST_WINDOW:
         return _FIRST_WINDOW - n_seen
     return (_FIRST_WINDOW << (n_seen // _FIRST_WINDOW).bit_length()) - n_seen
 
 
 def windows_within(n_seen: int, n: int) -> list[slice]:
-    """Which of the next n rows are in windows, after `n_seen` others."""
+    """Return the slices of the n rows after `n_seen` that are in calibration windows."""
     found, start, end = [], n_seen, n_seen + n
     while start < end:
         window = window_at(start)
@@ -122,7 +122,7 @@ def windows_within(n_seen: int, n: int) -> list[slice]:
 
 
 def rows_of_fit(n: int) -> Array:
-    """Which rows of a `fit` have their leave-one-out scores looked at: some at equal distances."""
+    """Choose the rows of a `fit` whose leave-one-out scores calibrate: at equal distances."""
     n_used = min(n, _ROWS_OF_FIT)
     return np.arange(n_used) * n // n_used
 

@@ -52,7 +52,7 @@ def is_for_choosing(n_inputs: int) -> bool:
 
 
 def places_for_choosing(n_rows: int, n_inputs: int) -> Array:
-    """Which of all rows a layer is chosen from: at equal distances."""
+    """Return the indices of the rows that a layer is chosen from: at equal distances."""
     most = _MOST_ROWS if is_for_choosing(n_inputs) else 1
     if n_rows <= most:
         return np.arange(n_rows)
@@ -143,7 +143,7 @@ def stream_layer(
 def _useful(
     layer: TableLayer, size: int, scaling: Scaling, targets: Any, rows: Examples
 ) -> TableLayer:
-    """The units of a layer that explain most of what some rows have taught, and all inputs."""
+    """Select the units of a layer that explain most of some rows' targets, and all inputs."""
     H = HiddenMap(scaling, layer, rows.X.shape[1], targets.dtype).activations(rows.X, rows.weight)
     Y = targets.encode(rows.y)(slice(0, rows.n))
     share = np.sqrt((_ridge_weights(H, Y, rows.weight) ** 2).sum(axis=1)) * H.std(axis=0)
@@ -183,7 +183,7 @@ def _fitted(layer: RandomLayer, n_inputs: int, dtype: Any) -> RandomLayer:
 
 
 def _in_units(columns: Columns, scaling: Scaling) -> ColumnSummary:
-    """Return the survey of the inputs, in the units in which the layer gets them."""
+    """Return the summary of the inputs' columns, scaled as the layer gets the inputs."""
     n = len(columns.mean)
     centre = np.zeros(n) if scaling.centre is None else scaling.centre
     unit = np.ones(n) if scaling.unit is None else scaling.unit

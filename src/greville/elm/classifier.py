@@ -197,7 +197,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     def loo_predict(
         self, X: Any, y: Any, sample_weight: Any = None, *, method: str = "predict"
     ) -> Array:
-        """Predict each of these rows, which were learned, as if it alone had not been.
+        """Predict each of these learned rows as if that row alone had not been learned.
 
         Exactly, and without learning anything again; the hidden layer, the units of the inputs
         and epsilon stay as they are.
@@ -290,7 +290,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
 
     @property
     def classes_(self) -> Array:
-        """The labels known so far, sorted; the numbers of the columns of y for several a row."""
+        """Sorted labels known so far; for several labels per row, the column numbers of y."""
         classes: Array = self.start_value.targets.classes
         return classes
 
@@ -341,7 +341,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         return Examples(X, y, targets.weighted(y, weight)), targets
 
     def _check_alone(self, classes: Any) -> None:
-        """Raise a ValueError for what cannot be said of rows with several labels each."""
+        """Raise a ValueError for arguments that have no meaning where rows have several labels."""
         for name, value in (("classes", classes), ("class_weight", self.class_weight)):
             if value is not None:
                 raise ValueError(
@@ -352,7 +352,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
     def _weights(
         self, classes: Array, y: Array, weight: Array | None, *, whole: bool
     ) -> tuple[Array | None, Array | None]:
-        """Labels that count otherwise than once, and how often."""
+        """Return the labels whose rows have a weight other than one, and these weights."""
         if not whole and isinstance(self.class_weight, str):
             raise ValueError(
                 f"class_weight={self.class_weight!r}: how frequent labels are is not known of a "

@@ -163,7 +163,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return check_rows(self, X, "X", reset=reset, dtype="numeric", accept_sparse="csr")
 
     def _are_usual(self, X: Any) -> bool:
-        """Whether these are finite rows in an array, for a model without names in this memory."""
+        """Whether X is a finite NumPy array that a model without column names takes as it is."""
         if type(X) is not np.ndarray or X.ndim != 2 or "feature_names_in_" in vars(self):
             return False
         hidden, b = self.start_value.hidden, self.start_value.solver.shape.backend
@@ -301,7 +301,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         spread: bool = False,
         **options: Any,
     ) -> Any:
-        """Learn more rows of a stream, or its first.
+        """Learn rows of a stream; the first rows start the model.
 
         With `predict` each is predicted before: their targets, the outputs for each, and which
         classes were not known yet.
@@ -346,7 +346,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         unknown: Array | None = None,
         tell: Tell | None = None,
     ) -> tuple[Fitted, list[Array]]:
-        """After more rows of a stream; with `predict` also what was predicted before each.
+        """Return the model after more rows; with `predict` also each row's earlier prediction.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return fitted if again is None else again, part if again is None else rows
 
     def _unknown(self, y: Array, targets: Any) -> Array | None:
-        """Which classes are not known yet at each row; None for numbers, and where all are."""
+        """Mark, for each row, the classes not known yet; None for numbers or if all are known."""
         return None
 
     @solver_is_online
@@ -485,7 +485,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return self
 
     def __add__(self, other: Any) -> Self:
-        """A new model that has learned what both have."""
+        """Return a new model that has learned the rows of both models."""
         return copy(self).merge(other) if isinstance(other, type(self)) else NotImplemented
 
     def __radd__(self, other: Any) -> Self:
@@ -542,7 +542,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return self._with(fitted._replace(solver=solver, warmup=None, calibration=None))
 
     def subtract(self, sums: Self) -> Self:
-        """Unlearn the rows of an accumulator; a ValueError if they cannot be removed."""
+        """Unlearn the rows of an accumulator; a ValueError if the rows cannot be removed."""
 
         def without(fitted: Fitted) -> tuple[Fitted, None]:
             if fitted.targets.merged(sums.fitted_.targets) is not fitted.targets:
@@ -560,7 +560,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return self._with(fitted._replace(solver=fitted.solver.frozen(), warmup=None))
 
     def _with(self, fitted: Fitted) -> Self:
-        """A copy that has learned something else."""
+        """Return a copy of the estimator with another learned value."""
         other: Self = copy(self)
         other.publish(fitted)
         return other
@@ -591,7 +591,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return self
 
     def _compact(self) -> None:
-        """Learn the rows that are pending, and drop what a loaded model would not have."""
+        """Learn the pending rows, and drop caches that a loaded model does not have."""
         with self._lock:
             if self._fitted is not None:
                 self.convert(lambda old: (old._replace(solver=old.solver.compact()), None))
@@ -756,7 +756,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return np.asarray(rows, np.float64)
 
     def _place_of(self, column: Any) -> int:
-        """The place of a column that is passed by place or by name."""
+        """Return the index of a column that is passed by index or by name."""
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
         if isinstance(column, str) and column in names:
             return names.index(column)
@@ -889,7 +889,7 @@ def _merged(fitted: Fitted, other: Fitted) -> Fitted:
 
 
 def set_direct_inputs(model: T, n: int, old: Any) -> T:
-    """Have n inputs, after those of the hidden layer, that are hidden units themselves.
+    """Use the last n inputs directly as hidden units, beside the units of the layer.
 
     Nothing is learned again: a unit that was zero in all rows so far has changed nothing. So a
     model can get an input for a category that comes up late, and is then exactly the one that had

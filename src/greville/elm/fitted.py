@@ -1,4 +1,4 @@
-"""What an estimator has learned, as one immutable value, and how rows become what solvers learn."""
+"""What an estimator has learned, as one immutable value, and the rows for its solver."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _try_out(fitted: Fitted) -> None:
     from_fields=_from_fields,
 )
 class Fitted(NamedTuple):
-    """How inputs become activations and targets outputs, and what the solver has learned.
+    """A fitted model: its hidden map, its targets, and the learned value of its solver.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Fitted(NamedTuple):
 
     @property
     def n_seen(self) -> int:
-        """How many rows were seen."""
+        """Number of rows seen."""
         return self.solver.n_seen
 
     def check_learns(self) -> None:
@@ -145,12 +145,12 @@ class Fitted(NamedTuple):
         self.solver.check_learns()
 
     def solver_object(self) -> Any:
-        """A solver that has learned what this has."""
+        """Return a solver object with the learned sums of this model."""
         return clone(self.template).restore(self.solver)
 
     @property
     def can_leave_out(self) -> bool:
-        """Whether leave-one-out scores are wanted, and can be had."""
+        """Whether the model calibrates by leave-one-out scores, and its solver can compute them."""
         return self.calibration is not None and self.template.capabilities.leaves_out
 
     @property
@@ -160,13 +160,13 @@ class Fitted(NamedTuple):
 
     @property
     def settled(self) -> Fitted:
-        """The value to go on from: without pending rows if a reader has had them learned."""
+        """The model to continue from: without pending rows if a reader has had them learned."""
         return self._replace(solver=self.solver.settled) if self.solver.pending else self
 
     # What solvers learn
 
     def rows(self, examples: Examples, tell: Tell | None = None) -> Rows:
-        """Activations and outputs, made a block at a time; `tell` is told of each."""
+        """Return activations and outputs, made block by block; `tell` gets each first row."""
         X, y, weight = examples
         encoded, b, hidden = self.targets.encode(y), self.solver.shape.backend, self.hidden
         n, check = X.shape[0], device_check(b, self.solver.dtype, weight)
@@ -181,7 +181,7 @@ class Fitted(NamedTuple):
         return Rows(n, make, weight, check)
 
     def pieces(self, n: int, predict: bool) -> Iterator[tuple[slice, bool]]:
-        """The next n rows, cut where windows begin and end, and whether each piece is predicted.
+        """Cut the next n rows at the bounds of calibration windows; flag the pieces to predict.
 
         If all are predicted, they are also cut where the first rows are measured.
         """
@@ -195,7 +195,7 @@ class Fitted(NamedTuple):
             yield slice(start, stop), predict or any(w.start <= start < w.stop for w in windows)
 
     def windows(self, n: int) -> list[slice]:
-        """Return which of the next n rows say how sharp probabilities are."""
+        """Return the slices of the next n rows that calibrate probabilities."""
         if self.calibration is None or place_of(self.solver.shape.backend) is not None:
             return []
         return windows_within(self.solver.n_seen, n)

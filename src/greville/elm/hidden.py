@@ -97,7 +97,7 @@ class HiddenMap:
         return int(self._transformed(zeros).shape[1]) + self.n_direct
 
     def of_layer(self, rows: Examples) -> Examples:
-        """Rows with those inputs alone that go through the layer."""
+        """Return the rows without the direct inputs: only those that go through the layer."""
         return rows._replace(X=rows.X[:, : self.n_inputs - self.n_direct])
 
     def with_direct(self, n: int) -> HiddenMap:
@@ -105,7 +105,7 @@ class HiddenMap:
         return replace(self, n_inputs=self.n_inputs - self.n_direct + n, n_direct=n)
 
     def activations(self, X: Any, weight: Array | None = None, b: Backend | None = None) -> Array:
-        """H for checked rows; a ValueError if it has numbers that cannot be learned.
+        """Compute H for checked rows; a ValueError if H has numbers that cannot be learned.
 
         On the device of a backend, rows with numbers that are not finite become nan instead.
         """
@@ -174,7 +174,7 @@ class HiddenMap:
         return H.toarray() if sparse.issparse(H) else np.asarray(H)
 
     def activations_one(self, x: Any) -> Array:
-        """The activations of one row, in an array of their own; a ValueError if it is no row."""
+        """Return the activations of one row in a new array; a ValueError if `x` is no row."""
         x, layer = self.checked_one(x), self.layer
         if layer is None or self.n_direct or not takes_checked_rows(layer):
             # which may return a part of x, or the same array every time
@@ -186,7 +186,7 @@ class HiddenMap:
         return h
 
     def checked_one(self, x: Any) -> Array:
-        """Convert one row of inputs to an array; the usual one passes at once."""
+        """Convert one row of inputs to an array; a valid NumPy row is returned at once."""
         if (
             type(x) is np.ndarray
             and x.shape == (self.n_inputs,)

@@ -62,7 +62,7 @@ class LabelTargets(Targets):
         return False
 
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:
-        """Which classes are not known yet at each of these rows; None where all are.
+        """Mark, for each row, the classes that are not known yet; None if all are known.
 
         `known` are those known before the first.
         """
@@ -78,7 +78,7 @@ class LabelTargets(Targets):
 @stored(check=_check_fields)
 @dataclass(frozen=True, eq=False)
 class ClassTargets(LabelTargets):
-    """Labels: one output for each of the sorted classes, which is 1 for its rows, 0 for others.
+    """Labels: one output per sorted class, 1 for the rows of that class, 0 for others.
 
     Rows with one of the `weighted` labels, which are sorted, count as often as `factors` say.
     """
@@ -112,7 +112,7 @@ class ClassTargets(LabelTargets):
         return bool((classes[np.minimum(index_of(classes, y), len(classes) - 1)] == y).all())
 
     def has_weights_of(self, other: ClassTargets) -> bool:
-        """Whether rows with each label count as often as those of another."""
+        """Whether other targets give the same weight to each label."""
         same = is_same(self.weighted_labels, other.weighted_labels)
         return same and is_same(self.factors, other.factors)
 
@@ -146,7 +146,7 @@ class ClassTargets(LabelTargets):
         return self.classes[on_host(scores.argmax(1))]
 
     def margins(self, scores: Array) -> Array:
-        """The scores or, for two classes, the difference."""
+        """Return the scores; for two classes, the second score minus the first."""
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def probabilities(self, scores: Array, sharpness: Any) -> Array:
@@ -163,7 +163,7 @@ class ClassTargets(LabelTargets):
         return self if len(classes) == len(self.classes) else replace(self, classes=classes)
 
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:
-        """Which classes are not known yet at each of these rows; None where all are.
+        """Mark, for each row, the classes that are not known yet; None if all are known.
 
         `known` are those known before the first. Where no class is known, all take part.
         """
@@ -239,7 +239,7 @@ class IndicatorTargets(LabelTargets):
 
 
 def _pairs(scores: Array) -> Array:
-    """The scores against and for each label, as those of two classes."""
+    """Return two scores for each label, against and for, as those of two classes."""
     flat = np.asarray(scores).reshape(-1, 1)
     return np.hstack([1 - flat, flat])
 
@@ -268,7 +268,7 @@ def has_several_labels(y: Any) -> bool:
 def weights_of_classes(
     class_weight: Any, classes: Array, y: Array, weight: Array | None
 ) -> tuple[Array | None, Array | None]:
-    """Labels whose rows count otherwise than once, sorted, and how often; None for all alike.
+    """Return the sorted labels with a weight other than one, and the weights; None for none.
 
     Parameters
     ----------
@@ -347,19 +347,19 @@ def _is_text(labels: Array) -> bool:
 
 
 def one_hot(labels: Array, n_classes: int, dtype: Any) -> Array:
-    """A row for each label, with a one in its place and zeros elsewhere."""
+    """Return a row for each label: one in the column of the label, zeros in the others."""
     rows = np.zeros((len(labels), n_classes), dtype)
     rows[np.arange(len(labels)), labels] = 1
     return rows
 
 
 def index_of(classes: Array, labels: Array) -> Array:
-    """The place of each label among the sorted classes."""
+    """Return the index of each label in the sorted classes."""
     return np.searchsorted(classes, labels)
 
 
 def first_seen(labels: Array, n_classes: int) -> Array:
-    """The first row with each label, or the number of rows."""
+    """Return each label's first row; the number of rows for a label that does not occur."""
     first = np.full(n_classes, len(labels))
     np.minimum.at(first, labels, np.arange(len(labels)))
     return first

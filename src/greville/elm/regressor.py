@@ -164,7 +164,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
 
     @solver_leaves_out
     def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Predict each of these rows, which were learned, as if it alone had not been.
+        """Predict each of these learned rows as if that row alone had not been learned.
 
         Exactly, and without learning anything again; the hidden layer, the units of inputs and
         targets and epsilon stay as they are.
@@ -211,7 +211,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool = False
     ) -> tuple[Examples, NumericTargets]:
-        """The rows, and what is known about their targets."""
+        """Check rows and targets; return the rows and the kind of their targets."""
         if not reset and sample_weight is None and self._are_usual(X):
             targets = self.start_value.targets  # usual targets pass at once, too
             usual = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim in (1, 2)

@@ -39,7 +39,7 @@ class LiveRows:
 
     @classmethod
     def start(cls, fitted: Fitted) -> LiveRows | None:
-        """The arrays of a value; None where kernels cannot learn its rows.
+        """Fill arrays from a fitted value; None if kernels cannot learn rows for this value.
 
         They do not learn rows that are kept in a warm-up, or whose scores say how sharp
         probabilities are, or that do not count once.
@@ -67,7 +67,7 @@ class LiveRows:
         return self._kernel("learn")
 
     def _kernel(self, name: str) -> Any:
-        """A kernel that takes inputs, compiled when it is first called; None without any."""
+        """Return the named kernel for rows of inputs; None if kernels cannot compute the layer."""
         try:
             return None if self._layer is None else self._arrays.kernel(name, self._layer)
         except Unavailable:
@@ -75,7 +75,7 @@ class LiveRows:
 
     @property
     def n_seen(self) -> int:
-        """How many rows the model has learned, with those before the arrays were filled."""
+        """Number of rows the model has learned, before and since the arrays were filled."""
         return self._arrays.n_seen
 
     @property
@@ -84,7 +84,7 @@ class LiveRows:
         return self._arrays.array
 
     def close(self) -> Fitted:
-        """Refuse all further rows, and make a value of those that were learned."""
+        """Refuse all further rows, and return the learned rows as an immutable value."""
         self._arrays.close()
         return self.fitted()
 
@@ -106,7 +106,7 @@ class LiveRows:
         return self.start_value.sharpness()
 
     def outputs(self, x: Any) -> Any:
-        """The outputs for one row, a number if there is one; None where kernels have none."""
+        """Predict the outputs for one row, one output as a number; None if kernels cannot."""
         value: Any = nan
         out = None if self._arrays.single else np.empty(self._targets.n_outputs)
         if self._predict is not None:
@@ -119,7 +119,7 @@ class LiveRows:
         return value if out is None else out
 
     def learned(self, x: Any, y: Any) -> int:
-        """Learn one row: 0, or 1 where ε or a floor is due then; -1 where kernels cannot."""
+        """Learn one row; return 0, 1 if ε or a floor is due after the row, -1 if kernels cannot."""
         target = None if is_tensor(x) or is_tensor(y) else self._targets.encode_one(y)
         if target is None:  # also a label that is new, or none
             return -1
@@ -134,7 +134,7 @@ class LiveRows:
 
 
 def _layer_of(kernels: Kernels, hidden: HiddenMap) -> Array | None:
-    """The array of a layer for the kernels; None where they cannot compute it."""
+    """Return the layer as an array for the kernels; None if kernels cannot compute the layer."""
     layout, matrix = kernels.layout, matrix_of(hidden.layer)
     if matrix is None or hidden.n_direct or matrix.weights.size > _MOST_WEIGHTS:
         return None

@@ -74,7 +74,7 @@ def start(
 
 
 def measured_again(model: Any, fitted: Fitted, rows: Examples) -> Fitted | None:
-    """A model that has learned nothing, in units, and with a layer, from the first rows.
+    """Return an empty model whose units and layer are measured from the first rows.
 
     None where both are as they were.
     """
@@ -121,7 +121,7 @@ def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = 
 
 
 def looks_at_rows(model: Any) -> bool:
-    """Whether the hidden layer depends on more of X than the number of its columns.
+    """Whether the hidden layer depends on the values in X, not only on the number of columns.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def looks_at_rows(model: Any) -> bool:
 
 
 def places_for_layer(model: Any, n_rows: int, n_inputs: int) -> Array:
-    """Which of all rows the hidden layer of an estimator is fitted to, or chosen from.
+    """Return the indices of the rows to which the hidden layer is fitted or by which chosen.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def places_for_layer(model: Any, n_rows: int, n_inputs: int) -> Array:
 
 
 def _places(n_rows: int, n_inputs: int) -> Array:
-    """Which rows a layer that looks at samples is fitted to: at equal distances."""
+    """Return the indices of the rows to which a layer is fitted: at equal distances."""
     most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_NUMBERS // n_inputs))
     return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
@@ -235,7 +235,7 @@ def _seeded(transformer: Any, random_state: Any) -> Any:
 
 
 def _one_seed(random_state: Any) -> int:
-    """A number, so that a layer that grows has the same first units, and copies grow alike."""
+    """Return an integer seed: a growing layer keeps its first units, and copies grow alike."""
     if isinstance(random_state, Integral):
         return int(random_state)
     with naming("random_state"):
@@ -281,7 +281,7 @@ def _check_fits(model: Any, solver: Any, n_inputs: int, n_rows: int, dtype: Any)
 
 
 def _backend_for(model: Any, solver: Any, layer: Any, rows: Examples) -> Backend:
-    """Where a new model learns."""
+    """Return the backend on which a new model learns."""
     device = model.device if model.device is not None else getattr(solver, "device", None)
     if model.device is not None and "device" in solver.get_params():
         solver.set_params(device=model.device)
@@ -294,7 +294,7 @@ def _backend_for(model: Any, solver: Any, layer: Any, rows: Examples) -> Backend
 def _units(
     model: Any, targets: Any, rows: Examples, survey: Survey | None = None
 ) -> tuple[Scaling, Any]:
-    """The units of inputs and targets, from these rows or from what was measured of all."""
+    """Return the units of inputs and targets, measured from these rows or from a survey."""
     if not standardizes(model):
         return Scaling(), targets.measured(None)
     survey = Survey.of(rows, targets) if survey is None else survey

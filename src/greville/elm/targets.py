@@ -51,15 +51,15 @@ class Targets:
     dtype: Any
 
     def weighted(self, y: Array, weight: Array | None) -> Array | None:
-        """The weights of rows with these targets, where rows with some count more than others."""
+        """Return the row weights, multiplied by the weights of the labels if there are any."""
         return weight
 
     def outputs_of(self, before: Any) -> Array:
-        """Return which outputs were those of targets with fewer."""
+        """Return the indices of the outputs that earlier targets with fewer outputs had."""
         return np.arange(before.n_outputs)
 
     def measured(self, columns: Columns | None) -> Self:
-        """Return targets with units from what was measured of them; None for no units."""
+        """Return targets with units from measured columns; None for no units."""
         return self
 
 

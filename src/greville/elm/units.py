@@ -65,7 +65,7 @@ class Columns(NamedTuple):
 
     @property
     def half(self) -> Array:
-        """Half of the ranges."""
+        """Half of each column's range."""
         return self.high / 2 - self.low / 2
 
     @property
@@ -235,7 +235,7 @@ class Scaling:
 
     @classmethod
     def of_targets(cls, columns: Columns) -> Scaling:
-        """Near their means and by the order of their deviations, unless they are of order one.
+        """Scale targets by round means and powers of ten, unless they are of order one already.
 
         Only rounding depends on it. So round numbers do, which other rows would give too.
         """
@@ -255,7 +255,7 @@ class Scaling:
     __hash__ = None  # type: ignore[assignment]
 
     def apply(self, X: Any, dtype: Any) -> Any:
-        """X in these units; sparse rows stay sparse unless there is a centre."""
+        """Scale X to these units; sparse rows stay sparse unless there is a centre."""
         if self.unit is None:
             return X
         if sparse.issparse(X):
@@ -269,7 +269,7 @@ class Scaling:
         return X.astype(dtype, copy=False)
 
     def apply_on(self, b: Backend, X: Array, dtype: Any) -> Array:
-        """X, which is on the device of a backend, in these units."""
+        """Scale X, which is on the device of a backend, to these units."""
         if self.unit is None:
             return b.asarray(X, dtype)
         X = b.asarray(X, np.float64)
@@ -278,7 +278,7 @@ class Scaling:
         return b.asarray(X / b.asarray(self.unit), dtype)
 
     def divided(self, X: Any, dtype: Any) -> Any:
-        """Sparse rows in these units, but not around the centre: `shift` is to be subtracted."""
+        """Scale sparse rows to these units without centring; the caller subtracts `shift`."""
         assert self.unit is not None
         return (X @ sparse.diags_array(1 / self.unit)).tocsr().astype(dtype)
 
@@ -288,19 +288,19 @@ class Scaling:
         return None if self.centre is None or self.unit is None else self.centre / self.unit
 
     def check_length(self, n: int) -> None:
-        """Raise a FieldError unless it is one for n columns."""
+        """Raise a FieldError unless this scaling is for n columns."""
         for part in (self.centre, self.unit):
             fits = part is None or (part.shape == (n,) and part.dtype == np.float64)
             require(fits, "units do not fit the columns")
 
     def undo(self, Y: Array) -> Array:
-        """Numbers in these units as they were before."""
+        """Convert scaled numbers back to the original units."""
         if self.unit is None or self.centre is None:
             return Y
         return (Y * self.unit + self.centre).astype(Y.dtype)
 
     def undo_spread(self, spread: Array) -> Array:
-        """Standard deviations in these units as they were before."""
+        """Convert scaled standard deviations back to the original units."""
         return spread if self.unit is None else (spread * self.unit).astype(spread.dtype)
 
 

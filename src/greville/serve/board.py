@@ -110,7 +110,7 @@ class Board:
         self._logged_at = 0.0
 
     def add_predictions(self, rows: Sequence[Row], answers: Sequence[dict[str, Any]]) -> None:
-        """Rows were predicted."""
+        """Count predicted rows, and show the last of them."""
         self.predictions += len(rows)
         last = zip(rows[-_SHOWN:], answers[-_SHOWN:], strict=True)
         with self._lock:
@@ -119,7 +119,7 @@ class Board:
             )
 
     def add_outcomes(self, outcomes: Sequence[Outcome], is_number: bool) -> None:
-        """Targets were learned."""
+        """Count learned targets and their errors, and show the last rows."""
         with self._lock:
             self.learned += len(outcomes)
             errors = [outcome.error(is_number) for outcome in outcomes]

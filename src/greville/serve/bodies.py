@@ -34,7 +34,7 @@ class Body:
     content: bytes
 
     def response(self, answers: Sequence[Any]) -> Response:
-        """Answers to the rows, in the same form."""
+        """Return the answers in the form in which the rows came."""
         if self.form == "lines":
             lines = "".join(json.dumps(each) + "\n" for each in answers)
             return Response(lines, media_type=NDJSON)

@@ -48,14 +48,14 @@ _SORTED = (
 
 
 class TargetOrder:
-    """A check whether numbers come sorted, which says so once for each run of them."""
+    """A check for sorted targets, which warns once for each sorted run."""
 
     def __init__(self) -> None:
         self.n = self._steps = self._direction = 0
         self._last: float | None = None
 
     def add(self, targets: Sequence[Any]) -> bool:
-        """Add a number; tell whether the run of sorted ones is now long enough for a warning."""
+        """Add a number; return whether the sorted run is now long enough for a warning."""
         is_long = False
         for target in targets:
             is_number = isinstance(target, (int, float)) and not isinstance(target, bool)
@@ -136,7 +136,7 @@ class Learner(Service):
         self._thread.start()
 
     def submit(self, work: Work) -> Future[Any]:
-        """Have the writer do something. The answer comes when it is on the disk."""
+        """Give the writer thread some work; the answer comes when the change is on the disk."""
         with self._changed:
             self.answering()
             if self._closing:
@@ -146,7 +146,7 @@ class Learner(Service):
         return work.done
 
     def close(self) -> None:
-        """Finish what is there, write a snapshot and close the log."""
+        """Finish the waiting requests, write a snapshot and close the log."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -181,7 +181,7 @@ class Learner(Service):
             self.log.close()
 
     def fail(self, reason: str) -> None:
-        """Answer nothing any more."""
+        """Refuse all further requests, after an error."""
         with self._changed:
             self.failure = f"The model is not served any more: {reason}"
             works, self._queue = list(self._queue), deque()
@@ -189,7 +189,7 @@ class Learner(Service):
             work.done.set_exception(RequestError(503, self.failure))
 
     def _next_group(self) -> list[Work]:
-        """Requests that are there, in order; none when there may be something else to do."""
+        """Return the waiting requests in order; an empty list when other work may be due."""
         with self._changed:
             if not self._queue and not self._closing:
                 self._changed.wait(_IDLE)
@@ -202,7 +202,7 @@ class Learner(Service):
             return group
 
     def _do(self, group: list[Work]) -> None:
-        """Do what requests ask for, have it on the disk, publish it, and only then answer."""
+        """Do the work of requests, write to the disk, publish the model, and only then answer."""
         answers: list[Any] = [RequestError(500, BUG) for _ in group]
         try:
             with self.lock:
@@ -215,7 +215,7 @@ class Learner(Service):
                     work.done.set_result(answer)
 
     def _answers(self, group: list[Work]) -> list[Any]:
-        """The answers, or exceptions, once they are on the disk."""
+        """Return the answers, or exceptions, once the changes are on the disk."""
         base, now = self.stream.copy(), time.time()
         self._changed_rows, self._outcomes = [], []
         try:
@@ -233,7 +233,7 @@ class Learner(Service):
         return answers
 
     def _answer(self, work: Work, base: Stream, now: float) -> Any:
-        """The answer to a request that is done, or the reason why nothing of it is."""
+        """Return the answer to a finished request, or the exception that undid all of it."""
         self._is_half_done = False
         try:
             with self.log.transaction():
@@ -249,7 +249,7 @@ class Learner(Service):
             return RequestError(500, BUG)
 
     def _restore(self, base: Stream) -> None:
-        """Go back to an earlier stream, and do again what was done since, but for the last."""
+        """Restore an earlier stream, and repeat all later requests except the last."""
         self.stream = base.copy()
         for action, rows in self._changed_rows:
             if action == "learn":
@@ -389,7 +389,7 @@ class Learner(Service):
             self.clean_up()
 
     def save(self) -> None:
-        """Write a snapshot, if that is possible."""
+        """Try to write a snapshot; a failure is logged, and the log still has all rows."""
         stream, extra = self.copy()
         try:
             save(stream, self.path, extra=extra)
@@ -402,7 +402,7 @@ class Learner(Service):
         self.snapshot_at = time.time()
 
     def clean_up(self) -> None:
-        """Forget what is old, and erase from the log what was unlearned."""
+        """Drop old rows and keys, and erase unlearned rows from the log."""
         now, keep_log = time.time(), self._options.keep_log
         try:
             with self.log.transaction():

@@ -164,7 +164,7 @@ class Log:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A block of which all is on the disk at its end, or nothing; a part of one around it."""
+        """A block whose changes all reach the disk at its end, or none; blocks may be nested."""
         before = self.position, self.n_waiting
         self._db.execute("SAVEPOINT part")
         try:
@@ -182,7 +182,7 @@ class Log:
     def append(
         self, action: str, request: int, id: str | None, row: Row, at: float, given: Any = None
     ) -> int:
-        """Add a row of the request that began at a position; its own position."""
+        """Append a row of the request that began at a position; return the row's position."""
         self.position += 1
         prediction = None if given is None else json.dumps(given)
         self._db.execute(
@@ -192,7 +192,7 @@ class Log:
         return self.position
 
     def learned(self, id: str) -> Row | None:
-        """The row with this id, if it was learned and not unlearned since."""
+        """Return the learned row with this id; None if it is unknown or was unlearned."""
         entry = self._db.execute(
             "SELECT action, row FROM entries WHERE id = ? ORDER BY position DESC LIMIT 1", (id,)
         ).fetchone()
@@ -234,7 +234,7 @@ class Log:
         return found
 
     def next_runs(self, after: int) -> list[Run]:
-        """The first of them; without any the log has not gone on."""
+        """Return the first runs after a position; an empty list if the log has no later entries."""
         return list(islice(self.runs(after), _RUNS_AT_ONCE))
 
     def erase_unlearned(self, until: int) -> bool:
@@ -249,7 +249,7 @@ class Log:
         return True
 
     def trim(self, before: float) -> None:
-        """Delete what is not needed for the states since a time; the last entry stays."""
+        """Delete snapshots and entries that no state since a time needs; the last entry stays."""
         base = self._one("SELECT max(position) FROM bases WHERE at <= ?", before) or 0
         self._db.execute("DELETE FROM bases WHERE position < ?", (base,))
         last = min(base, self.position - 1)
@@ -267,7 +267,7 @@ class Log:
         self.n_waiting += is_new
 
     def kept(self, id: str) -> tuple[Row, Any] | None:
-        """A row that waits, and what was predicted for it."""
+        """Return the waiting row with this id and its prediction, if there is one."""
         row = self._db.execute("SELECT row, prediction FROM waiting WHERE id = ?", (id,)).fetchone()
         return None if row is None else (json.loads(row[0]), json.loads(row[1]))
 
@@ -288,7 +288,7 @@ class Log:
         )
 
     def forget(self, before: float) -> int:
-        """Drop waiting rows and keys that are older; how many rows."""
+        """Drop waiting rows and keys older than a time; return the number of dropped rows."""
         n = self._db.execute("DELETE FROM waiting WHERE at < ?", (before,)).rowcount
         self._db.execute("DELETE FROM requests WHERE at < ?", (before,))
         self.n_waiting -= n
@@ -297,11 +297,11 @@ class Log:
     # Bases
 
     def position_at(self, at: float) -> int:
-        """The last position at a time, in seconds since 1970."""
+        """Return the last log position at a time, in seconds since 1970."""
         return self._one("SELECT max(position) FROM entries WHERE at <= ?", at) or 0
 
     def base(self, position: int, at: float = math.inf) -> bytes:
-        """The last base up to a position and a time; a LogError if there is none."""
+        """Return the last snapshot up to a position and a time; a LogError if there is none."""
         query = "SELECT model FROM bases WHERE position <= ? AND at <= ? ORDER BY position DESC"
         base = self._one(query, position, at)
         if base is None:
@@ -317,11 +317,11 @@ class Log:
             self._db.execute("INSERT OR REPLACE INTO bases VALUES (?, ?, ?)", (position, at, model))
 
     def last_base_at(self) -> float:
-        """Return when the last base was written; zero if there is none."""
+        """Return the time of the last snapshot in the log; zero if there is none."""
         return self._one("SELECT max(at) FROM bases") or 0.0
 
     def drop_bases(self) -> None:
-        """Erase all bases."""
+        """Erase all snapshots in the log."""
         self._db.execute("DELETE FROM bases")
 
 

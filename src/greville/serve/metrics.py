@@ -50,7 +50,7 @@ _COUNTERS: tuple[tuple[str, str, _Value], ...] = (
 
 
 def _importance(service: Service) -> dict[str, float]:
-    """That of each column; of none while it is not known, or would take long."""
+    """Return each column's importance; an empty dict if it is unknown or slow to compute."""
     model = service.published and service.published.model
     if not model or not model.has_schema or len(model.schema.columns) > _MOST_COLUMNS:
         return {}
@@ -92,7 +92,7 @@ class Metrics:
         )
 
     def observe(self, route: str, status: int, duration: float) -> None:
-        """Count an answer."""
+        """Count one HTTP answer and its duration."""
         requests, seconds = self._of(route, status)
         requests.inc()
         seconds.observe(duration)

@@ -47,7 +47,7 @@ class RequestError(Exception):
 
 @contextmanager
 def naming_row(rows: Sequence[Any], k: int) -> Iterator[None]:
-    """Have a refusal say which of several rows it is about."""
+    """Name the row in a refusal, where the request has several rows."""
     try:
         yield
     except RequestError as error:

@@ -185,7 +185,7 @@ async def _change(action: str, request: Request, key: str | None) -> Response:
 
 
 def describe(request: Request) -> dict[str, Any]:
-    """What greville info says, and how far the model has come."""
+    """Return the facts of `greville info`, and the model's progress."""
     service = find_service(request)
     known = service.answering().model
     columns = known.schema.columns if known.has_schema else []

@@ -83,7 +83,7 @@ def run(
     sock: socket.socket | None = None,
     started: Callable[[str], None] = lambda url: None,
 ) -> int:
-    """Serve models until a signal comes; which one. All that was acknowledged is on the disk.
+    """Serve models until a signal comes; return the signal. Acknowledged rows are on disk.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def run(
 
 
 def load_kernels() -> None:
-    """Have all that single rows need compiled or loaded before anyone waits for it.
+    """Compile or load the kernels for single rows before the first request.
 
     That takes ten seconds and more where numba has to compile it.
     """

@@ -117,7 +117,7 @@ class Service:
             self._n_alarms = 0 if monitor is None else len(monitor.alarms_)
 
     def publish(self) -> None:
-        """Have all further answers come from what was learned until now."""
+        """Publish the learned rows: all further answers use them."""
         self.published = self.stream.answering()
 
     @property
@@ -145,7 +145,7 @@ class Service:
         return self.published
 
     def copy(self) -> tuple[Stream, dict[str, Any]]:
-        """The stream as it is now, and what stands beside it in a file."""
+        """Return a copy of the stream, and the other content of its file."""
         with self.lock:
             place = Place(log=self.log_uid, position=self.position, record=self.board.record)
             return self.stream.copy(), {"serve": place.model_dump(mode="json")}
@@ -159,7 +159,7 @@ class Service:
             return path.read_bytes()
 
     def replay(self, run: Run) -> None:
-        """Learn, or unlearn, what stands in a log."""
+        """Learn, or unlearn, the rows of log entries."""
         with self.lock:
             if run.action == "learn":
                 answers = self.stream.relearn(run.rows, run.joined)
@@ -181,7 +181,7 @@ class Service:
         ]
 
     def count(self, outcomes: Sequence[Outcome]) -> None:
-        """Count errors and alarms of drift. What goes wrong here loses nothing that was learned."""
+        """Count errors and drift alarms; an exception here loses no learned row."""
         record = self.board.record
         before = record.n
         try:
@@ -231,11 +231,11 @@ class Service:
         return None
 
     def start(self) -> None:
-        """Begin to learn, for those that do."""
+        """Start the learning thread, if this service learns."""
 
     def close(self) -> None:
-        """Learn no more."""
+        """Stop learning, if this service learns."""
 
     def submit(self, work: Any) -> Any:
-        """Refuse to learn."""
+        """Raise a RequestError: this service does not learn."""
         raise RequestError(403, self._refusal)

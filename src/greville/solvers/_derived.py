@@ -106,7 +106,7 @@ class derived:
 
 
 def is_derived(obj: Any, name: str) -> bool:
-    """Whether a derived value is there already."""
+    """Whether a derived value is computed already."""
     return name in vars(obj)
 
 

@@ -110,7 +110,7 @@ class Statistics:
         return float(np.log10(_TYPICAL * max(self.length, _TINY)))
 
     def varying(self, squares: Array, eps: float) -> Array:
-        """Which outputs are not the same in all rows, to rounding."""
+        """Mark the outputs that vary between rows by more than rounding."""
         return squares > _ROUNDING * eps**2 * (squares + self.of_means)
 
     def evidence(self, k: Any, loss: Array, log_determinant: Any, n_units: int) -> Any:
@@ -126,7 +126,7 @@ class Statistics:
 
 
 def units_in_stream(b: Backend, n_rows: int) -> float:
-    """Up to how many units the whole grid is tried after so many rows of a stream.
+    """Return the largest number of units for which the whole grid of ε is tried in a stream.
 
     From the singular values the whole curve follows, down to the smallest ε. They take five times
     as long as a Cholesky factor for each of a few ε (46 ms and 9 ms for M = 400): too long in a
@@ -209,7 +209,7 @@ def _whole_curve(statistics: Statistics, sums: Any, n_rows: int, lowest: int) ->
 
 
 class _Search:
-    """A Cholesky factor of H'H + ε²I for each ε, and uphill from a tenth of the mean eigenvalue.
+    """A search for the best ε by Cholesky factors, uphill from a tenth of the mean eigenvalue.
 
     Not from the last choice: how rows are cut must not matter, and a call makes the last choice
     that was due and none before it.
@@ -243,7 +243,7 @@ class _Search:
         return best
 
     def _top_of_parabola(self) -> int:
-        """Where the parabola through the best value and its neighbours has its top."""
+        """Return the top of the parabola through the best value and its neighbours."""
         best = _top(self.tried)
         f = [self.tried.get(k, -np.inf) for k in (best - _STRIDE, best, best + _STRIDE)]
         if not np.isfinite(f).all() or f[0] + f[2] >= 2 * f[1]:

@@ -88,7 +88,7 @@ class FadingState(RidgeState):
     # Learning
 
     def saw(self, energies: Array) -> Self:
-        """The state after rows with these |a|²; what is computed from it stays."""
+        """Return the state after rows with squared lengths |a|²; derived values stay."""
         energies = energies[energies > 0]
         counts = self.keep ** np.arange(len(energies) - 1, -1, -1.0)
         faded, new = self.keep ** len(energies), self.counted(self.n_seen, self.pending)

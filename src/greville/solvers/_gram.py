@@ -72,7 +72,7 @@ def path_of(sums: Sums, most_units: float, least: float = 0.0) -> Path | None:
 
 
 def gram_of(sums: Sums, precision: Any, decay: float = 1.0) -> GramSums:
-    """What R and Z are roots of, multiplied by `decay`; the memory of the result is its own."""
+    """Return R'R and R'Z, multiplied by `decay`, in new arrays."""
     b, prior = sums.backend, float(np.sqrt(decay)) * sums.prior
     squares = decay * (sums.loss + b.column_squares(sums.Z))
     if sums.basis is not None or (sums.count == 0 and sums.prior == 0):  # no row so far

@@ -119,7 +119,7 @@ class InPlace:
 
     @classmethod
     def start(cls, fitted: Any, *, single: bool, limit: int = NEVER) -> InPlace | None:
-        """The arrays of a value; None where kernels cannot learn its rows."""
+        """Fill arrays from a learned value; None if kernels cannot learn rows for this value."""
         shape = fitted.shape
         if not shape.backend.has_kernels:
             return None
@@ -152,7 +152,7 @@ class InPlace:
         self.allow(limit)
 
     def _part(self, array: Array, i: int) -> Array:
-        """The numbers of a member."""
+        """Return the part of the work array that belongs to a member."""
         start = self._at.members + i * self._at.stride
         return array[start : start + self._at.stride]
 
@@ -181,7 +181,7 @@ class InPlace:
 
     @property
     def n_seen(self) -> int:
-        """How many rows the model has learned, with those before the arrays were filled."""
+        """Number of rows the model has learned, before and since the arrays were filled."""
         return self.start_value.n_seen + int(self.array[self.kernels.layout.N_ROWS])
 
     def allow(self, n: int) -> None:
@@ -192,7 +192,7 @@ class InPlace:
             self.array[layout.LIMIT] = 0
 
     def close(self) -> Any:
-        """Refuse all further rows, and make a value of those that were learned."""
+        """Refuse all further rows, and return the learned rows as an immutable value."""
         self._is_closed = True
         self.allow(0)
         return self.fitted()
@@ -261,7 +261,7 @@ class InPlace:
             return None
 
     def learned(self, h: Any, y: Any) -> int:
-        """Learn one row: 0, or 1 where ε, a floor or more room is due then; < 0 if it was not."""
+        """Learn one row; return 0, 1 if ε, a floor or larger arrays are due, < 0 on refusal."""
         try:
             status: int = self._learn(h, y)
         except self.kernels.refusals:  # as above, or not a number

@@ -76,7 +76,7 @@ class Mean(Value):
         return rows, targets, mean
 
     def without(self, b: Backend, other: Mean) -> Mean:
-        """The mean of the rows that are not those of another mean."""
+        """Return the mean without the rows of another mean."""
         left = self.count - other.count
         if left <= _NOTHING_LEFT * self.count:
             return Mean.of_nothing(b, self.row.shape[0], self.target.shape[0])
@@ -191,7 +191,7 @@ class Chunk:
         self._counts: Counts | None = None
 
     def tally(self, before: Counts | None = None) -> Counts:
-        """How much the rows count, found once; `before` are the counts of those before them."""
+        """Count the rows of the chunk, once; `before` are the counts of the earlier rows."""
         if self._counts is None:
             fading = 1.0 if self._fading is None else self._fading
             self._counts = Counts.of(self._b, self._rows, fading, before)

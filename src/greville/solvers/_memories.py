@@ -153,15 +153,15 @@ class MemoriesState(State):
         return self.members[0].accumulator()
 
     def unlearn(self, rows: Rows) -> Self:
-        """The state without some learned rows; a ValueError if they cannot be removed."""
+        """Return the state without some learned rows; a ValueError if that is impossible."""
         return self.without(self.accumulator().learn_now(rows))
 
     def without(self, sums: Any) -> Self:
-        """The state without the rows of an accumulation; a ValueError if they cannot be removed."""
+        """Return the state without an accumulator's rows; a ValueError if that is impossible."""
         return self._anew(self.flushed().members[0].without(sums))
 
     def merge(self, other: Any) -> Self:
-        """The state with the rows of another one; a ValueError if they do not go together."""
+        """Merge the rows of another state into this one; a ValueError if that is impossible."""
         theirs = other.flushed().members[0] if isinstance(other, MemoriesState) else other
         return self._anew(self.flushed().members[0].merge(theirs))
 

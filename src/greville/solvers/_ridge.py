@@ -160,17 +160,17 @@ class RidgeState(State):
         return base.with_sums(base.sums.with_units(n_hidden, old))
 
     def dense(self) -> Self:
-        """Return the state without a basis, where its prior allows that."""
+        """Return the state without a basis, if its prior allows that."""
         sums = dense(self.sums, singular=self.chooses)
         return self if sums is self.sums else self.with_sums(sums)
 
     @property
     def slack(self) -> float:
-        """How far the sum of squares of all rows may be off, after others were removed."""
+        """Return the possible error in the sum of squares of all rows, after rows were removed."""
         return self.n_hidden * (self.least**2 if self.chooses else self.sums.lost)
 
     def raised(self, error: float) -> Self:
-        """Raise ε above what one more rounding error of the sums, in H'H, can do."""
+        """Raise the smallest ε above the effect of one more rounding error in H'H."""
         least = np.sqrt(self.least**2 + _ABOVE_ERRORS[self.dtype.char] * error)
         return replace(self, least=float(least))
 
@@ -230,7 +230,7 @@ class RidgeState(State):
         return state.counted(seen).after_event(), errors
 
     def saw(self, energies: Array) -> Self:
-        """The state after rows with these |a|², which matter where rows fade."""
+        """Return the state after rows with squared lengths |a|², which matter where rows fade."""
         return self
 
     def growth(self, weight: Array) -> Array:
@@ -263,7 +263,7 @@ class RidgeState(State):
         return max(1, longest)
 
     def after_event(self) -> Self:
-        """The state with ε chosen, if that is due."""
+        """Return the state after a choice of ε, if one is due."""
         if not self.chooses or self.last_event(self.n_seen) != self.n_seen:
             return self
         return self.chosen(units_in_stream(self.backend, self.n_seen))
@@ -282,7 +282,7 @@ class RidgeState(State):
         return super().spreads_in_order(H, Y, weight)
 
     def chunk(self, rows: Rows) -> Chunk:
-        """Rows as they are learned after those so far."""
+        """Return rows as a chunk: weighted, faded and centred, after the rows learned so far."""
         b = self.backend
         keep = self.keep if self.fades else None
         return Chunk(b, rows, block_length(b, self.n_hidden, self.dtype), self.mean, keep)
@@ -327,11 +327,11 @@ class RidgeState(State):
     # Sums over rows
 
     def unlearn(self, rows: Rows) -> Self:
-        """The state without some learned rows; a ValueError if they cannot be removed."""
+        """Return the state without some learned rows; a ValueError if that is impossible."""
         return self.without(self.accumulator().learn_now(rows))
 
     def without(self, sums: RidgeState) -> Self:
-        """The state without the rows of an accumulation; a ValueError if they cannot be removed."""
+        """Return the state without an accumulator's rows; a ValueError if that is impossible."""
         base, theirs = self.flushed(), sums.flushed().on(self.backend)
         if theirs.n_seen > base.n_seen:
             raise ValueError(
@@ -351,7 +351,7 @@ class RidgeState(State):
         return replace(self, **changes, n_seen=0, pending=())
 
     def merge(self, other: RidgeState) -> Self:
-        """The value with the rows of another one; a ValueError if they do not go together."""
+        """Merge the rows of another state into this one; a ValueError if that is impossible."""
         other.check_learns()
         check_alike(self.sums, other.sums)
         base, other = self.flushed(), other.flushed().on(self.backend)
@@ -361,7 +361,7 @@ class RidgeState(State):
         return merged.chosen().counted(base.n_seen + other.n_seen)
 
     def accumulator(self) -> RowSums:
-        """A value of the same size without rows, which only adds up those that come.
+        """Return an empty value of the same size, which only adds up rows.
 
         `merge` learns all of them as if they had come in one `fit`, and `without` unlearns them.
         """
@@ -384,7 +384,7 @@ class RowSums(RidgeState):
         return True
 
     def added(self, rows: Rows) -> Self:
-        """More rows in sums that are read later, at an ε which nobody knows yet.
+        """Add rows to sums whose ε is chosen later.
 
         By a Gram matrix only if that loses no digits at any ε, zero included.
         """

@@ -186,7 +186,7 @@ class Sums(Value):
         return subtracted(self, other)
 
     def __mul__(self, factor: Any) -> Sums:
-        """The sums over rows that count so many times as much: forgetting."""
+        """Multiply the weight of all rows by a factor: forgetting."""
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.number)):
             return NotImplemented
         if not 0 < factor < np.inf:
@@ -267,7 +267,7 @@ class Sums(Value):
 
     @property
     def n_rows(self) -> float:
-        """How many rows count."""
+        """Number of rows that count; a faded row counts in part."""
         return self.tally.n
 
     count = n_rows
@@ -493,7 +493,7 @@ class Sums(Value):
 
     @property
     def slack(self) -> float:
-        """How far the sum of squares of all rows may be off, after others were removed."""
+        """Return the possible error in the sum of squares of all rows, after rows were removed."""
         return self.n_hidden * self.lost
 
     # How sure it is
@@ -614,6 +614,6 @@ def spreads_in_order(root: Sums, H: Array, Y: Array, weight: Array, factor: Arra
 
 
 def _before(values: Array) -> Array:
-    """The sum of all values before each."""
+    """Return, for each value, the sum of all values before it."""
     sums = np.cumsum(values, axis=0)
     return np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])

@@ -31,14 +31,14 @@ FIELDS = {
 
 
 def to_fields(model: Any) -> dict[str, Any]:
-    """What a file holds of a model: all but the device."""
+    """Return the fields of a model that a file holds: all except the device."""
     fields = {name: getattr(model, name) for name in FIELDS}
     settings = {k: v for k, v in model.settings.items() if k != "device"}
     return {**fields, "settings": settings}
 
 
 def from_fields(cls: type[T], fields: dict[str, Any]) -> T:
-    """The model again; a ValueError if its settings are none."""
+    """Make the model from a file's fields; a ValueError if the settings are invalid."""
     model = cls(**fields.pop("settings"))
     for name, value in fields.items():
         setattr(model, name, value)

@@ -53,7 +53,7 @@ class FirstRows:
 
     @classmethod
     def of(cls, batches: Sequence[Batch]) -> FirstRows:
-        """All columns of some batches."""
+        """Make first rows from all columns of some batches."""
         rows = cls()
         for batch in batches:
             rows = rows.with_batch(batch)
@@ -62,7 +62,7 @@ class FirstRows:
     def with_batch(
         self, batch: Batch, uses: Callable[[str], bool] = lambda name: True
     ) -> FirstRows:
-        """Append rows to these. A column that one of them does not have is missing there."""
+        """Append a batch to the rows; a column that one side lacks has missing values there."""
         n, columns = len(batch), dict(self.columns)
         fixed = self.n > 0 and not batch.sparse  # a table that has begun gets no new columns
         for name in filter(uses, batch.table.schema.names):
@@ -111,7 +111,7 @@ class FirstRows:
 
     @classmethod
     def _from_fields(cls, n: int, columns: NDArray[np.uint8]) -> FirstRows:
-        """The rows that were stored; a ValueError if there are not so many."""
+        """Read stored first rows; a ValueError if a column does not have n values."""
         try:
             stored_columns = json.loads(columns.tobytes())
             made = {name: _from_json(*column) for name, column in stored_columns.items()}
@@ -141,7 +141,7 @@ def _from_json(kind: str, values: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """Inputs, targets, which rows have a target, and what is wrong with rows."""
+    """Rows as inputs and targets, with a mask of known targets and reasons for wrong rows."""
 
     X: NDArray[Any]
     y: NDArray[Any]
@@ -150,7 +150,7 @@ class EncodedRows:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Rows that can be learned."""
+        """Mask of the rows that can be learned: rows with a target and without an error."""
         usable = self.known.copy()
         usable[list(self.wrong)] = False
         return usable
@@ -161,7 +161,7 @@ class EncodedRows:
         return (self.X, self.y) if use.all() else (self.X[use], self.y[use])
 
     def until_wrong(self) -> EncodedRows:
-        """The rows before the first wrong one."""
+        """Return the rows before the first row that cannot be used."""
         stop = min(self.wrong, default=len(self.X))
         return EncodedRows(self.X[:stop], self.y[:stop], self.known[:stop], {})
 

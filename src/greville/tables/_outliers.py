@@ -28,7 +28,7 @@ _EXTREME = 10.0
 
 
 def find_gaps(numbers: Floats) -> tuple[float, ...]:
-    """Numbers that come again and again, far from all others."""
+    """Return the numbers that repeat and are far from all others: they may stand for gaps."""
     if len(numbers) < _LEAST_NUMBERS:
         return ()
     usual = np.unique(numbers[np.isin(numbers, _USUAL_GAPS)])
@@ -45,7 +45,7 @@ def find_gaps(numbers: Floats) -> tuple[float, ...]:
 
 
 def find_far(numbers: Floats) -> list[float]:
-    """The smallest and the largest number, if it comes again and again and is far from others."""
+    """Return the smallest and the largest number, each only if it repeats far from the others."""
     if len(numbers) < _LEAST_NUMBERS:
         return []
     ends = np.unique([numbers.min(), numbers.max()]).tolist()
@@ -54,7 +54,7 @@ def find_far(numbers: Floats) -> list[float]:
 
 
 def _is_far(number: float, others: Floats, least: float) -> bool:
-    """Whether a number is outside of all others, by `least` of their widths."""
+    """Whether a number is beyond all other numbers, by `least` times the width of these."""
     if len(np.unique(others)) < _LEAST_DIFFERENT:
         return False
     low, high = np.quantile(others, [0.01, 0.99])
@@ -77,7 +77,7 @@ def far_values(numbers: Floats) -> Floats:
 
 
 def find_limits(numbers: Floats) -> list[float]:
-    """Between which numbers all are but a few extreme ones; an empty list if there are none.
+    """Return the limits of all numbers but a few extreme ones; an empty list without extremes.
 
     Extreme ones are at most a tenth at each end, behind a distance of ten widths of the others.
     The limits are a width of the others away from them.
@@ -104,7 +104,7 @@ def _last_before_a_gap(ordered: Floats, low: float, high: float) -> tuple[float,
 
 
 def compressed(numbers: Floats, limits: list[float]) -> Floats:
-    """Numbers beyond the limits at most a third of their distance away, in the same order."""
+    """Move numbers beyond the limits to within a third of the limits' distance, in order."""
     low, high = limits
     width = (high - low) / 3
     over = np.maximum(numbers - high, 0) / width

@@ -46,7 +46,7 @@ class RowEncoder:
         self._remembered: dict[Any, list[float] | None] = {}
 
     def encode(self, row: Row) -> Floats | None:
-        """The inputs of a row; None if it has no column or a value that cannot be used."""
+        """Return the inputs of a row; None if no column is there or a value cannot be used."""
         if self._names.isdisjoint(row):
             return None
         inputs: list[float] = []
@@ -75,7 +75,7 @@ class RowEncoder:
 
 
 def checked_row(row: Any, learn: str = "learn") -> Row:
-    """The row; a TypeError that names the method for several rows if it is none.
+    """Return a row; a TypeError that names the method for several rows if it is no dict.
 
     A row of a pandas data frame is one too. What is in dicts of the row has names with points.
     """
@@ -134,7 +134,7 @@ def runs_of_one_kind(rows: Sequence[Row]) -> Iterator[slice]:
 
 
 def _changes(rows: Sequence[Row]) -> list[int]:
-    """Where a column begins to have values of another kind."""
+    """Return the row numbers at which a column's values change their kind."""
     changes: list[int] = []
     kinds: dict[str, str] = {}
     for k, row in enumerate(rows):

@@ -20,7 +20,7 @@ _Pieces = list[tuple[Batch, NDArray[np.float64]]]
 
 
 def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
-    """n rows, all with the same chance and always the same ones; and how many there were.
+    """Return a reproducible random sample of n rows, and the number of all rows.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def sampled(batches: Iterable[Batch], n: int) -> tuple[list[Batch], int]:
 
 
 class Sample:
-    """Takes n rows out of all that come, all with the same chance and always the same ones.
+    """A reproducible uniform random sample of n rows from batches that come one by one.
 
     Every row gets a random number, and the rows with the n smallest are kept: rows that follow
     each other in some regular way, sorted or in turns, make no difference.
@@ -66,7 +66,7 @@ class Sample:
 
 
 def uniform(first: int, n: int, purpose: int) -> NDArray[np.float64]:
-    """A number from 0 to 1 for each of n row numbers: always the same (splitmix64)."""
+    """Return a reproducible number from 0 to 1 for each of n row numbers (splitmix64)."""
     start = np.uint64((purpose * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF)
     z = (np.arange(first, first + n, dtype=np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15) + start
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -75,7 +75,7 @@ def uniform(first: int, n: int, purpose: int) -> NDArray[np.float64]:
 
 
 def _smallest(pieces: _Pieces, n: int) -> tuple[_Pieces, float]:
-    """The rows with the n smallest numbers, and the next number."""
+    """Keep the rows with the n smallest random numbers; return the next larger number too."""
     numbers = np.concatenate([numbers for _, numbers in pieces])
     limit = float(np.partition(numbers, n)[n]) if len(numbers) > n else 1.0
     some = (_below(batch, numbers, limit) for batch, numbers in pieces)

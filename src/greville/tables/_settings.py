@@ -44,7 +44,7 @@ _MOST_UNITS = 1000
 
 
 def checked(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a model, if there is nothing wrong with them."""
+    """Check the settings of a model, and return them."""
     for key in ("features", *LISTS):
         given = settings[key]
         is_list = not isinstance(given, str) and (given is not None or key in LISTS)

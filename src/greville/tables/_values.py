@@ -103,7 +103,7 @@ class Texts:
         return int(self.counts[chosen].sum())
 
     def misses(self, parse: Parse) -> int:
-        """How many values a function cannot read."""
+        """Count the values that a parse function cannot read."""
         return self.number_of(np.array([parse(text) is None for text in self.distinct], bool))
 
     def matching(self, pattern: str) -> NDArray[np.bool_]:
@@ -112,7 +112,7 @@ class Texts:
         return np.array([search(text) is not None for text in self.distinct], bool)
 
     def some(self, pattern: str = "", n: int = 2) -> str:
-        """A few values that match a pattern, for a message."""
+        """Return a few values that match a pattern, for a message."""
         search = re.compile(pattern).search
         return listed_values([text for text in self.distinct if search(text)][:n])
 
@@ -207,7 +207,7 @@ class Values:
         return bool(self.plain.type == TEXT)
 
     def had(self, gap: str) -> bool:
-        """Whether one of the values stands for a missing one, as a text says."""
+        """Whether a text such as "n/a" is among the values and so stands for a missing value."""
         return bool(_without(self._whole, [gap]).null_count > self._whole.null_count)
 
     # Text, in which each different value is parsed once
@@ -220,7 +220,7 @@ class Values:
 
     @cached_property
     def _coded(self) -> Any:
-        """Text with one kind of blank, apostrophe and minus, as different values and places."""
+        """Dictionary-encode the text, with one kind of blank, apostrophe and minus sign."""
         text = self.trimmed if self.is_text else self.text
         for several, one in _ONE_KIND_OF_SIGN:
             text = pc.replace_substring_regex(text, several, one)
@@ -350,7 +350,7 @@ class Values:
 
     @property
     def width(self) -> int:
-        """How many numbers most lists have."""
+        """Return the most common length of the lists."""
         lengths = pc.mode(pc.list_value_length(self.lists))
         return int(lengths[0]["mode"].as_py() or 0)
 
@@ -382,7 +382,7 @@ def _without(column: Any, na: Sequence[str]) -> Any:
 
 
 def _bounded(values: Floats, wrong: Mask) -> tuple[Floats, Mask]:
-    """Numbers that are too large are wrong, infinite ones too."""
+    """Mark numbers that are too large, infinite numbers included, as wrong."""
     large = np.abs(values) > LARGEST
     return (np.where(large, nan, values), wrong | large) if large.any() else (values, wrong)
 

@@ -62,7 +62,7 @@ class Answering:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """The columns that may come; none, if any may, or those to learn from are known."""
+        """Columns that rows may have; an empty set if rows may have any column."""
         model = self.model
         if not model.has_schema or model.settings["features"] is not None:
             return frozenset()
@@ -113,7 +113,7 @@ class Answering:
         return answers
 
     def _add_shares(self, rows: Sequence[Row], answers: list[Answer]) -> None:
-        """Say why predictions are what they are; the last targets are what a follower mixes in."""
+        """Add to answers each column's share and, with a follower, that of the last targets."""
         places = [i for i, answer in enumerate(answers) if "error" not in answer]
         kept = [rows[i] for i in places]
         for run in runs_of_one_kind(kept):
@@ -148,7 +148,7 @@ class Following(NamedTuple):
     def after(
         self, parts: Sequence[Answers], joined: Sequence[bool], *, mixes: bool = True
     ) -> Following:
-        """After rows that a model has answered and learned; its answers become the mixed ones.
+        """Follow rows that a model has answered and learned; mix the follower into the answers.
 
         Rows that have no prediction, and those that are wrong, keep what they have. Where a row is
         `joined`, its target came together with that of the row before it, and it is predicted by
@@ -180,7 +180,7 @@ def _own(answers: Answers, k: int) -> Any:
 
 
 def _learned(follower: Any, answers: Answers, k: int, own: Any, since: Any) -> Any:
-    """A follower after a row with a target, of which a model had said its `own`."""
+    """Return the follower after a row with a target; `own` is the model's prediction."""
     target = answers.target[k : k + 1].tolist()[0]  # type: ignore[index]
     if isinstance(follower, Follower):
         meet = k in answers.guessed

@@ -39,18 +39,18 @@ class Column(ABC):
     @property
     @abstractmethod
     def inputs(self) -> list[str]:
-        """The names of the inputs it becomes."""
+        """Names of the inputs that the column becomes."""
 
     @abstractmethod
     def fill(self, values: Values, out: Floats) -> Mask:
-        """Write the inputs of some rows, all zero before; say which values cannot be used."""
+        """Write the inputs of some rows into zeros; return a mask of values that cannot be used."""
 
     def inputs_of(self, value: Any) -> Sequence[float] | None:
         """The inputs of one value of the usual type, as `fill` writes them; None for others."""
         return None
 
     def ordered(self, values: Values) -> tuple[Floats, Mask] | None:
-        """The values as numbers or days since 1970, and which are wrong; None without an order."""
+        """Return values as numbers or days, and a mask of wrong ones; None without an order."""
         return None
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Column(ABC):
         """Raise a ValueError if the fields do not go together."""
 
     def is_like(self, other: Column) -> bool:
-        """Whether another makes the same inputs, in units that other rows have measured."""
+        """Whether another column makes the same inputs, apart from measured units."""
         return self._unmeasured() == other._unmeasured()
 
     def _unmeasured(self) -> dict[str, Any]:

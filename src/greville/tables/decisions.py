@@ -108,7 +108,7 @@ class Decision:
 
 @dataclass
 class Evidence:
-    """The first values of a column, and what is known of it besides.
+    """The first values of a column, with the user's hints and the table's usual decimal mark.
 
     `usual` is the decimal mark of the table's other columns, `gaps` are the values that stand for a
     missing one in text.
@@ -137,7 +137,7 @@ class Evidence:
 
     @property
     def slips(self) -> float:
-        """How many of the values may be wrong."""
+        """The number of values that may be wrong."""
         if self.is_number:
             return np.inf
         n = self.texts.n
@@ -145,7 +145,7 @@ class Evidence:
 
     @property
     def most_odd(self) -> float:
-        """How many of the values may be wrong in what the others nearly are."""
+        """The number of values that may be wrong in a column that is nearly of another kind."""
         return np.inf if self.is_number else _SHARE_OF_ODD * self.texts.n
 
     @property
@@ -167,7 +167,7 @@ class Evidence:
         return reading
 
     def example(self, numerals: Numerals, pattern: str = "") -> str:
-        """An example of how a value is read, one that matches a pattern if there is one."""
+        """Return an example of how a value is read; it matches a pattern if any value does."""
         numbers = zip(self.texts.distinct, map(numerals.number, self.texts.distinct), strict=True)
         good = [(text, number) for text, number in numbers if number is not None]
         text, number = next((each for each in good if re.search(pattern, each[0])), good[0])
@@ -388,7 +388,7 @@ def _decide_text(column: Evidence) -> Decision:
 
 
 def _doubts_of_text(column: Evidence) -> list[Finding]:
-    """Return doubts about text: what it nearly is."""
+    """Return doubts about a text column whose values are nearly numbers or dates."""
     texts, reading = column.texts, column.numerals
     if texts.n < _LEAST_VALUES:
         return _several_units(column)
@@ -557,7 +557,7 @@ def decide_all(columns: Mapping[str, Values], hints: Hints) -> dict[str, Decisio
 
 
 def usual_of(columns: Mapping[str, Values], decisions: Mapping[str, Decision]) -> str | None:
-    """The decimal mark that columns of a table show, if they show one."""
+    """Return the decimal mark that the columns of a table use; None if no column shows one."""
     sure = {k: v for k, v in decisions.items() if v.kind == "number" and not v.ambiguous}
     usual = usual_decimal(each.numerals for each in sure.values())
     if usual is not None:

@@ -57,7 +57,7 @@ def left_out(column: Evidence, decision: Decision) -> tuple[str, str] | None:
 
 
 def doubts(column: Evidence, decision: Decision, places: Any = None) -> list[Finding]:
-    """What may be wrong with a column as it is decided; `places` are the numbers of its rows."""
+    """Return findings of what may be wrong with a decided column; `places` are row numbers."""
     if decision.kind in ("text", "code"):
         return _doubts_of_text(column, decision)
     numbers, advice = column.values.numbers_as(decision.numerals)[0], ", pass {ignore}."
@@ -134,7 +134,7 @@ def spellings(column: Evidence) -> list[Finding]:
 def unused_options(
     columns: Mapping[str, Values], decisions: Iterable[Decision], hints: Hints
 ) -> list[Finding]:
-    """What was said of columns and is true of none."""
+    """Return findings about the user's options that are true of no column."""
     decided = list(decisions)
     unused: list[tuple[str, Any]] = [
         ("na", [gap]) for gap in hints.na if not any(each.had(gap) for each in columns.values())
@@ -238,7 +238,7 @@ def totals_row(batch: Batch, place: str = "") -> Finding | None:
 
 
 def _numbers(batch: Batch, name: str) -> Floats | None:
-    """A column as numbers, where all values above the last are; else None."""
+    """Return a column as numbers; None if a value above the last one is no number."""
     try:
         values = batch.values(name)
     except UnknownType:

@@ -54,7 +54,7 @@ class Holdout:
         self.share = share
 
     def learned(self, batches: Iterable[Batch], first: int = 0) -> Iterator[Batch]:
-        """The rows that are to be learned; `first` others come before these."""
+        """Yield the rows that are not held out; `first` is the number of earlier rows."""
         return self._part(batches, first, held_out=False)
 
     def held_out(self, batches: Iterable[Batch], first: int = 0) -> Iterator[Batch]:
@@ -80,7 +80,7 @@ class TrainingScore:
         self._found: Any = None
 
     def before_learning(self, model: TableModel, chunk: Sequence[Batch]) -> None:
-        """Look at a chunk that the model has not learned yet."""
+        """Score a chunk of rows that the model has not learned yet."""
         if not model.leaves_out:
             if model.n_rows > 0:
                 self._found = self._found or empty_score(model)
@@ -91,7 +91,7 @@ class TrainingScore:
             self._sample.add(batch)
 
     def calibrate(self, model: TableModel) -> None:
-        """Have a model that has learned all learn from the rows seen here how sure it may be."""
+        """Calibrate a fully trained model by a sample of the rows seen here."""
         if model.leaves_out and self._sample.total:
             model.calibrate(FirstRows.of(self._sample.batches()).batch())
 
@@ -267,7 +267,7 @@ class ClassificationScore:
             self._second += [_histogram(proba[index == place, 1]) for place in (1, 0)]
 
     def matrix(self) -> tuple[list[str], NDArray[np.int64]]:
-        """The labels, and how often rows of each were taken for each."""
+        """Return the labels and the confusion matrix: counts by true and predicted label."""
         labels = [str(label) for label in self.classes]
         labels += sorted({name for pair in self._counts for name in pair} - set(labels))
         place = {label: i for i, label in enumerate(labels)}

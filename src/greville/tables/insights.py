@@ -58,7 +58,7 @@ def table_effect(model: Any, columns: Sequence[str], batches: Iterable[Batch]) -
 
 
 def table_why(model: Any, batch: Batch) -> tuple[Why, dict[int, str]]:
-    """The shares of columns in the predictions of a batch, and what is wrong with rows."""
+    """Return the columns' shares in the predictions of a batch, and the errors of rows."""
     groups = model.schema.places
     X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
     X[list(wrong)] = 0
@@ -104,7 +104,7 @@ def reasons(model: Any, batch: Batch, prediction: NDArray[Any]) -> list[str]:
 
 
 def _mean_row(model: Any, groups: dict[str, list[int]]) -> tuple[NDArray[np.float64], list[int]]:
-    """The means of numbers, the most common category of texts; and the inputs of categories."""
+    """Return the inputs of a mean row, and the indices of the inputs of categories."""
     estimator = _estimator(model)
     mean, categories = np.zeros(len(model.schema.inputs)), []
     centre = anatomy_of(estimator).centre
@@ -123,7 +123,7 @@ def _mean_row(model: Any, groups: dict[str, list[int]]) -> tuple[NDArray[np.floa
 
 
 def encoded(model: Any, batches: Iterable[Batch]) -> NDArray[np.float64]:
-    """The inputs of rows that can be used: of a sample, if there are many."""
+    """Return the inputs of usable rows: of a sample, if there are many rows."""
     parts = []
     for batch in sampled(batches, MOST_ROWS)[0]:
         X, wrong = model.schema.encode(batch.with_gaps(model.settings["na"]))
@@ -140,7 +140,7 @@ def _estimator(model: Any) -> Any:
 
 
 def _grid(column: Column, batches: list[Batch], most: int) -> tuple[Any, Values]:
-    """Values of a column, as people read them and as it reads them."""
+    """Return a grid of a column's values, as people read them and as the column reads them."""
     if isinstance(column, Text):
         names = column.values[:most]
         return np.array(names, object), Values(pa.array(names, pa.large_string()))

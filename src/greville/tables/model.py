@@ -238,7 +238,7 @@ class TableModel:
         return self.schema.findings if self.has_schema else ()
 
     def say(self, finding: Finding) -> None:
-        """Have one more finding about the table."""
+        """Add a finding about the table."""
         self.columns = self.schema.saying([finding, *self.schema.findings])
 
     @property
@@ -248,7 +248,7 @@ class TableModel:
 
     @property
     def needed(self) -> list[str] | None:
-        """The columns that must be read; None for all."""
+        """Names of the columns that must be read; None for all columns."""
         if self.first is None:
             return [*self.schema.names, self.target]
         features = self.settings["features"]
@@ -379,7 +379,7 @@ class TableModel:
         return self
 
     def weigh(self, table: Any, weight: NDArray[np.float64]) -> None:
-        """Learn the rows of a table again, that are all rows learned so far, with weights."""
+        """Learn all rows again with weights; the table must have all rows learned so far."""
         start, (n_rows, n_without) = 0, (self.n_rows, self.n_without_target)
         with self._replacement() as new:
             new._empty()
@@ -422,7 +422,7 @@ class TableModel:
         self.stale = stale
 
     def _settle(self, troubles: Troubles) -> None:
-        """Learn all of the first rows, but for a last one of totals."""
+        """Learn all of the first rows, except a last row of totals."""
         rows = self.first
         if rows is None or not self.stale:
             return
@@ -495,7 +495,7 @@ class TableModel:
         return rows
 
     def _learn_encoded(self, batches: Sequence[Batch], rows: Sequence[EncodedRows]) -> None:
-        """Learn the rows of batches, and what they are encoded as, together."""
+        """Learn several batches of encoded rows together."""
         rows = self._with_late_inputs(batches, rows)
         parts = [each.learned_from() for each in rows]
         X, y = map(np.concatenate, zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
@@ -510,7 +510,7 @@ class TableModel:
     def _with_late_inputs(
         self, batches: Sequence[Batch], rows: Sequence[EncodedRows]
     ) -> Sequence[EncodedRows]:
-        """The rows of batches, with an input for each value that is new in those to be learned.
+        """Encode batches, with a new input for each new value in the rows to be learned.
 
         It was zero in all rows so far, which has changed nothing: none has to be learned again.
         """
@@ -566,7 +566,7 @@ class TableModel:
     def _predicted(
         self, X: Any, wrong: dict[int, str], batch: Batch, *, std: bool, proba: bool
     ) -> Answers:
-        """Predictions for the rows of a batch, which are encoded."""
+        """Predict the encoded rows of a batch."""
         X[list(wrong)] = 0
         estimator = _learned(self.estimator)
         kind = np.float64 if self.task == REGRESSION else estimator.classes_.dtype
@@ -636,7 +636,7 @@ class TableModel:
         return answers
 
     def _record_first(self, piece: Batch, troubles: Troubles, options: dict[str, bool]) -> Answers:
-        """Record some of the first rows: those up to one that does not fit, or that one."""
+        """Predict and learn first rows up to one that does not fit the schema, or only that row."""
         assert self.first is not None
         rows = self._encoded(piece) if self.has_schema else None
         if rows is None or 0 in rows.wrong:
@@ -651,7 +651,7 @@ class TableModel:
         return answers
 
     def _fits_first_rows(self) -> bool:
-        """Whether all first rows say what the schema does, and its units came from enough."""
+        """Whether the first rows still give the same schema, and enough rows measured its units."""
         assert self.first is not None
         if not has_fixed_units(self.settings, self.first.n):
             return False
@@ -664,7 +664,7 @@ class TableModel:
         return True
 
     def _record_misfit(self, row: Batch, reason: str, troubles: Troubles) -> Answers:
-        """Fit the schema to a row that does not fit into it, or that is the first.
+        """Fit the schema anew to the first row, or to one that does not fit the schema.
 
         If it does not fit then, it is wrong for `reason`, and nothing changes.
         """
@@ -777,7 +777,7 @@ class TableModel:
         return answers
 
     def answer_usual(self, row: Row, *, proba: bool = False) -> Answers | None:
-        """What `answers_to_rows` says of one row that has no gap and needs no table; else None.
+        """Answer one row without gaps whose values were all learned before; None for other rows.
 
         With `proba`, classes are answered with their probabilities.
         """
@@ -876,7 +876,7 @@ class TableModel:
         return answers
 
     def trouble_with(self, row: Row) -> str | None:
-        """Why a row cannot be learned; None if it can, or while the columns may change."""
+        """Return why a row cannot be learned; None if it can, or while the columns may change."""
         row = checked_row(row)
         if self.first is not None or self._usual(row)[1] is not None:
             return None
@@ -888,7 +888,7 @@ class TableModel:
         return rows.wrong.get(0, missing)
 
     def trouble_with_target(self, row: Row) -> str | None:
-        """Why the target of a row cannot be read as those before were; None if it can."""
+        """Return why a row's target cannot be read like earlier targets; None if it can."""
         return self._target_of(row)[1] if self.has_schema else None
 
     def _batch(self, rows: Sequence[Row]) -> Batch:
@@ -900,7 +900,7 @@ class TableModel:
         return batch_of_rows(rows, names or list(dict.fromkeys(chain(*rows))), "the row")
 
     def _usual(self, row: Row, *, learns: bool = True) -> tuple[Any, Any]:
-        """The inputs and the target of a row that needs no table: all in it was learned before.
+        """Return inputs and target of a row whose values were all learned before.
 
         The target is None for any other row, and as long as the first rows come.
         """
@@ -912,7 +912,7 @@ class TableModel:
         return x, y if y in self._known_labels()[2] else None
 
     def _may_keep(self, row: Row) -> bool:
-        """Whether a first row is like the others, and can wait until all are looked at again."""
+        """Whether a first row is like the earlier ones, and may wait for the next decision."""
         assert self._first is not None
         due = _n_until_due(self._first.n + len(self._kept)) == 1
         if due or self.stale or not row.keys() <= self._first.columns.keys():
@@ -954,7 +954,7 @@ class TableModel:
     # Models as sums over rows
 
     def unlearn(self, table: Any, troubles: Troubles | None = None) -> int:
-        """Remove rows learned earlier, all of them or none; how many."""
+        """Remove rows learned earlier, all of them or none; return the number of removed rows."""
         before = self.settle().n_rows
         with self._additive("unlearn rows")._replacement() as new:
             for batch in batches_of(table):
@@ -994,7 +994,7 @@ class TableModel:
         self.columns = self.schema | theirs.schema
 
     def _additive(self, what: str) -> Self:
-        """Return this model, if rows can be added to it and removed from it."""
+        """Return this model; a TableError if rows cannot be added and removed."""
         if not hasattr(self.settle().estimator, "unlearn"):
             raise TableError(
                 f"this model cannot {what}; only those with the solver opium or greville can."
@@ -1041,7 +1041,7 @@ class TableModel:
     # Checks
 
     def _check_names(self, batch: Batch) -> None:
-        """Raise a TableError for columns that settings name, or first rows have, and it does not.
+        """Raise a TableError if a batch lacks columns of the settings or the first rows.
 
         New ones are no part of the table.
         """

@@ -214,7 +214,7 @@ class Numerals:
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is not as programs write it: usually nothing."""
+        """Return the fields that differ from numbers as programs write them, as a dict."""
         other = {k: v for k, v in asdict(self).items() if v != getattr(Numerals, k)}
         return {k: list(v) if k == "gaps" else v for k, v in other.items()}
 
@@ -223,7 +223,7 @@ PLAIN = Numerals()
 
 
 class Reading(NamedTuple):
-    """How numbers are written, how many values are not read then, and another way to read them."""
+    """A way to read numbers, the count of values it cannot read, and an alternative way."""
 
     numerals: Numerals
     wrong: int
@@ -321,7 +321,7 @@ def several_units(texts: Texts) -> list[str]:
 
 
 def usual_decimal(numerals: Iterable[Numerals]) -> str | None:
-    """A comma, if columns have it as decimal mark or a point between thousands, and none others."""
+    """Return a comma if columns use a decimal comma and none uses a comma between thousands."""
     marks = {(each.decimal, each.thousands) for each in numerals if each.form not in FORMS}
     decimal = any(decimal == "," for decimal, _ in marks)
     return "," if decimal and not any(thousands == "," for _, thousands in marks) else None

@@ -149,7 +149,7 @@ def look_at(batches: Iterable[Batch], target: str | None = None, **settings: Any
 
 
 def _listened(batches: Iterable[Any], said: list[Finding]) -> Iterator[Batch]:
-    """Batches, whose findings are kept."""
+    """Yield batches, and collect their findings."""
     for each in batches:
         for batch in batches_of(each):
             said += [finding for finding in batch.findings if finding not in said]
@@ -170,7 +170,7 @@ def _described(
 
 
 class _Seen:
-    """What all rows have: the ends of columns, how many values are missing, and wrong ones."""
+    """Counts over all rows: the range of each column, missing values and wrong values."""
 
     def __init__(
         self, schema: Schema, target: Target | None, na: list[str], names: list[str]
@@ -209,7 +209,7 @@ class _Seen:
             self.ends[name] = min(low, ends[0]), max(high, ends[1])
 
     def findings(self) -> list[Finding]:
-        """Return what is wrong with rows, as training would say it."""
+        """Return findings about wrong rows, in the words of training."""
         findings = [Finding("columns", self._unread, warning=True)] if self._unread else []
         n = self._wrong.count
         if n:

@@ -156,7 +156,7 @@ class Schema:
 
     @classmethod
     def _from_fields(cls, columns: list[Column], findings: list[Finding], learned: Any) -> Schema:
-        """The schema again; an exception for fields that do not go together."""
+        """Make the schema from a file's fields; an exception if they do not go together."""
         schema = cls(columns, findings)
         lengths = {name: len(flags) for name, flags in schema.learned.items()}
         fits = isinstance(learned, dict) and lengths == {k: len(v) for k, v in learned.items()}
@@ -187,7 +187,7 @@ class Schema:
             )
 
     def unknown_gaps(self, batch: Batch) -> dict[str, int]:
-        """How many rows have no number in a column in which no row learned from lacks one."""
+        """Count, by column, rows without a number where no learned row lacks one."""
         counts = {}
         for column in self.used:
             if isinstance(column, Number) and not column.missing:
@@ -214,9 +214,9 @@ class Schema:
     # Values of text columns, and which of them were learned
 
     def _codes(self, text: Text, X: Floats) -> Codes:
-        """Which of the inputs of a text column each row's value has; their number if none.
+        """Return, for each row, the index of its input of a text column; their number if none.
 
-        That of a late value counts, not what it is taken for.
+        For a late value, its own input counts, and not the common one beside it.
         """
         block, n = X[:, self.places[text.name]], len(self.places[text.name])
         return np.where(block.any(axis=1), n - 1 - block[:, ::-1].argmax(axis=1), n)
@@ -233,7 +233,7 @@ class Schema:
         return other
 
     def first_rows(self, X: Floats) -> Codes:
-        """The rows whose value of some column neither was learned nor is in a row before."""
+        """Return the rows with a text value that was not learned and is in no earlier row."""
         rows = [np.empty(0, np.int64)]
         for text in self.texts:
             codes = self._codes(text, X)
@@ -242,9 +242,9 @@ class Schema:
         return np.unique(np.concatenate(rows))
 
     def was_learned(self, x: Floats, row: Mapping[str, Any]) -> bool:
-        """Whether a row, with these inputs, has in all text columns a value that was learned.
+        """Whether all text columns of a row have a value that was learned.
 
-        It may be said that it has not, though it has.
+        False may be wrong, and costs time only; True is always right.
         """
         for text in self.texts:
             code = self._codes(text, x[None])[0]
@@ -263,7 +263,7 @@ class Schema:
         return {name: some for name, some in labels.items() if some}
 
     def with_late(self, late: Mapping[str, list[str]]) -> tuple[Schema, list[int]]:
-        """Set late values of some columns; return where the present ones are among all then."""
+        """Set the late values of columns; return the new indices of the present late inputs."""
         columns = [
             replace(c, late=late[c.name]) if isinstance(c, Text) and c.name in late else c
             for c in self.columns
@@ -279,11 +279,11 @@ class Schema:
         return schema, places
 
     def grown(self, labels: Mapping[str, Sequence[str]]) -> Mapping[str, list[str]]:
-        """The late values of columns when some labels have come."""
+        """Return the late values of columns after new labels have come."""
         return {text.name: text.grown(labels.get(text.name, ())) for text in self.texts}
 
     def joined(self, other: Schema) -> Mapping[str, list[str]] | None:
-        """The late values of two that had the same columns once; None if they had not."""
+        """Unite the late values of two schemas; None if the schemas had different columns."""
         late = {text.name: text.late for text in self.texts}
         none: dict[str, list[str]] = {text.name: [] for text in (*self.texts, *other.texts)}
         if self.with_late(none)[0].columns != other.with_late(none)[0].columns:

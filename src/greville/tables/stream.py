@@ -121,7 +121,7 @@ class Stream:
 
     @property
     def follows(self) -> bool:
-        """Whether predictions are mixed with what the last targets say."""
+        """Whether predictions are mixed with those of a follower of the last targets."""
         return self.follower is not None
 
     @property
@@ -138,11 +138,11 @@ class Stream:
 
     @property
     def _newest(self) -> TableModel:
-        """A model that knows the columns as well as any."""
+        """The live model if there is one, else the model of whole blocks."""
         return self._live or self.model
 
     def settled(self) -> TableModel:
-        """A model of all rows so far, which this stream does not change."""
+        """A separate model of all rows so far, which later rows of the stream do not change."""
         return self._with_rows()[0].settle(Troubles(skip=True))
 
     @property
@@ -161,7 +161,7 @@ class Stream:
         return reason if kind == "wrong" else self._newest.trouble_with(row)
 
     def no_number(self, row: Row) -> str | None:
-        """Describe a target that is no number where all so far were.
+        """Describe a target that is no number, where all earlier targets were numbers.
 
         While the first rows come, it would make classes of all of them.
         """
@@ -232,12 +232,12 @@ class Stream:
         self.id = id
 
     def take_waiting(self) -> dict[Any, tuple[Row, Any]]:
-        """The rows that waited for their targets, and what was predicted; none waits afterwards."""
+        """Remove and return the rows that wait for their targets, with their predictions."""
         taken, self.waiting = self.waiting, {}
         return taken
 
     def unlearn(self, rows: Sequence[Row]) -> int:
-        """Remove rows learned earlier, all of them or none; how many.
+        """Remove rows learned earlier, all of them or none; return the number of removed rows.
 
         What the columns are then stands as it is, and the last rows are learned as a shorter
         block. Predictions follow the last targets only after new ones have come.
@@ -366,7 +366,7 @@ class Stream:
         return [answer for part in parts for answer in part]
 
     def _kind(self, row: Row | str | None) -> tuple[str, str]:
-        """What to do with a row: learn it, predict it, learn an earlier one; or what is wrong."""
+        """Return what to do with a row, and the error if the row is wrong."""
         if row is None or isinstance(row, str):
             return ("none", "") if row is None else ("wrong", row)
         key = None if self.id is None else row.get(self.id)
@@ -404,7 +404,7 @@ class Stream:
         return self.id is not None and isinstance(row, dict) and self._has_target(row)
 
     def _head(self, row: Row, number: int) -> Answer:
-        """The beginning of an answer: which line it is to."""
+        """Return the beginning of an answer: its line number and its id."""
         return {"line": number} if self.id is None else {"line": number, "id": row.get(self.id)}
 
     # Rows with a target
@@ -479,7 +479,7 @@ class Stream:
         joined: Sequence[bool],
         **options: bool,
     ) -> list[Answers]:
-        """Learn rows that fit into the block, all of them or none, and what was predicted."""
+        """Learn rows that fit into the block, all or none; return the earlier predictions."""
         numbers, n = range(first, first + len(rows)), len(self.rows) + len(rows)
         if len(rows) == self._block_length:
             return self._record_block(rows, joined, numbers, troubles, **options)
@@ -504,7 +504,7 @@ class Stream:
         return self.model.rows_until_look or ROWS_PER_BLOCK
 
     def _needs_proba(self, model: TableModel, options: dict[str, bool]) -> bool:
-        """Whether probabilities are asked for, or wanted to follow labels."""
+        """Whether probabilities are needed: by the options, or by a follower of labels."""
         return options.get("proba", False) or (self.follows and model.task != REGRESSION)
 
     def _record_block(
@@ -528,7 +528,7 @@ class Stream:
         return parts
 
     def _with_rows(self) -> tuple[TableModel, Following | None]:
-        """Another model and follower, of all rows so far."""
+        """Return a new model and follower of all rows so far."""
         model, parts = self.model.twin(), list[Answers]()
         if self.rows:
             proba = self._needs_proba(model, {})
@@ -549,7 +549,7 @@ class Stream:
         *,
         mixes: bool = True,
     ) -> Following | None:
-        """The follower after what a model has answered, whose answers it mixes if it can."""
+        """Return the follower after a model's answers, into which it mixes its own predictions."""
         if following is None or model.task is None:
             return following
         if not fits(following.now, model):  # the first rows say now what targets are
@@ -645,7 +645,7 @@ class Stream:
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The stream again; an exception if something in it does not go together."""
+        """Make the stream from a file's fields; an exception if they do not go together."""
         rows, waiting = (
             list(map(_from_json, fields["rows"])),
             _from_json(fields["waiting"].tobytes()),
@@ -664,7 +664,7 @@ class Stream:
 
 
 def _importance(model: TableModel, rows: Sequence[Row], earlier: Sequence[Row] = ()) -> Importance:
-    """That of columns at rows: where there are earlier ones, of the way from their values."""
+    """Return the importance of columns at rows; with earlier rows, of the change since these."""
     before = batches_of_rows(earlier, "the rows") if earlier else None
     settled = model.twin().settle(Troubles(skip=True))
     return table_importance(settled, batches_of_rows(rows, "the rows"), before)

@@ -42,7 +42,7 @@ class OrderedWriter(ABC):
         """Write what comes after the last rows."""
 
     def _in_order(self, batch: Any) -> Any:
-        """The columns of the first batch; what one does not have is missing."""
+        """Return a batch's columns in the order of the first batch; absent ones are missing."""
         names, known = self._schema.names, set(batch.schema.names)
         new = known - set(names)
         if new:
@@ -84,7 +84,7 @@ class TypedWriter(OrderedWriter):
 
 
 class _Shown:
-    """Text on its way to a terminal."""
+    """A text stream to a terminal that escapes unprintable characters."""
 
     def __init__(self, out: Any, shown: Callable[[str], str]) -> None:
         self._out = out

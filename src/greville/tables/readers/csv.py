@@ -197,7 +197,7 @@ def _ends_in_a_long_row(path: Any) -> bool:
 
 
 def _with_empty_lines(lines: set[int], text: Text) -> Iterator[bytes]:
-    """Empty some lines of a text."""
+    """Replace some lines of a text by empty lines."""
     number = 1
     for block in text.lines():
         pieces = block.split(b"\n")

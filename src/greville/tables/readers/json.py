@@ -121,7 +121,7 @@ def _batches(
 
 
 def _leaves(structure: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """What is in the fields of objects, also of those in objects, by the names that lead there."""
+    """Return the values of all fields, nested ones too, by the names on the way to each field."""
     if path and (not isinstance(structure, dict) or len(structure) > _MOST_FIELDS):
         return {path: structure}
     leaves: dict[tuple[str, ...], Any] = {}
@@ -194,7 +194,7 @@ def parsed_line(line: bytes) -> Row | str:
 
 
 def flat(row: Row) -> Row:
-    """A row with what is in objects of objects beside the rest, under names with points.
+    """Add the fields of nested objects to a row, under names with points.
 
     The objects stay too: a model whose column has the name of one refuses it.
     """
@@ -249,4 +249,4 @@ class Writer:
         self._stream.write(("\n".join(lines) + "\n").encode())
 
     def close(self) -> None:
-        """Every line is written already."""
+        """Do nothing: every line is written already."""

@@ -194,7 +194,7 @@ def recognised_delimiter(lines: Sequence[str]) -> str:
 
 
 def _usual(widths: Iterable[int]) -> int:
-    """The most common number; the largest of those that are."""
+    """Return the most common number; the largest one if several are equally common."""
     counts = Counter(widths)
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
@@ -225,7 +225,7 @@ def _between_blanks(line: str) -> list[str]:
 
 
 def _footer(text: Text, mark: str, width: int) -> tuple[int | None, int, str | None]:
-    """Where the rows end if lines follow that are none, how many these are, and a row of totals.
+    """Find the footer: its start in the file, its number of lines, and a row of totals.
 
     Such lines have one field only, where those above have all.
     """

@@ -163,7 +163,7 @@ def _columns_in(where: str, database: Any) -> set[str]:
 
 
 def _decided(batch: Batch, names: set[str]) -> dict[str, Numerals | None]:
-    """How numbers are written in columns that have values here; None where they are none."""
+    """Return how columns with values here write numbers; None for columns without numbers."""
     columns = {}
     for name in batch.table.schema.names:
         with suppress(UnknownType):
@@ -183,7 +183,7 @@ def _decided(batch: Batch, names: set[str]) -> dict[str, Numerals | None]:
 def _with_numbers(
     batch: Batch, names: set[str], numerals: dict[str, Numerals | None]
 ) -> tuple[Any, dict[int, str]]:
-    """The rows with numbers in the place of text, and what is wrong with those that have none."""
+    """Convert text columns to numbers; return errors for rows that are no numbers."""
     table, wrong = batch.table, {}
     for place, name in enumerate(batch.table.schema.names):
         if name.lower() not in names or not pa.types.is_string(table.column(place).type):

@@ -216,7 +216,7 @@ class ReadRequest:
     text: Text | None = None
 
     def needed(self, names: Sequence[str]) -> list[str]:
-        """Which of some columns are needed; the first if none is, so that rows can be counted."""
+        """Return the needed columns; the first one if none is, so that rows can be counted."""
         if self.columns is None:
             return list(names)
         chosen = set(self.columns)

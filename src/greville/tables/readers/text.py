@@ -49,7 +49,7 @@ class Text:
     owner: TemporaryFile | None = None
 
     def blocks(self) -> Iterator[bytes]:
-        """All bytes, without a mark of their order."""
+        """Yield all bytes, without a byte order mark."""
         with self.path.open("rb") as file:
             yield file.read(source.BLOCK).removeprefix(codecs.BOM_UTF8)
             while block := file.read(source.BLOCK):
@@ -66,12 +66,12 @@ class Text:
             yield rest
 
     def head(self, size: int) -> bytes:
-        """The first bytes."""
+        """Return the first bytes of the file, without a byte order mark."""
         with self.path.open("rb") as file:
             return file.read(size).removeprefix(codecs.BOM_UTF8)
 
     def rewritten(self, blocks: Blocks) -> Text:
-        """A copy with other bytes."""
+        """Return a copy of the text with other bytes, in a temporary file."""
         copy = TemporaryFile(blocks)
         return Text(copy.path, self.has_quotes, copy)
 
@@ -160,7 +160,7 @@ class _Survey:
 
 
 def _wide(head: bytes) -> str | None:
-    """UTF-16 by its mark, or by the zeros beside the letters of ASCII."""
+    """Recognise UTF-16 by its byte order mark, or by zero bytes beside ASCII letters."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     for name, first in (("utf-16-le", 0), ("utf-16-be", 1)):
@@ -171,7 +171,7 @@ def _wide(head: bytes) -> str | None:
 
 
 def _likely(name: str, text: Text, line: int) -> list[str]:
-    """The encodings that make words of the bytes that ASCII does not have."""
+    """Return the encodings that make words of the bytes beyond ASCII."""
     try:
         from charset_normalizer import from_bytes
     except ModuleNotFoundError as error:
@@ -192,7 +192,7 @@ def _likely(name: str, text: Text, line: int) -> list[str]:
 
 
 def _decoded(name: str, text: Text, encodings: list[str]) -> tuple[Text, str]:
-    """The text in the first of some encodings in which all of it is, and which that is."""
+    """Decode a text by the first of some encodings that fits; return the encoding too."""
     for encoding in encodings:
         try:
             return text.rewritten(_in_utf8(text.path, encoding)), encoding

@@ -65,7 +65,7 @@ class Content:
     owner: TemporaryFile | None = None
 
     def head(self, size: int) -> bytes:
-        """The first bytes."""
+        """Return the first bytes of the content."""
         with self.path.open("rb") as file:
             content: bytes = file.read(size)
             return content
