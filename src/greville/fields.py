@@ -74,7 +74,7 @@ def begin_file() -> None:
 
 
 def may_be_left_out(n: int) -> bool:
-    """Whether n more numbers may be left out of a file; they are counted then."""
+    """Whether n more numbers may be left out of a file; if so, these are counted."""
     total = _made.get() + n
     if total > _MOST_MADE:
         return False
@@ -147,7 +147,7 @@ floating = Kind(
 def within(
     low: float, high: float = np.inf, *, include_low: bool = True, whole: bool = False
 ) -> Kind:
-    """A number, or a whole one, in [low, high) or (low, high)."""
+    """Make the test of a number, or a whole number, in [low, high) or (low, high)."""
     name = f"a {'whole ' * whole}number {'>=' if include_low else '>'} {low:g}"
     kind = integer if whole else number
 
@@ -202,7 +202,7 @@ def matrix(*formats: str) -> Kind:
 
 
 def known(*classes: type) -> Kind:
-    """An object of one of these classes, or of a class derived from one."""
+    """Make the test of a field that is an object of one of these classes."""
     names = " or ".join(cls.__name__ for cls in classes)
     return Kind(names, lambda value: isinstance(value, classes))
 
@@ -332,7 +332,7 @@ def stored(**declared: Any) -> Callable[[type[T]], type[T]]:
 
 
 def declaration_of(cls: type) -> Declaration | None:
-    """What a class, or the nearest one it is derived from, has declared; None if nothing is."""
+    """Return the declaration of a class or of its nearest base class; None if there is none."""
     base = next((base for base in cls.__mro__ if base in _DECLARED), None)
     return None if base is None else _declaration(cls, base)
 
@@ -353,7 +353,7 @@ def class_named(name: str) -> type | None:
 
 
 def class_names() -> tuple[str, ...]:
-    """The names of all of these classes."""
+    """Return the names of all classes whose objects can be in files."""
     return tuple(_STORABLE)
 
 
@@ -365,7 +365,7 @@ def _is_value(cls: type[Any]) -> bool:
 
 
 def compact(thing: Any) -> None:
-    """Do to an object, if its class declares something, what is done before it is saved."""
+    """Compact an object before it is saved, if its class declares how."""
     declaration = declaration_of(type(thing))
     if declaration is not None:
         declaration.compact(thing)

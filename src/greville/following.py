@@ -152,7 +152,7 @@ class Follower:
         return mean, sqrt(variance)
 
     def meet(self, predicted: float, target: float) -> Follower:
-        """After one more target for which the model could only guess: its error says nothing."""
+        """Learn a target for which the model could only guess, without the error of that guess."""
         learned = self.learn(predicted, target)
         return replace(
             learned, levels=self.levels, squares=self.squares, weight=max(self.weight, _NO_ERRORS)
@@ -249,12 +249,12 @@ class Follower:
 
     @cached_property
     def _weights(self) -> list[float]:
-        """The weight of each."""
+        """Return the weight of each prediction."""
         log_prior = _LOG_PRIOR_OF_TRAINED if self.trained else _LOG_PRIOR
         return weights_for_one_output(log_prior, *self._moderate_errors())
 
     def _moderate_errors(self) -> tuple[Sequence[float], float]:
-        """Squares and their weight, as if there were one more row, on which all were alike.
+        """Return squared errors and their weight, with one more row on which all were equal.
 
         Two targets that happen to be the same would else make the last target certain.
         """
@@ -323,7 +323,7 @@ class LabelFollower:
 
     @property
     def n(self) -> int:
-        """How many labels came."""
+        """Number of labels so far."""
         return sum(n for _, n in self.labels)
 
     def predict(self, classes: Sequence[Any], proba: Sequence[float]) -> list[float]:
@@ -342,7 +342,7 @@ class LabelFollower:
         return [sum([w * p for w, p in zip(weights, part, strict=True)]) for part in parts]
 
     def meet(self, target: Any) -> LabelFollower:
-        """After one more label for which the model could only guess: its error says nothing."""
+        """Learn a label for which the model could only guess, without the error of that guess."""
         return self._counting(target, self)
 
     def learn(
@@ -352,7 +352,7 @@ class LabelFollower:
         target: Any,
         since: LabelFollower | None = None,
     ) -> LabelFollower:
-        """Learn one more label, and what the model had said of some classes for it.
+        """Learn one more label, and the probabilities that the model had predicted before it.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class LabelFollower:
         return replace(new, losses=tuple(losses))
 
     def _counting(self, target: Any, since: LabelFollower) -> LabelFollower:
-        """Count one more label; `since` has the one before it."""
+        """Count one more label; `since` is the follower with the label before it."""
         labels, place = (
             [*self.labels],
             next(
@@ -414,7 +414,7 @@ class LabelFollower:
 
     @cached_property
     def _weights(self) -> list[float]:
-        """The weight of each."""
+        """Return the weight of each prediction."""
         logs = [p - loss for p, loss in zip(_LOG_PRIOR_OF_LABELS, self.losses, strict=True)]
         weights = [exp(each - max(logs)) for each in logs]
         return [each / sum(weights) for each in weights]

@@ -36,7 +36,7 @@ _REORTHOGONALISE = 0.7
 
 
 def gram_error(b: Backend, R: Array, dtype: Any, *, noisy: bool = False) -> float:
-    """The error of weights of a dtype that come from R'R, as a part of what is allowed.
+    """Return the rounding error of weights from R'R, as a fraction of the allowed error.
 
     Where the ridge was chosen by the noise (`noisy`), two digits are enough in float32.
     """
@@ -133,7 +133,7 @@ def innovations(b: Backend, R: Array, W: Array, H: Array, Y: Array) -> Array | N
 def innovation_parts(
     b: Backend, R: Array, W: Array, H: Array, Y: Array
 ) -> tuple[Array, Array, Array] | None:
-    """What rows do one after the other, each before it is learned and after all before it were.
+    """Return what each row changes, when rows are learned one after the other.
 
     For every row, as NumPy arrays: a'θa; what it adds to the loss of each output; what it takes
     from trace(θ).

@@ -130,7 +130,7 @@ class _Pyfunc:
 
 
 def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Pyfunc:
-    """What MLflow calls to load a model."""
+    """Load a model, as MLflow's ``pyfunc`` asks for."""
     return _Pyfunc(load(path), **(model_config or {}))
 
 

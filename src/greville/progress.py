@@ -70,7 +70,7 @@ def _reporting(done: str, n_rows: int) -> Iterator[Tell]:
 
 
 def later(tell: Tell | None, n: int) -> Tell | None:
-    """A progress report for a part of the rows that comes after n others."""
+    """Return a progress report for a part of the rows, which counts n earlier rows too."""
     return None if tell is None else lambda done: tell(n + done)
 
 
@@ -100,7 +100,7 @@ class _Report:
         self._print(line)
 
     def finished(self) -> None:
-        """The last line, if the work took long."""
+        """Print the last line, if the work took long."""
         self._over = True
         seconds = time.monotonic() - self._start
         if self._spoke or seconds >= _INTERVAL:
@@ -108,7 +108,7 @@ class _Report:
             self._print(f"greville: {self._what} {self._n:,} rows in {_duration(seconds)}, {rate}")
 
     def stopped(self, error: BaseException) -> None:
-        """The last line, if anything was said before."""
+        """Print a last line after an interruption, if any line was printed before."""
         self._over = True
         if self._spoke:
             where = f"after {self._done:,} of {self._n:,} rows"

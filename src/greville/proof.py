@@ -16,7 +16,7 @@ _MOST_ROWS = 2000
 
 
 class Proof:
-    """Made before rows are unlearned, it certifies afterwards that they were.
+    """A record made before rows are unlearned, which certifies afterwards that they were removed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _n_rows(model: Any) -> int:
 
 
 def _retrained(model: Any, others: Any) -> tuple[Any, Any]:
-    """A model that learns these rows alone, and inputs to compare predictions for."""
+    """Return a model trained on the other rows alone, and inputs to compare predictions."""
     if not isinstance(model, TableModel):
         X, y = others
         return model.emptied().partial_fit(X, y).choose(), X[:_MOST_ROWS]

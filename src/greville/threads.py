@@ -27,7 +27,7 @@ def cores() -> int:
 
 @cache
 def _pools() -> list[Any]:
-    """Return what sets the number of threads of SciPy's BLAS, or of all where it has none."""
+    """Return the thread controllers of SciPy's BLAS, or of every BLAS if SciPy has none."""
     pools = [pool for pool in ThreadpoolController().lib_controllers if pool.user_api == "blas"]
     own = [pool for pool in pools if "scipy" in str(Path(pool.filepath).parent)]
     return own or pools

@@ -297,7 +297,7 @@ def check_squares(name: str, value: float, dtype: Any) -> None:
 
 @cache
 def largest_square(dtype: Any) -> float:
-    """If the sum of squares of an array is below this, none of its numbers is too large."""
+    """Return a limit: an array whose sum of squares is below has no number that is too large."""
     return _largest_number(dtype) ** 2
 
 

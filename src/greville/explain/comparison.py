@@ -148,7 +148,7 @@ def compare_models(
 def _fold(
     train: list[Batch], test: list[Batch], target: str, settings: dict[str, Any], tell: Told
 ) -> Iterator[tuple[str, float, dict[str, float]]]:
-    """Each model that has learned some rows: its name, its seconds, how good it is on others."""
+    """Train each model; yield its name, its seconds of learning and its scores on other rows."""
     models = {}
     for name, more in _OURS.items():
         tell(name)
@@ -209,7 +209,7 @@ def _predicted(model: TableModel, batch: Batch) -> tuple[Any, ...]:
 
 
 def _others(task: str) -> dict[str, Callable[[], Any]]:
-    """scikit-learn's models, with their defaults, and what they must beat."""
+    """Return scikit-learn's models, with their defaults, and the baseline that all must beat."""
     from sklearn import dummy, ensemble, linear_model
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

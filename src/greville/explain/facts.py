@@ -49,7 +49,7 @@ class Facts:
 
 
 def facts_of(model: TableModel, batches: Iterable[Batch], *, learned: bool) -> Facts:
-    """What rows say about a model; each is left out where the model has `learned` them."""
+    """Compute facts about a model from rows; `learned` rows are predicted by leaving each out."""
     rows = sampled(batches, MOST_ROWS)[0]
     model = model.twin().settle()
     leaves_out = learned and model.leaves_out
@@ -84,7 +84,7 @@ def facts_of(model: TableModel, batches: Iterable[Batch], *, learned: bool) -> F
 
 
 def _predicted(model: TableModel, batch: Batch, leaves_out: bool) -> tuple[Any, Any, Any, Any]:
-    """Targets, predictions, probabilities, and the rows that have both."""
+    """Return targets, predictions, probabilities, and a mask of rows with target and prediction."""
     if leaves_out:
         answers = model.leave_out(batch)
         assert answers.target is not None

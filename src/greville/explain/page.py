@@ -15,7 +15,7 @@ from .figures import figures_of
 def explain_page(
     model: TableModel, batches: Iterable[Batch], *, learned: bool = False, source: str = ""
 ) -> str:
-    """What a model has learned, how good it is, what matters to it, and where it is most wrong.
+    """Make an HTML page about a model: scores, important columns, and largest errors.
 
     Parameters
     ----------

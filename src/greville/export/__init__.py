@@ -11,7 +11,7 @@ __all__ = ["OPSET", "notes", "to_c", "to_js", "to_onnx"]
 
 
 def notes(model: Any) -> list[str]:
-    """What whoever uses an exported model must know about its inputs.
+    """Return notes about the inputs for users of an exported model.
 
     Examples
     --------

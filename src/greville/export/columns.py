@@ -12,7 +12,7 @@ from ..tables import Batch, TableModel
 
 
 class Numeric(NamedTuple):
-    """A number; where it is missing, or one of `gaps`, `instead`, and maybe an input saying so.
+    """A number; a missing one, or one of `gaps`, becomes `instead` and may set an input.
 
     With `limits`, numbers beyond them are brought near, and an input says on which side they are.
     """
@@ -26,7 +26,7 @@ class Numeric(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """A value out of some, texts or, where `numeric`, numbers.
+    """A category: one of some texts or, if `numeric`, of some numbers.
 
     `codes` has the inputs of each value, and in two more rows those of any other value and of a
     missing one.
@@ -59,13 +59,13 @@ ColumnCode = Numeric | OneOf | Days | Numbers
 
 
 def codes_of(model: TableModel) -> list[ColumnCode]:
-    """What each used column of a table model becomes; `places` are those of its inputs."""
+    """Return the code of each used column of a table model; `places` are its inputs' indices."""
     places = model.schema.places
     return [_code(model, column, places[column.name]) for column in model.schema.used]
 
 
 def notes_of(model: TableModel) -> list[str]:
-    """What whoever uses the exported model must know about its inputs."""
+    """Return notes about the inputs for users of the exported model."""
     notes: list[str] = []
     used: list[Any] = model.schema.used
     for column in used:

@@ -213,7 +213,7 @@ class _Graph:
         return self.add("Concat", before, inner, self.columns_of(x, step.stop, self.width), axis=1)
 
     def cosine(self, x: str, dtype: Any) -> str:
-        """Many programs have no cosine of float64."""
+        """Write a cosine as a shifted sine, since many programs have no cosine of float64."""
         return self.add("Sin", self.add("Add", x, np.array(np.pi / 2, dtype)))
 
     def patches(self, x: str, step: PatchSteps) -> str:
@@ -234,7 +234,7 @@ class _Graph:
         return self.add("Div", self.add("Sub", roots, self.real(step.centre)), self.real(step.unit))
 
     def rocket(self, x: str, layer: MiniRocketLayer) -> str:
-        """Proportions, with sums in the order of the layer: the same series exceed a bias."""
+        """Write MiniRocket's proportions, with sums in the order of the layer's own."""
         channels, length = layer.n_channels_, layer.length
         x = self.add("Reshape", x, np.array([0, channels, -1]))
         x = self.cast(x, np.float64)

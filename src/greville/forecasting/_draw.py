@@ -111,7 +111,7 @@ def _draw_errors(axes: Any, forecast: Forecast) -> None:
 
 
 def _legend(axes: Any, n_columns: int) -> None:
-    """Above the axes, clear of the lines."""
+    """Draw the legend above the axes, clear of the lines."""
     legend = axes.legend(
         loc="lower right", bbox_to_anchor=(1, 1), ncols=n_columns, fontsize=8.5, frameon=False,
         handlelength=2, borderaxespad=0.1, columnspacing=1.4,

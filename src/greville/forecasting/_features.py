@@ -111,12 +111,12 @@ class FeatureBuilder:
 
     @property
     def n_features(self) -> int:
-        """The columns of `relative` and of `centred`."""
+        """Number of columns of `relative`, which is that of `centred` too."""
         return len(self._lags) + 1 + 2 * (len(self.unit) - 1)
 
     @property
     def n_rules(self) -> int:
-        """The changes that are predicted without learning."""
+        """Number of changes that are predicted without learning."""
         return 3 if self._season is None else 5
 
     @property
@@ -224,7 +224,7 @@ class FeatureBuilder:
         return errors[times[:, None] - self._error_lags]
 
     def _seasonal(self, on_curve: Array, times: Array) -> tuple[Array, Array]:
-        """Differences from the season before, and what is one season before each target."""
+        """Return seasonal differences, and the samples one season before each target."""
         if self._season is None:
             return np.empty((len(times), 0)), np.full((len(times), self._n_steps), np.nan)
         before, target = self._season
@@ -241,7 +241,7 @@ class FeatureBuilder:
         median: Array,
         smoothed: Array,
     ) -> Array:
-        """Persistence; what and by how much one season ago, if there is one; median; smoothing."""
+        """Return the rules' changes: persistence, seasonal value and change, median, smoothing."""
         persistence, to_median = (
             np.repeat((each - now)[:, None], self._n_steps, axis=1) for each in (last, median)
         )

@@ -182,7 +182,7 @@ class Forecaster:
             return Forecast.joined([self._advance(piece) for piece in pieces])
 
     def future(self) -> Forecast:
-        """What is predicted for the next samples, 1, 2, ... `horizon` steps after the last one.
+        """Predict the next samples, 1, 2, ... `horizon` steps after the last one.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class Forecaster:
         return self._rows(made, self.n_samples_seen_, np.full(h, np.nan), np.arange(1, h + 1))[:n]
 
     def errors_by_step(self) -> list[dict[str, Any]]:
-        """How well each step was predicted so far.
+        """Return the mean errors of each step ahead so far.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class Forecaster:
 
     @property
     def _first(self) -> int:
-        """The first sample that can be predicted so many steps before."""
+        """Index of the first sample that can be predicted `horizon` steps before."""
         return self.lags - 1 + self.horizon
 
     def _rows(self, made: Predictions, start: int, target: Array, step: Array) -> Forecast:

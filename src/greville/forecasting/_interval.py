@@ -56,7 +56,7 @@ class AdaptiveInterval:
         return after, np.array(half_widths[steps:])
 
     def learn(self, error: float, half_width: float) -> None:
-        """Add an absolute error, and the half width stated for it; NaN if there was none."""
+        """Learn an absolute error and the half width stated before it; NaN if none was stated."""
         if not isnan(half_width):
             self._level += self.STEP * (self._miss_rate - (error > half_width))
         insort(self._sorted, error)

@@ -34,7 +34,7 @@ _MAX_MAGNITUDE = 1e140
 
 
 class Predictions(NamedTuple):
-    """What was predicted at n times for each of the next steps, in the units of the series."""
+    """Predictions made at n times for each of the next steps, in the units of the series."""
 
     last: Array  # (n,): the last known sample then, the prediction that nothing changes
     seasonal: Array  # (n, n_steps), as all others: what was one season before, or the last sample
@@ -44,7 +44,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def nothing(cls, n_steps: int) -> Predictions:
-        """Return predictions of NaN for as many times before the first sample."""
+        """Return predictions of NaN for `n_steps` times before the first sample."""
         nothing = np.full((n_steps, n_steps), nan)
         return cls(nothing[:, 0], nothing, nothing, nothing, nothing)
 
@@ -58,7 +58,7 @@ class Predictions(NamedTuple):
 
 
 class _Changes(NamedTuple):
-    """What each predictor says, as changes of the series in the units of the features."""
+    """The predictors' outputs, as changes of the series in the units of the features."""
 
     predicted: Array  # (n, n_predictors, n_steps)
     mixed: Array  # (n, n_steps)
@@ -124,7 +124,7 @@ class Predictors:
         self._pending = _Changes(nothing[:, 2:], nothing[:, 0], nothing[:, 1])
 
     def _complexity(self, step: int) -> Array:
-        """How unlikely each predictor is a priori, in the order of `_predicted`.
+        """Return a penalty for each predictor's complexity, in the order of `_predicted`.
 
         Errors of later steps are alike for as many samples, so that their means say less, while
         what a model has learned from overlapping steps is less certain than it seems.
@@ -156,7 +156,7 @@ class Predictors:
         return Predictions.joined([nothing, *map(self._advance, _cut_at_gaps(columns))])
 
     def _advance(self, columns: Array) -> Predictions:
-        """The new predictions, after samples that are all there, or after one that is missing."""
+        """Return new predictions after samples without gaps, or after one missing sample."""
         n = len(columns)
         expected = self._expected() if isnan(columns[0, 0]) else None
         new = self._features.append(columns, expected)
@@ -186,11 +186,11 @@ class Predictors:
         )
 
     def _predicted(self, rows: Features, new: Features) -> Array:
-        """The changes that each predicts at the new times, (n, n_predictors, n_steps)."""
+        """Return the changes that each predictor predicts, of shape (n, n_predictors, n_steps)."""
         n = len(new.seen)
 
         def targets(series: Array, before: Array) -> Array:
-            """The next samples of each row relative to `before`, if its own sample is there."""
+            """Return each row's next samples minus `before`; NaN if its own sample is missing."""
             ahead = np.lib.stride_tricks.sliding_window_view(series[1:], self._horizon)
             return np.where(np.isnan(series[:n, None]), nan, ahead - before[:n])
 
@@ -224,7 +224,7 @@ class Predictors:
         )
 
     def _expected(self) -> float | None:
-        """What the next sample will be, within what was seen; None before the first one."""
+        """Return the expected next sample, limited by those seen; None before the first sample."""
         if isnan(self._last):
             return None
         unit, change = self._features.unit[0], self._pending.mixed[-1, 0]

@@ -29,7 +29,7 @@ RESULT_COLUMNS = (
 
 
 def first_that_counts(lags: int, horizon: int) -> int:
-    """The first sample whose error counts, counted from 0; those before are for learning."""
+    """Return the index of the first sample whose error counts; earlier ones are for learning."""
     return 2 * lags - 1 + horizon + _BURN_IN
 
 
@@ -110,7 +110,7 @@ class Forecast:
 
     @property
     def burn_in(self) -> int:
-        """The first sample that counts in the summary; those before are for learning."""
+        """Index of the first sample that counts in the summary; earlier ones are for learning."""
         return first_that_counts(self.lags, self.horizon)
 
     def summary(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Forecast:
 
 
 def _mean(values: Array) -> Any:
-    """Over the last axis; NaN if it is empty."""
+    """Return the mean over the last axis; NaN if that axis is empty."""
     return values.mean(axis=-1) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
 
 

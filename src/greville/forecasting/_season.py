@@ -92,7 +92,7 @@ def _distances(y: Array, longest: int) -> Array:
 
 
 def _left(y: Array, longest: int) -> tuple[Array, Array]:
-    """d(k), and what part of the mean of d around k is left at k; 1 where it has no minimum."""
+    """Return d(k), and d(k) over the mean of d around k; 1 where d has no minimum at k."""
     d = _distances(y, 3 * longest // 2)
     left = np.ones(longest + 1)
     for k in range(2, longest + 1):
@@ -103,7 +103,7 @@ def _left(y: Array, longest: int) -> tuple[Array, Array]:
 
 
 def _find(left: Array, n: int, when: tuple[float, int]) -> int | None:
-    """The season by what each lag leaves, if there is one.
+    """Find the season from the share of d left at each lag; None without a season.
 
     The shortest of the lags that leave about as little as the best one. Of lags that the best one
     is a multiple of this takes less, if the best one was seen a few times alone.
@@ -133,7 +133,7 @@ def _mean_square(differences: Array) -> float:
 
 
 def choose_lags(season: int | None, horizon: int) -> tuple[int, ...]:
-    """How many samples before the current one those to predict from are."""
+    """Choose the lags to predict from: numbers of samples before the current one."""
     lags = set(range(RECENT_LAGS))
     if season is not None:
         around = np.arange(max(season - horizon, 0), season + 1)

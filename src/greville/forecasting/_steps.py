@@ -28,7 +28,7 @@ class StepErrors:
         return cls(burn_in, np.zeros((horizon, 1 + len(SIMPLE))), np.zeros(horizon, int))
 
     def then(self, start: int, values: Array, made: Predictions) -> StepErrors:
-        """The errors after these samples too, the first of which is number `start`.
+        """Return the error sums with more samples, the first of which is number `start`.
 
         `made` has the predictions of as many times before them as there are steps, and theirs.
         """

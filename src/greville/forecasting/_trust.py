@@ -39,7 +39,7 @@ class Trust:
 
     @classmethod
     def start(cls, log_prior: Array) -> Trust:
-        """Before the first error."""
+        """Return the trust before the first error."""
         return cls(log_prior, np.zeros(len(log_prior)), 0.0)
 
     def update_many(self, errors: Array, sample_weight: Array) -> tuple[Trust, Array]:

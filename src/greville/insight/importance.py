@@ -59,7 +59,7 @@ class Importance:
 
     @property
     def values(self) -> Array:
-        """What columns are ordered by: `change` where there is one, else `error`."""
+        """The numbers that order the columns: `change` if there is one, else `error`."""
         values = self.error if self.change is None else self.change
         assert values is not None
         return values
@@ -77,7 +77,7 @@ class Importance:
         }
 
     def most_changed(self, before: Importance) -> tuple[str, float, float]:
-        """The column whose importance differs most from an earlier one, that, and this one."""
+        """Return the column whose importance changed most, and its earlier and present values."""
         then = dict(zip(before.names, before.values.tolist(), strict=True))
         now = dict(zip(self.names, self.values.tolist(), strict=True))
         name = max(now, key=lambda each: abs(now[each] - then.get(each, 0.0)))
@@ -218,7 +218,7 @@ def gradients(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
 
 
 def smooth_matrix(parts: Anatomy) -> Matrix | None:
-    """A layer as a matrix and an activation with derivatives that say something, if it is that."""
+    """Return a layer as a matrix and a differentiable activation; None for other layers."""
     if parts.layer is None:
         return Matrix(np.eye(parts.n_inputs - parts.n_direct), None, "identity")
     matrix = matrix_of(parts.layer)
@@ -226,7 +226,7 @@ def smooth_matrix(parts: Anatomy) -> Matrix | None:
 
 
 def by_inputs(parts: Anatomy, matrix: Matrix, rates: Array) -> Array:
-    """How outputs change with inputs where units change with their projections at these rates.
+    """Return the derivatives of outputs by inputs, from those of units by their projections.
 
     Of shape (rows, inputs, outputs).
     """
@@ -257,7 +257,7 @@ def _differences(model: Any, parts: Anatomy, X: Array, scale: Array) -> Array:
 def without_each(
     model: Any, parts: Anatomy, groups: Sequence[Sequence[int]]
 ) -> tuple[Array, Array]:
-    """Return what the evidence loses, and the error grows, without each group of inputs.
+    """Return the loss of evidence, and the growth of the error, without each group of inputs.
 
     A model without a column is one without the units that see it. All of them, and the model that
     they are compared with, are without the units that see all inputs.

@@ -50,7 +50,7 @@ class Why:
     prediction: Array
 
     def largest(self, row: int, n: int = 3, output: int = 0) -> list[tuple[str, float]]:
-        """The columns with the largest shares of a prediction, and these."""
+        """Return the columns with the largest shares of a prediction, and these shares."""
         shares = self.shares[row, :, output]
         order = np.argsort(-np.abs(shares), kind="stable")[:n]
         return [(self.names[i], float(shares[i])) for i in order]
@@ -125,7 +125,7 @@ def why_of(
 
 
 def _shares(parts: Anatomy, start: Array, X: Array) -> Array:
-    """The shares of all inputs on the straight way, of shape (rows, inputs, outputs)."""
+    """Return the inputs' shares along a straight line, of shape (rows, inputs, outputs)."""
     matrix = smooth_matrix(parts)
     if matrix is None:
         raise ValueError(

@@ -241,7 +241,7 @@ def _parts(b: Backend, x: Array, dilation: int) -> tuple[Array, list[Array]]:
 
 
 def _inside(j: int, k: int, dilation: int, length: int) -> tuple[int, int]:
-    """Return where responses count, from and to: for every other kernel not beyond the series."""
+    """Return the bounds of responses that count: every other kernel leaves out the edges."""
     edge = 4 * dilation if (j + k) % 2 else 0
     return edge, length - edge
 
@@ -260,7 +260,7 @@ def _mean(b: Backend, above: Array) -> Array:
 
 
 def _quantiles(ordered: Array, quantiles: Array) -> Array:
-    """Quantiles of each row of numbers in order, between them where they fall between."""
+    """Return quantiles of each row of sorted numbers, by linear interpolation."""
     place = quantiles * (ordered.shape[1] - 1)
     below = np.floor(place).astype(int)
     low = np.take_along_axis(ordered, below, axis=1).astype(np.float64)

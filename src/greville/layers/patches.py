@@ -173,7 +173,7 @@ class PatchLayer(Layer):
         return H
 
     def _filters(self, dtype: Any) -> tuple[Array, Array, Array]:
-        """The filters, and what is added to their responses and to the negative responses."""
+        """Return the filters, and the biases of their positive and their negative responses."""
         assert self.bias_ is not None
         above, below = self.bias_ - self.threshold, -self.bias_ - self.threshold
         return self.weights_.astype(dtype, copy=False), above.astype(dtype), below.astype(dtype)
@@ -201,7 +201,7 @@ class PatchSteps(NamedTuple):
 
 
 def patch_steps(layer: PatchLayer) -> PatchSteps:
-    """What a fitted layer does, for programs in other languages.
+    """Return the steps of a fitted layer, for programs in other languages.
 
     Examples
     --------
@@ -236,7 +236,7 @@ class Plan(NamedTuple):
         return self.patch * self.patch * self.image.channels
 
     def places(self) -> Array:
-        """The places in a row of X of each patch's numbers, patch by patch.
+        """Return the indices in a row of X of each patch's numbers, patch by patch.
 
         Beyond the edges of the image, its last pixels go on.
         """
@@ -266,7 +266,7 @@ class Plan(NamedTuple):
 
     @property
     def numbers_of_patches(self) -> int:
-        """How many numbers the patches of an image have."""
+        """Return the number of values in all patches of an image."""
         return self.image.rows * self.image.columns * self.patch_numbers
 
     def sampled(self, X: Array, random: np.random.RandomState) -> Array:
@@ -278,7 +278,7 @@ class Plan(NamedTuple):
 
 
 def _cells(side: int) -> int:
-    """Into how many cells a side is cut."""
+    """Return the number of cells into which a side is cut."""
     return min(max(round(side / _CELL), _FEWEST_CELLS), _MOST_CELLS)
 
 

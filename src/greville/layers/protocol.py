@@ -292,7 +292,7 @@ class Layer(Features):
         return str(getattr(self.activation, "__name__", self.activation))
 
     def _matrix(self) -> Matrix | None:
-        """What `_activated` does to the products, if it has a name."""
+        """Return what `_activated` does as a `Matrix`, if the activation has a name."""
         if type(self)._activated is not Layer._activated or not isinstance(self.activation, str):
             return None
         return Matrix(self.weights_, self.bias_, self.activation)
@@ -317,7 +317,7 @@ class Layer(Features):
 
 
 def takes_checked_rows(transformer: Any) -> bool:
-    """Whether `activations` is what `transform` does: it is a Layer that has not overridden it.
+    """Whether a transformer is a Layer that does not override `transform`.
 
     Examples
     --------
@@ -353,7 +353,7 @@ _copies: WeakKeyDictionary[Layer, dict[Any, tuple[Array, Array]]] = WeakKeyDicti
 
 
 def moved(layer: Layer, b: Backend, name: str, dtype: Any) -> Any:
-    """An attribute of a layer on a backend; None where there is none."""
+    """Return an attribute of a layer as an array on a backend; None if the attribute is None."""
     mine, key = getattr(layer, name), (b.name, name, dtype)
     if mine is None or b.has_kernels:
         return mine if mine is None else mine.astype(dtype, copy=False)
@@ -381,7 +381,7 @@ class Matrix(NamedTuple):
     n_cosines: int = 0
 
     def kinds(self) -> list[tuple[str, slice, float]]:
-        """Activations, the units that have them, and what they are multiplied by."""
+        """Return each activation with the slice of its units and their factor."""
         n, waves = self.weights.shape[1], self.n_cosines
         if self.activation == "waves":
             return [("cos", slice(0, waves), 1.0), ("sin", slice(waves, n), 1.0)]
@@ -411,7 +411,7 @@ class Matrix(NamedTuple):
 
 
 def matrix_of(transformer: Any) -> Matrix | None:
-    """What a layer does, if it is no more than a matrix and an activation with a name.
+    """Return a layer as a `Matrix`, if it is only a matrix and a named activation; else None.
 
     Examples
     --------
@@ -486,7 +486,7 @@ def stored_layer(
 
 
 def stored_features(fitted: dict[str, Kind], **declared: Any) -> Callable[[type[Any]], type[Any]]:
-    """Declare what is stored of a layer of any kind: its parameters, its size, and this."""
+    """Declare what is stored of any layer: its parameters, its size, and the `fitted` fields."""
     return stored(
         fitted={"n_features_in_": count, "n_hidden_": count, **fitted},
         optional={"feature_names_in_": words},

@@ -33,7 +33,7 @@ _last: dict[Any, tuple[Array, Array | None]] = {}
 
 
 def _to_fields(layer: RandomLayer) -> Fields:
-    """What a file holds: instead of weights that the seed gives, their dtype."""
+    """Return the fields for a file; weights that follow from the seed are stored as a dtype."""
     fields = {k: v for k, v in dict(vars(layer)).items() if k not in NEVER_STORED}
     if hasattr(layer, "weights_") and _follow_from_seed(layer):
         dtype, bias = layer.weights_.dtype, layer.bias_
@@ -58,7 +58,7 @@ def _from_fields(cls: type[RandomLayer], fields: Fields) -> RandomLayer:
 
 
 def _follow_from_seed(layer: RandomLayer) -> bool:
-    """Whether the same weights are drawn again, on every machine and in no time."""
+    """Whether the seed gives the same weights on every machine, in a short time."""
     usual = layer.weights == "uniform" and count.holds(layer.random_state)
     return usual and layer.n_features_in_ * layer.n_hidden_ <= _MOST_KEPT
 
@@ -127,7 +127,7 @@ class RandomLayer(Layer):
         self.weights_, self.bias_ = self._drawn(X.shape[1], self.n_hidden_, dtype)
 
     def _drawn(self, n_inputs: int, n_units: int, dtype: Any) -> tuple[Array, Array | None]:
-        """Weights and biases, in arrays of their own."""
+        """Return random weights and biases, in new arrays."""
         random, dtype = self._random(), np.dtype(dtype)
         draw = (self.weights, self.scale, self.bias, n_inputs, n_units, dtype)
         if not isinstance(self.random_state, Integral) or n_inputs * n_units > _MOST_KEPT:
@@ -151,7 +151,7 @@ def _drawn(
     n_units: int,
     dtype: np.dtype[Any],
 ) -> tuple[Array, Array | None]:
-    """Weights and biases.
+    """Draw random weights and biases.
 
     Unit by unit, in float64: what a unit is depends neither on how many follow nor on dtype.
     """

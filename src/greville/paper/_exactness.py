@@ -73,7 +73,7 @@ def _rows(name: str, seed: int) -> tuple[Array, Array]:
 
 
 def _greville(H: Array, y: Array) -> float:
-    """The largest difference after each of the first rows, and after every tenth of the others."""
+    """Return Greville's largest difference after the first rows and every tenth later row."""
     model, worst = Greville(), 0.0
     for k in range(1, len(H) + 1):
         model.partial_fit(H[k - 1 : k], y[k - 1 : k])

@@ -78,7 +78,7 @@ def _inline(text: str) -> str:
 
 
 def _table(table: Table) -> str:
-    """Columns are aligned as numbers, except the first and those with a cell that is none."""
+    """Write a table; columns of numbers are aligned as such, except the first column."""
     is_number = [
         column > 0 and all(_is_number(row[column]) for row in table.rows)
         for column in range(len(table.columns))

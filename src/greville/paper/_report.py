@@ -93,7 +93,7 @@ def write_report(
 
 
 def _files_of_an_earlier_report(directory: Path) -> set[str]:
-    """The names of its files; an error if results.json is not that of a report."""
+    """Return the file names of an earlier report; an error for another kind of results.json."""
     path = directory / "results.json"
     if not path.exists():
         return set()

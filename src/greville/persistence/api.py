@@ -273,7 +273,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _naming(path: Path, what: str) -> Iterator[None]:
-    """Make one sentence, which names the file, of whatever goes wrong."""
+    """Turn any exception into a ModelFileError of one sentence that names the file."""
     try:
         yield
     except ModelFileError:

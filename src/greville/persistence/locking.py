@@ -78,7 +78,7 @@ def _acquire(beside: str) -> int | None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Try to take the lock; whether this process has it now."""
+    """Try to take the lock; return whether this process holds the lock now."""
     try:
         try:
             import fcntl

@@ -70,7 +70,7 @@ def _import_all() -> None:
 
 
 def declared(name: str) -> tuple[type, Declaration]:
-    """The class of this name, which is imported, and what it declares."""
+    """Import and return the class of this name, and its declaration."""
     if class_named(name) is None:
         _import_all()
     cls = class_named(name)
@@ -83,7 +83,7 @@ def declared(name: str) -> tuple[type, Declaration]:
 
 
 def to_fields(thing: Any) -> tuple[str, Fields]:
-    """The class and the fields of an object, which is compacted first."""
+    """Compact an object; return the name of its class and its fields."""
     name, declaration = type(thing).__name__, declaration_for(thing)
     declaration.compact(thing)
     fields = declaration.read(thing)

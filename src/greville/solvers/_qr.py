@@ -167,14 +167,14 @@ def _returned_to_basis(state: Sums) -> Sums:
 
 
 def _next_piece(state: Sums, start: int, n: int) -> tuple[slice, int]:
-    """The next rows to take at once, a few where there is a basis to grow, and where they end."""
+    """Return the slice of the next rows to learn at once, and its end; few with a basis."""
     tuning = state.backend.tuning
     stop = min(n, start + (tuning.qr_rows if state.basis is None else tuning.basis_rows))
     return slice(start, stop), stop
 
 
 def _in_coordinates(state: Sums, H: Array) -> tuple[Sums, Array, Array]:
-    """Rows in the basis, which grows with them, and which of them are new."""
+    """Return rows in coordinates of the basis, which grows, and a mask of new directions."""
     if state.basis is None:
         return state, H, np.zeros(H.shape[0], dtype=bool)
     tol = linalg.default_tol(state.n_hidden, state.dtype) if state.tol is None else state.tol
@@ -183,7 +183,7 @@ def _in_coordinates(state: Sums, H: Array) -> tuple[Sums, Array, Array]:
 
 
 def _grown(state: Sums, rank: int) -> Sums:
-    """Sums with room for new directions, in which so far there was the prior alone."""
+    """Extend R and Z for new directions, which so far have the prior alone."""
     known = state.rank
     if rank == known:
         return state
@@ -196,7 +196,7 @@ def _grown(state: Sums, rank: int) -> Sums:
 
 
 def _without_full_basis(state: Sums) -> Sums:
-    """Go from coordinates back to hidden units: a root of R·basis, and Z along with it."""
+    """Replace a full basis by the hidden units: a root of R·basis, and its Z."""
     if state.basis is None or state.rank < state.n_hidden:
         return state
     b = state.backend

@@ -157,7 +157,7 @@ def merge(known: Any, other: Any) -> Any:
 
 
 def join(known: Any, other: Any) -> Any:
-    """The ridge that has learned the rows of another, and its prior; ε stays as it is.
+    """Merge the rows and the prior of another state into a state; ε stays as it is.
 
     Roots of wide layers are joined by a Gram matrix if that loses no digits at any ε.
     """
@@ -193,7 +193,7 @@ def join(known: Any, other: Any) -> Any:
 
 
 def _rows_of(sums: Sums) -> Array:
-    """R as rows of all units."""
+    """Return the root R as rows over all units, without a basis."""
     return sums.R if sums.basis is None else sums.backend.matmul(sums.R, sums.basis)
 
 
@@ -207,7 +207,7 @@ def without_zeros(sums: Sums) -> Sums:
 
 
 def leave(known: Any, sums: Any, *, everything: bool) -> Any:
-    """A state without the rows of sums that have no prior; None where that is `everything`.
+    """Return a state without the rows of other sums; None if these are `everything`.
 
     Raises
     ------

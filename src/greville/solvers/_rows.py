@@ -18,7 +18,7 @@ Check = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def block_length(b: Backend, n_hidden: int, dtype: Any) -> int:
-    """How many rows of activations are made and learned at a time.
+    """Return the number of rows of activations that are made and learned at a time.
 
     Enough for matrix products to run at full speed, few enough to stay small next to an M x M
     matrix. Each block is one pass over that matrix, so large layers want larger ones: for M = 7840
@@ -72,7 +72,7 @@ class Rows:
     def of(
         cls, H: Array, Y: Array, weight: Array | None = None, check: Check | None = None
     ) -> Rows:
-        """Rows of arrays."""
+        """Make rows from arrays H and Y."""
         return cls(H.shape[0], lambda i, j: (H[i:j, :], Y[i:j, :]), weight, check)
 
     @classmethod
@@ -102,7 +102,7 @@ class Rows:
         return Rows(stop - start, lambda i, j: make(start + i, start + j), weight, check=self.check)
 
     def keeping(self, places: Array) -> tuple[Rows, list[Array]]:
-        """Return these rows, and a list that gets the H at some places when all are made."""
+        """Return these rows, and a list that collects H at some indices while blocks are made."""
         make, kept = self._make, list[Array]()
 
         def make_and_keep(start: int, stop: int) -> tuple[Array, Array]:
@@ -158,7 +158,7 @@ class Counts:
     def of(
         cls, b: Backend, rows: Rows, fading: Array | float = 1.0, before: Counts | None = None
     ) -> Counts:
-        """The counts of rows, each multiplied by what is left of it.
+        """Count rows, each multiplied by its fading.
 
         With fingerprints, if those `before` have them.
         """
@@ -186,7 +186,7 @@ class Counts:
 
     @property
     def n_different(self) -> float:
-        """How many rows count, copies of each other once where the different ones are few."""
+        """Number of rows that count; if there are few different rows, copies count once."""
         return self.n if self.different is None else min(self.n, len(self.different))
 
     @property
