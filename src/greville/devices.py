@@ -137,7 +137,7 @@ def on_host(A: Any) -> Any:
 
 
 def received(A: Any, name: str) -> Any:
-    """What was passed: tensors on a device without their gradients, others as NumPy knows them.
+    """Convert an argument: tensors on a device lose gradients, other tensors become arrays.
 
     Tensors of fewer digits than float32 become float32.
 
@@ -167,7 +167,7 @@ def received(A: Any, name: str) -> Any:
 
 
 def received_on_host(A: Any, name: str) -> Any:
-    """What was passed as weights or labels, as NumPy knows it.
+    """Convert tensors of weights or labels to NumPy arrays; other values stay as they are.
 
     Examples
     --------

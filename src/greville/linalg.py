@@ -94,7 +94,7 @@ def ridge_by_svd(b: Backend, H: Array, Y: Array, epsilon: float, digits: float =
 
 
 def leading_rows(b: Backend, R: Array) -> int:
-    """How many rows of R are more than rounding: at first, as many as were learned."""
+    """Count the rows of R that are more than rounding: at first, as many as were learned."""
     squares = b.row_squares(R)
     used = np.flatnonzero(squares > (eps(b.dtype_of(R)) ** 2) * squares.max())
     return int(used[-1]) + 1 if used.size else 1

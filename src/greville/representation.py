@@ -154,7 +154,7 @@ def size_in_words(n_bytes: int) -> str:
 
 
 def memory_of(*values: Any) -> int:
-    """How many bytes the arrays in some values take, each counted once."""
+    """Return the bytes of the arrays in some values, each array counted once."""
     seen: dict[int, int] = {}
     for value in values:
         _measure(value, seen)

@@ -139,7 +139,7 @@ class _OneThread:
 
 
 class _Depth(local):
-    """How often the present thread is inside."""
+    """The nesting depth of the context in the present thread."""
 
     depth = 0
 

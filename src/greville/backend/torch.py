@@ -122,7 +122,7 @@ class TorchBackend(Backend):
 
     @contextmanager
     def _exact(self, A: Any) -> Iterator[None]:
-        """Have float32 products keep all digits of their factors, whatever others have set."""
+        """A context in which float32 products are exact, whatever torch's global setting is."""
         if A.dtype is not torch.float32 or self._place.type != "cuda":
             yield
             return
@@ -222,7 +222,7 @@ def _tuning(device: Any) -> Tuning:
 
 
 def _precision_setting() -> tuple[str, Any, str]:
-    """How float32 products are computed, what sets that, and how they are exact.
+    """Return torch's float32 precision, the function that sets it, and the exact setting.
 
     torch has two ways to say so, of which a program may use one.
     """

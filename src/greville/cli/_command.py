@@ -85,7 +85,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _documented(*documented: Any) -> dict[str, tuple[str | None, str]]:
-    """What the values of parameters are called, and their texts, from the last that has them."""
+    """Return parameters' metavars and help texts; later docstrings override earlier ones."""
     found: dict[str, tuple[str | None, str]] = {}
     for each in documented:
         section = inspect.cleandoc(each.__doc__ or "").partition(_SECTION)[2]

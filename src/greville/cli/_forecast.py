@@ -247,7 +247,7 @@ class ForecastResult:
         ]
 
     def summary(self) -> dict[str, Any]:
-        """All that a program may want to know."""
+        """Return the results of the forecast as a dict, for ``--json``."""
         name = {"name": list(self.series.name)} if self.series.name else {}
         summary = {**name, **self.forecast.summary(), "season": self.season}
         return {**summary, "by_step": self.by_step, "future": self.future()}

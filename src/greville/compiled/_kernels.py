@@ -92,7 +92,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class Places(NamedTuple):
-    """Where the parts of the work begin, and those of each member within it.
+    """Offsets of the parts of the work array, and of each member's parts within its own.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Places(NamedTuple):
 
 
 class LayerPlaces(NamedTuple):
-    """Where the parts of a layer begin, and where it ends.
+    """Offsets of the parts of a layer's array, and its length.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def up(n: int) -> int:
 
 
 def places(n_hidden: int, n_outputs: int, n_members: int, room: int) -> Places:
-    """Where the parts of the work of a model are; each begins with a line of the cache."""
+    """Return the offsets of the parts of a model's work array; each part begins a cache line."""
     wide, outputs = up(n_hidden), up(n_outputs)
     loss = MEMBER_HEADER
     target = loss + outputs
@@ -197,7 +197,7 @@ def places(n_hidden: int, n_outputs: int, n_members: int, room: int) -> Places:
 
 
 def layer_places(n_inputs: int, n_units: int) -> LayerPlaces:
-    """Where the parts of a layer are."""
+    """Return the offsets of the parts of a layer's array."""
     centre = LAYER_HEADER
     unit = centre + n_inputs
     bias = unit + n_inputs
@@ -367,7 +367,7 @@ def _ask(work, q, M, at):
 
 @_compiled
 def _learn_waiting(work, M, L, at):
-    """Have all roots learn the rows that wait; False if one is too long.
+    """Learn the waiting rows into all roots; return False if a row is too long.
 
     While the last is rotated into them, f becomes R⁻ᵀf of the row q.
     """
@@ -477,7 +477,7 @@ def _predict(work, M, L, at):
 
 @_part
 def _note_errors(work, y, M, L, at):
-    """Add the errors of the last predictions to those by which members are mixed."""
+    """Add the squared errors of the last predictions to the sums that weight the members."""
     decay = work[MIX_DECAY]
     for k in range(int(work[N_MEMBERS])):
         own, squares = work[at.members + k * at.stride + at.own :], work[at.squares + k * L :]

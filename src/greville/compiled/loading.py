@@ -141,7 +141,7 @@ def usable() -> bool:
 
 
 def worth_loading() -> bool:
-    """Whether there are kernels, and predictions of single rows are so many that they pay.
+    """Whether kernels are available, and single rows are so many that loading pays.
 
     Asked once for every prediction. Rows that are learned do not ask: when their kernels are
     loaded must not depend on what else this process has done.

@@ -101,7 +101,7 @@ def _aligned(name: str, other: Any, X: Any) -> Any:
 
 @contextmanager
 def naming_block(i: int, n: int) -> Iterator[None]:
-    """Have a ValueError say which block it is about."""
+    """Name the block in the message of a ValueError."""
     try:
         yield
     except ValueError as error:
@@ -142,7 +142,7 @@ def _current_client() -> Any:
 
 
 def compute(value: Any) -> Any:
-    """The value of a task; what was begun is cancelled if this is interrupted."""
+    """Compute a task; an interrupt cancels all that the task has begun."""
     client = _current_client()
     if client is None:
         return dask.compute(value)[0]

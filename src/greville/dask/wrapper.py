@@ -213,7 +213,7 @@ def _look(model: Any, X: Any, y: Any, weight: Any = None) -> Any:
 
 
 def _add(shared: Any, before: Any, X: Any, y: Any, weight: Any = None) -> Any:
-    """The sums over one block, after those of others; None if there is no row yet."""
+    """Add one block to the sums of earlier blocks; None if no block has had a row yet."""
     start, device, options = shared
     if not (X.shape[0] or len(y)):
         return before

@@ -728,7 +728,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
         return why_of(self, self._dense_rows(X), mean=mean)
 
     def influence(self, x: Any, X: Any, y: Any) -> Array:
-        """How much each of some learned rows moves the prediction for another, exactly.
+        """Compute exactly how much each of some learned rows moves the prediction for another row.
 
         Parameters
         ----------

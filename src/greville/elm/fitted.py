@@ -27,7 +27,7 @@ WARMUP_ROWS = 1024
 
 
 def n_measured(n: int) -> int:
-    """How many of the first n rows of a stream units are measured from: a power of two.
+    """Return how many of a stream's first n rows measure the units: a power of two.
 
     Examples
     --------

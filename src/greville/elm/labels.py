@@ -58,7 +58,7 @@ class LabelTargets(Targets):
     probabilities: Any
 
     def are_usual(self, y: Any) -> bool:
-        """Whether these are known labels in an array of the kind of the classes."""
+        """Whether y is an array of known labels, of the same kind as the classes."""
         return False
 
     def unknown_before(self, y: Array, known: Array | None) -> Array | None:

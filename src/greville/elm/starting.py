@@ -110,7 +110,7 @@ def survey_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Survey:
 
 
 def start_from(model: Any, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
-    """Have an estimator take units, hidden layer and classes from a survey, and forget all else.
+    """Start an estimator anew: units, layer and classes come from a survey, no row is learned.
 
     X, y and weights are the rows that the layer is fitted to or chosen from: those at
     `places_for_layer`, or any one row where `looks_at_rows` is false.

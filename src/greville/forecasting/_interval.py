@@ -37,7 +37,7 @@ class AdaptiveInterval:
         return other
 
     def advance(self, errors: Array, stated: Array, steps: int) -> tuple[AdaptiveInterval, Array]:
-        """The interval after these errors, and the half width after each of them.
+        """Return the interval after some errors, and the half width after each error.
 
         Parameters
         ----------

@@ -64,7 +64,7 @@ class Smoothing:
         self._pattern = np.zeros((self._season, len(settings)))
 
     def advance(self, values: Array, known: Array, origin: float, unit: float) -> Array:
-        """What is predicted after each of these samples, of shape (n, n_steps).
+        """Return the predictions after each sample, of shape (n, n_steps).
 
         NaN until the first two seasons have come.
 

@@ -229,7 +229,7 @@ def _channels(random: np.random.RandomState, n: int, n_channels: int) -> Array:
 
 
 def _parts(b: Backend, x: Array, dilation: int) -> tuple[Array, list[Array]]:
-    """What all kernels have in common, -1 at nine places, and 3 at each, to be added at three.
+    """Return the part shared by all kernels, -1 at nine places, and 3 times the series at each.
 
     They are added up in an order that is the same on all backends, so that the same series exceed
     a bias everywhere.

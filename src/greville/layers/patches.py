@@ -225,7 +225,7 @@ def patch_steps(layer: PatchLayer) -> PatchSteps:
 
 
 class Plan(NamedTuple):
-    """Which numbers of an image are in the patch around each pixel, and in which cell that is."""
+    """The map from an image's numbers to the patch around each pixel, and to the cells."""
 
     image: Image
     patch: int

@@ -145,7 +145,7 @@ class ReservoirLayer(SequenceLayer):
 
 
 def _spectral_radius(sources: Array, strengths: Array, v: Array) -> float:
-    """How much faster than before a vector grows with each step, in the long run."""
+    """Estimate the spectral radius: the growth of a vector per step, in the long run."""
     growth = 0.0
     for step in range(2 * _STEPS):
         v = (strengths * v[sources]).sum(axis=0)

@@ -33,7 +33,7 @@ class SequenceLayer(Features):
     state_: Array
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Set the weights for the columns of X; it looks at nothing else.
+        """Set the weights for the number of columns of X; the values in X do not matter.
 
         Parameters
         ----------

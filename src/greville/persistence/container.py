@@ -52,7 +52,7 @@ class ModelFileError(ValueError):
 
 
 class Refused(Exception):
-    """Why a file is refused; `api` makes a sentence of it that names the file."""
+    """The reason why a file is refused; `api` adds the name of the file."""
 
 
 class Content(NamedTuple):
@@ -86,7 +86,7 @@ def write(path: str, document: Any, tensors: dict[str, Array]) -> None:
 
 
 def metadata_of(document: Any, tensors: dict[str, Array], number: int = FORMAT) -> dict[str, str]:
-    """What stands beside the tensors of a file that `read` will take; else `Refused`.
+    """Return the metadata of a file that `read` accepts; else raise `Refused`.
 
     It is one entry: safetensors writes several in any order, and the same model should give the
     same bytes.

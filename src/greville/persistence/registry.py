@@ -93,7 +93,7 @@ def to_fields(thing: Any) -> tuple[str, Fields]:
 
 
 def declaration_for(thing: Any) -> Declaration:
-    """What the class of an object declares; a `FieldError` if such objects cannot be saved."""
+    """Return the declaration of an object's class; a `FieldError` if the class has none."""
     name = type(thing).__name__
     declaration = declaration_of(type(thing))
     if declaration is not None and class_named(name) is type(thing):

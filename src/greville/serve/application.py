@@ -130,7 +130,7 @@ def _add_health(app: FastAPI, services: Mapping[str, Service], metrics: Metrics)
 
 
 def _add_page(app: FastAPI) -> None:
-    """The page and Swagger UI; nothing of them comes from elsewhere."""
+    """Add the page and Swagger UI; all their files come from this server."""
 
     def add(path: str, file: object) -> None:
         async def send() -> Response:

@@ -82,7 +82,7 @@ class Outcome(NamedTuple):
     at: float = 0.0
 
     def error(self, is_number: bool) -> float | None:
-        """How far off the prediction was: a distance, or 1 for a wrong class."""
+        """Return the error of the prediction: a distance, or 1 for a wrong class."""
         if self.prediction is None:
             return None
         if not is_number:

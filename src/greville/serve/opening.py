@@ -17,7 +17,7 @@ from .service import Place, Service, Snapshot
 
 
 def log_path(path: str | os.PathLike[str]) -> Path:
-    """Where the log of a model lies: beside it; of a link, beside what it points to.
+    """Return the path of a model's log: beside the file, or beside the target of a link.
 
     Examples
     --------

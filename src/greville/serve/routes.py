@@ -42,7 +42,7 @@ logger = logging.getLogger("greville.serve")
 
 
 class Refusal(BaseModel):
-    """What is wrong, in one sentence, and the field that is meant."""
+    """The error in one sentence, and the field of the request that caused the error."""
 
     error: str
     field: str | None

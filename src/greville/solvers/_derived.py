@@ -26,7 +26,7 @@ class Value:
         return {name: mine[name] for name in names_of(type(self))}
 
     def on(self, b: backend.Backend) -> Self:
-        """Move derived values to another backend."""
+        """Return the value with its arrays on another backend."""
         changes: dict[str, Any] = {}
         for name in self.arrays:
             A = getattr(self, name)
@@ -111,6 +111,6 @@ def is_derived(obj: Any, name: str) -> bool:
 
 
 def with_derived(obj: V, **values: Any) -> V:
-    """A new immutable object with derived values that were found on another way."""
+    """Store derived values, computed by another way, in a new immutable object."""
     vars(obj).update(values)
     return obj

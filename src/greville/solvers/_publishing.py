@@ -157,18 +157,18 @@ class Publishing:
                 self._close(live)
 
     def _close(self, live: Any) -> None:
-        """Have a value instead of the arrays, unless a signal handler has replaced them by now."""
+        """Replace the arrays by a value, unless a signal handler has done so meanwhile."""
         fitted = live.close()
         if self._live is live:
             self.__dict__.update(_fitted=fitted, _live_from=0, _live=None)
 
     def __dir__(self) -> list[str]:
-        """What is documented: how `Publishing` works says nothing to users."""
+        """List the documented attributes, without the internals of `Publishing`."""
         hidden = {name for name in vars(Publishing) if not name.startswith("__")}
         return [name for name in super().__dir__() if name not in hidden]
 
     def pickled_state(self, state: Any) -> Any:
-        """What is pickled of the attributes, read at once: other threads may learn meanwhile."""
+        """Return the attributes to pickle, read at once: other threads may learn meanwhile."""
         state = dict(state)
         live = state.get("_live")
         kept = {name: value for name, value in state.items() if name not in CACHES}

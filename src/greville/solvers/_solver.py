@@ -107,7 +107,7 @@ def checked_epsilon(epsilon: Any, intercept: Any) -> dict[str, Any]:
 
 
 def place_summary(fitted: State, *values: Any) -> dict[str, str]:
-    """How much memory a state and other values take, and where the state is."""
+    """Return the memory that a state and other values take, and the device of the state."""
     memory = size_in_words(memory_of(fitted, *values))
     return {"memory": memory, "device": named(fitted.shape.backend)}
 
@@ -148,7 +148,7 @@ class Solver(
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What `state_class.start` takes, for the parameters as they are.
+        """Return the arguments of `state_class.start` for the present parameters.
 
         Raises
         ------
@@ -492,7 +492,7 @@ class Solver(
 
     @property
     def epsilon_(self) -> float:
-        """The ε in use; where rows fade, what is left of it."""
+        """The ε in use; if rows fade, ε has faded with them."""
         self._check_chooses("epsilon_")
         return float(self._root.prior)
 

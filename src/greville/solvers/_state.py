@@ -116,7 +116,7 @@ class State(Value):
         return self.flushed()
 
     def rows_until_event(self) -> int:
-        """How many rows come before anything but rows changes the state."""
+        """Return the number of rows before the next event: a choice of ε, or a floor."""
         return 1 << 30
 
     def after_event(self) -> Self:
@@ -124,7 +124,7 @@ class State(Value):
         return self
 
     def record_rows(self) -> int:
-        """How many rows `innovated` may take at once."""
+        """Return the largest number of rows that `innovated` may take at once."""
         return min(self.shape.backend.tuning.record_rows, self.rows_until_event())
 
     def spreads_in_order(self, H: Array, Y: Array, weight: Array) -> Array:
@@ -155,7 +155,7 @@ class State(Value):
 
     @property
     def n_pending(self) -> int:
-        """How many rows wait to be learned together."""
+        """Number of rows that wait to be learned together."""
         return sum(chunk[0].shape[0] for chunk in self.pending)
 
     def counted(self, n_seen: int, pending: tuple[Any, ...] = ()) -> Self:

@@ -146,7 +146,7 @@ def _changes(rows: Sequence[Row]) -> list[int]:
 
 
 def _kind(value: Any) -> str:
-    """What kind of column a value makes: numbers are of two types."""
+    """Return the kind of column that a value makes; large integers are a kind of their own."""
     if type(value) is int:
         return "number" if -(1 << 63) <= value < 1 << 63 else "large"
     return {float: "number", str: "text", bool: "flag", list: "list"}.get(type(value), "other")

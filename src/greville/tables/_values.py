@@ -107,7 +107,7 @@ class Texts:
         return self.number_of(np.array([parse(text) is None for text in self.distinct], bool))
 
     def matching(self, pattern: str) -> NDArray[np.bool_]:
-        """Which of the different values match a pattern."""
+        """Return a mask of the distinct values that match a pattern."""
         search = re.compile(pattern).search
         return np.array([search(text) is not None for text in self.distinct], bool)
 
@@ -122,7 +122,7 @@ class UnknownType(ValueError):
 
 
 def plain(column: Any) -> Any:
-    """The column in one of the plain types; an `UnknownType` if it is none of them."""
+    """Convert a column to one of the plain types; an `UnknownType` if that is impossible."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     types, kind = pa.types, column.type

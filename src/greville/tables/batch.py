@@ -186,7 +186,7 @@ class Troubles:
         return replace(self, first=list(self.first), findings=list(self.findings))
 
     def join(self, other: Troubles) -> None:
-        """Count the rows that were met elsewhere."""
+        """Add the counts and findings of another counter."""
         self.count += other.count
         self.first = [*self.first, *other.first][:_MOST_REASONS]
         said = {_without_numbers(each) for each in self.findings}
@@ -207,13 +207,13 @@ class Troubles:
             self.first.append(reason if isinstance(reason, str) else reason())
 
     def count_skipped(self, batch: Batch) -> None:
-        """Rows that a reader has left out already, and what else it has to say."""
+        """Count the rows that a reader has left out, and take over its findings."""
         for _, reason in batch.skipped:
             self._count(reason)
         self.findings += [each for each in batch.findings if each not in self.findings]
 
     def meet_rows(self, rows: Any, wrong: dict[int, str]) -> None:
-        """Rows that cannot be used, and why; of a batch, or of something else that names them."""
+        """Count rows that cannot be used, with reasons; `rows` gives the names of the rows."""
         for row, reason in sorted(wrong.items()):
             self.meet(partial(_named, rows.where, row, reason))
 

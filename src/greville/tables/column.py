@@ -16,7 +16,7 @@ from .numerals import Numerals
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """How one column becomes some inputs. The fields are what goes into a model's file."""
+    """The rule by which a column becomes inputs. Its fields are stored in a model's file."""
 
     kind: ClassVar[str]
     wants: ClassVar[str]
@@ -65,7 +65,7 @@ class Column(ABC):
         return self._unmeasured() == other._unmeasured()
 
     def _unmeasured(self) -> dict[str, Any]:
-        """What `as_dict` has, less numbers that were measured."""
+        """Return the fields of `as_dict` without measured numbers."""
         fields = self.as_dict().items()
         return {key: _unmeasured(value) for key, value in fields}
 

@@ -150,12 +150,12 @@ class Evidence:
 
     @property
     def wrong_numbers(self) -> int:
-        """How many values are no numbers as programs write them."""
+        """Return the number of values that are no numbers as programs write them."""
         return int(self.values.numbers[1].sum())
 
     @cached_property
     def numerals(self) -> Reading | None:
-        """How numbers are written, if they are written in one way but for some odd ones."""
+        """Return how numbers are written; None if no way reads nearly all values."""
         marks = self.hints.decimal, self.hints.thousands
         reading = find_numerals(self.texts, self.most_odd, *marks)
         if reading is None and any(marks):

@@ -228,7 +228,7 @@ class TableEstimator(Described, BaseEstimator):
         return self
 
     def _pass_verbose(self, model: TableModel) -> None:
-        """Have what learns say how far it is, if that is wanted."""
+        """Pass `verbose` to the estimator, which then reports its progress."""
         if model.estimator is not None:
             model.estimator.verbose = self.verbose
 
@@ -377,7 +377,7 @@ class TableEstimator(Described, BaseEstimator):
 
 
 def _named_columns(names: Sequence[str]) -> dict[str, Any]:
-    """What scikit-learn's estimators say about their columns."""
+    """Return scikit-learn's attributes of columns: their number and their names."""
     return {"n_features_in_": len(names), "feature_names_in_": np.array(names, object)}
 
 

@@ -152,7 +152,7 @@ def add_scores(
     troubles: Troubles,
     unlearned: UnlearnedValues | None = None,
 ) -> int:
-    """Count the predictions for a batch; how many of its rows have no target."""
+    """Score the predictions for a batch; return the number of rows without a target."""
     classes = model.task == CLASSIFICATION
     y, there, wrong = model.targets(batch)
     answers = model.answers(batch, proba=classes, std=not classes and model.says_how_sure)

@@ -48,7 +48,7 @@ _PERIODS = {"time of day": 1.0, "day of week": 7.0, "day of year": 365.2425}
 @stored_column
 @dataclass(frozen=True)
 class Number(Column):
-    """The number itself; where it is missing the median, and an input that says so.
+    """A number as one input; a missing value becomes the median, with an input for gaps.
 
     With `limits`, which the first rows have where a few numbers are far from all others, what is
     beyond them is brought near, and an input says on which side it is.
@@ -152,7 +152,7 @@ class Flag(Column):
 @stored_column
 @dataclass(frozen=True)
 class Text(Column):
-    """A one for each known value, and for the others together; zeros where it is missing.
+    """Text as one input per known value and one for all others; zeros for a missing value.
 
     `numbers` says that the values are numbers, in whatever way they are written, and `folds` that
     small letters and blanks make no difference. Rare values, and one that was in none of the first
@@ -408,7 +408,7 @@ class Time(Column):
 @stored_column
 @dataclass(frozen=True)
 class Vector(Column):
-    """A list of numbers, always as many."""
+    """Lists of numbers, all of the same length."""
 
     kind, wants = "vector", "a list of numbers"
     width: Annotated[int, within(1, WIDEST_VECTOR + 1, whole=True)]

@@ -218,7 +218,7 @@ class TableModel:
 
     @property
     def rows_until_look(self) -> int:
-        """How many rows come until columns and units are looked at again; 0 after 256 of them."""
+        """Number of rows until columns and units are decided again; 0 after 256 rows."""
         n = ROWS_OF_UNITS if self.first is None else self.first.n
         return 0 if n >= ROWS_OF_UNITS else _n_until_due(n)
 
@@ -434,7 +434,7 @@ class TableModel:
             self.say(total)
 
     def _fit_columns(self) -> tuple[Batch, EncodedRows]:
-        """Find out what the columns of the first rows are, and forget what was learned of them."""
+        """Decide the columns of the first rows, and forget all that was learned from these."""
         assert self.first is not None
         schema, self.fitted_target, batch = first_columns(self.settings, self.first)
         self.columns, self.estimator = schema, None
@@ -938,7 +938,7 @@ class TableModel:
         return x if x is not None and schema.was_learned(x, row) else None
 
     def _target_of(self, row: Row) -> tuple[Any, str | None]:
-        """The target of a row, None if it is missing or wrong; and what is wrong with it."""
+        """Return the target of a row, None if missing or wrong, and the reason if wrong."""
         return self._known_target.read_one(row.get(self.target), self.settings["na"])
 
     def _learn_usual(self, row: Row, x: NDArray[Any], y: Any) -> None:

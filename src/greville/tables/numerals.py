@@ -51,7 +51,7 @@ _LONGEST, _LONGEST_UNIT = 100, 20
 
 @dataclass(frozen=True)
 class Mark:
-    """What may stand in a number beside its digits: its name, where it is, and an example."""
+    """A mark that may stand beside digits: its name, its place, and an example."""
 
     name: str
     pattern: str
@@ -137,7 +137,7 @@ def _check_fields(numerals: Numerals) -> None:
 @stored(check=_check_fields)
 @dataclass(frozen=True)
 class Numerals:
-    """How the numbers of a column are written.
+    """The way in which the numbers of a column are written.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def _is_currency(unit: str) -> bool:
 
 
 def as_number(text: str) -> float | None:
-    """The number that a program wrote; nan for no text, None for anything else."""
+    """Parse a number as programs write it; nan for blank text, None for other text."""
     if not text.strip():
         return math.nan
     try:

@@ -282,7 +282,7 @@ def model_summary(model: TableModel) -> dict[str, Any]:
 
 
 def model_bytes(model: TableModel) -> int:
-    """How much memory the numbers of a model take.
+    """Return the bytes that the numbers of a model take.
 
     Examples
     --------

@@ -226,7 +226,7 @@ class Stream:
         return other
 
     def name_ids(self, id: str) -> None:
-        """Have rows named by a column from now on; it is not learned from."""
+        """Name rows by an id column from now on; the model does not learn from that column."""
         if self.id not in (None, id):
             raise ValueError(f"id={id!r}: rows are named by {self.id!r} already.")
         self.id = id
@@ -515,7 +515,7 @@ class Stream:
         troubles: Troubles,
         **options: bool,
     ) -> list[Answers]:
-        """Have the model and the follower learn a whole block, and what was predicted."""
+        """Learn a whole block with model and follower; return the earlier predictions."""
         options = {**options, "proba": self._needs_proba(self.model, options)}
         before = None if self.monitor is None else (self.model.twin(), self._last_rows)
         parts = self.model.record(self._batches(rows, numbers), troubles, **options)

@@ -64,7 +64,7 @@ class Target:
     def fit(
         cls, name: str, values: Values, task: str, decision: Decision, folds: bool = False
     ) -> Target:
-        """Make a target from the first rows, and what `decide_target` says of them.
+        """Make a target from the first rows and the decision of `decide_target`.
 
         The task "numbers" is "auto" where no number is a label: a stream's first rows tell too
         little.
@@ -107,7 +107,7 @@ class Target:
         return [*(finding for finding in decision.findings if finding.kind in kinds), *alike]
 
     def read(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
-        """The targets of some rows, which of them are there, and what is wrong with others."""
+        """Return the targets of a batch, a mask of present ones, and the reasons for wrong ones."""
         check_target(batch, self.name)
         try:
             y, missing, wrong = self._parsed(batch.values(self.name))
@@ -118,7 +118,7 @@ class Target:
         return y, ~missing, reasons
 
     def read_one(self, value: Any, na: Sequence[str] = ()) -> tuple[Any, str | None]:
-        """The target of one row, None if it is missing or wrong; and what is wrong with it.
+        """Return the target of one row, None if missing or wrong, and the reason if wrong.
 
         `na` are values that stand for a missing one, besides the usual ones.
         """

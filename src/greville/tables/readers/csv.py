@@ -134,7 +134,7 @@ class _Table:
                 raise TableError(f"{what}, as in {_MOST_OPEN_QUOTES} rows before; fix the file.")
 
     def _rejects(self, database: Any) -> list[tuple[int, str, str]]:
-        """The rows that DuckDB has left out: their lines, and what is wrong with them."""
+        """Return the rows that DuckDB has rejected: line, kind of error, and message."""
         rejects = database.sql(_REJECTS).fetchall()
         for name in ("reject_errors", "reject_scans"):
             database.execute(f"DROP TABLE {name}")
@@ -146,7 +146,7 @@ class _Table:
         return [(line, *what) for line, what in errors.items()]
 
     def skipped(self, database: Any) -> Iterator[tuple[int, str]]:
-        """The rows that were left out, all of them behind the last row."""
+        """Yield the rows that were left out, with reasons; their places are after the last row."""
         if not self.request.skip:
             return
         name = self.request.source.name

@@ -22,7 +22,7 @@ _TOTAL = re.compile(
 
 
 def total_in(row: Iterable[Any]) -> str | None:
-    """The text that says that a row is the total of the others, if its first text does."""
+    """Return a row's first text if it is a label of totals; else None."""
     texts = (value.strip() for value in row if isinstance(value, str) and value.strip())
     first = next(texts, "")
     return first if _TOTAL.fullmatch(first) else None

@@ -53,7 +53,7 @@ _LISTS |= dict.fromkeys(("VARCHAR", "NULL"), "from_json({}::JSON, '[\"VARCHAR\"]
 
 
 def read(request: ReadRequest) -> Iterator[Batch]:
-    """The batches of objects; what is in objects of objects has names with points."""
+    """Yield batches of objects; fields of nested objects have names with points."""
     name, text = request.source.name, request.text
     assert text is not None
     in_list = text.head(1 << 16).lstrip().startswith(b"[")
@@ -177,7 +177,7 @@ def _trouble_with(line: bytes) -> str | None:
 
 
 def parsed_line(line: bytes) -> Row | str:
-    """A line of JSON as a row, or what is wrong with it."""
+    """Parse a line of JSON; return a row, or a text that says what is wrong."""
     trouble = _trouble_with(line)
     if trouble is not None:
         return trouble

@@ -73,7 +73,7 @@ class RemoteSource(Source):
         return self.path.version()
 
     def blocks(self, over: Callable[[], bool]) -> Iterator[bytes]:
-        """All bytes."""
+        """Yield all bytes of the file."""
         with self.path.open("rb") as stream:
             while block := stream.read(BLOCK):
                 if over():
