@@ -101,3 +101,14 @@ def test_shares_that_are_none(here):
         Holdout(-0.1)
     message = refused("train", "-", "--target", "price", "--test", "0.5")
     assert "cannot be read twice" in message
+
+
+def test_rows_that_the_model_learned_are_no_test(here):
+    table = houses(300)
+    write(table.slice(0, 200), "t.csv")
+    write(table.slice(200), "other.csv")
+    trained("--target", "price", "-o", "m.greville")
+    said = "Warning: the model has learned these rows"
+    assert said in run("score", "m.greville", "t.csv")[1]
+    assert said in run("score", "m.greville", "t.csv", "--prequential")[1]
+    assert said not in run("score", "m.greville", "other.csv")[1]

@@ -128,14 +128,15 @@ def score(
     prequential
         Learn every row after it was predicted. The model file does not change.
     """
-    from ..tables import UnlearnedValues, add_scores, empty_score
+    from ..tables import UnlearnedValues, add_scores, empty_score, were_learned
 
     known = load_table_model(model, learned=True)
     check_picture(plot)
     table, unlearned, score = InputTable.find(data, reading), UnlearnedValues(), empty_score(known)
-    troubles, no_target = table.troubles, 0
+    troubles, no_target, seen = table.troubles, 0, None
     with table.batches("scoring", quiet, None if prequential else known.needed) as batches:
         for batch in batches:
+            seen = were_learned(known, batch) if seen is None else seen  # by its first rows
             if not prequential:
                 no_target += add_scores(score, known, batch, troubles, unlearned)
                 continue
@@ -170,6 +171,8 @@ def score(
         what = "a target or a prediction" if prequential else "a target"
         say(f"{part_of(no_target, table.rows, 'row')} without {what}; they do not count.")
     say_findings([*troubles.findings, *unlearned.findings()])
+    if seen:
+        say("Warning: the model has learned these rows; score others to see how good it is.")
     if plot is not None:
         say(f"The picture is in {plot}.")
 

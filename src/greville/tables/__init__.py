@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .evaluation import check_held_out as check_held_out
     from .evaluation import empty_score as empty_score
     from .evaluation import score_rows as score_rows
+    from .evaluation import were_learned as were_learned
     from .findings import Finding as Finding
     from .findings import grouped as grouped
     from .insights import encoded as encoded
@@ -69,7 +70,7 @@ _EXPORTS = {
     "doubts": ("totals_row",),
     "evaluation": (
         *("ClassificationScore", "Holdout", "RegressionScore", "TrainingScore"),
-        *("add_scores", "check_held_out", "empty_score", "score_rows"),
+        *("add_scores", "check_held_out", "empty_score", "score_rows", "were_learned"),
     ),
     "estimators": ("TableClassifier", "TableRegressor"),
     "findings": ("Finding", "grouped"),

@@ -19,6 +19,9 @@ from .target import CLASSIFICATION
 # Rows that are left out, one at a time, to see how good a model is.
 _ROWS_LEFT_OUT = 4096
 
+# First rows of a table that are compared with those of a model.
+_ROWS_COMPARED = 100
+
 # Rows that are kept for pictures, and the places probabilities are counted in.
 _KEPT = 4000
 _BINS = 4096
@@ -166,6 +169,22 @@ def add_scores(
     more = answers.proba if classes else answers.std
     found.add(y[use], answers.prediction[use], None if more is None else more[use])
     return int((~there).sum())
+
+
+def were_learned(model: TableModel, batch: Batch) -> bool:
+    """Whether the rows with which a table begins are those with which the model has begun.
+
+    False where the model does not know its first rows any more.
+    """
+    learned = model.first
+    n = 0 if learned is None else min(learned.n, len(batch), _ROWS_COMPARED)
+    if learned is None or n == 0:
+        return False
+    columns = FirstRows.of([batch.part(0, n)]).columns
+    names = learned.columns.keys() & columns.keys()
+    return model.target in names and all(
+        columns[name].equals(learned.columns[name][:n]) for name in names
+    )
 
 
 class RegressionScore:
