@@ -134,8 +134,12 @@ def test_conditions_are_about_one_row(here):
 def test_an_interrupt_of_a_query_is_one():
     """DuckDB makes an error of its own of it."""
     endless = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        rows_of(endless)
-    timer.join()
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            rows_of(endless)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
