@@ -413,7 +413,7 @@ class Movable:
     device: Any
 
     def to(self, device: Any) -> Self:
-        """Move the model, and what is passed to it from now on.
+        """Move the model to a device; later inputs are moved there too.
 
         Parameters
         ----------

@@ -159,7 +159,7 @@ class Follower:
         )
 
     def learn(self, predicted: float, target: float, since: Follower | None = None) -> Follower:
-        """Learn one more target, and what the model had predicted for it.
+        """Learn one more target, and the model's earlier prediction of that target.
 
         Parameters
         ----------

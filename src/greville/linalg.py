@@ -116,7 +116,7 @@ def leverages(b: Backend, R: Array, H: Array) -> Array:
 
 
 def innovations(b: Backend, R: Array, W: Array, H: Array, Y: Array) -> Array | None:
-    """Errors y - aW of every row, each before that row and after all before it were learned.
+    """Return the prediction error of every row, made after all earlier rows and before that row.
 
     With F = HR⁻¹ and LL' = I + FF', the vector L⁻¹(Y - HW) holds these errors, each divided by its
     L_kk. None where R is too close to singular for finite numbers.

@@ -108,7 +108,7 @@ class _Adapter:
         return columns
 
     def _row(self, x: Features, columns: dict[Hashable, str]) -> Row:
-        """Return a row as the model takes it, without the features that the model does not know."""
+        """Return a row as the model takes it, without features that are unknown to the model."""
         row, model = (
             {c: _plain(x[name]) for name, c in columns.items() if name in x},
             self._stream.live,

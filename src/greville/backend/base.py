@@ -242,7 +242,7 @@ class Backend:
         return v / self.xp.linalg.vector_norm(v)
 
     def append_rows(self, R: Array, Z: Array, H: Array, Y: Array) -> tuple[Array, Array, Array]:
-        """The root of R'R + H'H, its right-hand side, and what is added to the loss (NumPy).
+        """Return the root of R'R + H'H, its right-hand side, and the increase of the loss (NumPy).
 
         From the QR factorisation of [[R, Z], [H, Y]]. The loss is the residual sum of squares of
         each output.

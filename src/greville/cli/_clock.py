@@ -26,7 +26,7 @@ _LEAST_WORKING_DAYS = 8
 
 @dataclass(frozen=True)
 class Clock:
-    """How the times of a series go on.
+    """The step between the times of a series, from which later times follow.
 
     Parameters
     ----------

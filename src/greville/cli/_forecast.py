@@ -232,12 +232,12 @@ class ForecastResult:
     by_step: list[dict[str, Any]]
 
     def labels(self) -> list[Any]:
-        """The times of all rows."""
+        """Return the time labels of all rows of the forecast."""
         known = [*self.series.labels, *self.series.future_labels(self.forecast.horizon)]
         return [known[i] for i in self.forecast.index]
 
     def future(self) -> list[dict[str, Any]]:
-        """The rows to come."""
+        """Return the rows of predictions after the end of the series."""
         rows = self.forecast[-self.forecast.horizon :]
         times = self.series.future_labels(len(rows))
         columns = {name: getattr(rows, name).tolist() for name in ("prediction", "lower", "upper")}
@@ -254,7 +254,7 @@ class ForecastResult:
 
 
 def show(columns: SeriesColumns, results: list[ForecastResult]) -> None:
-    """The errors of one series, what they mean, and what comes next."""
+    """Print the errors of one series, a verdict on these, and the next predictions."""
     (result,) = results
     out, summary = console(), result.summary()
     if summary["n"]:
@@ -295,7 +295,7 @@ def _show_future(rows: list[dict[str, Any]], result: ForecastResult, time: str |
 
 
 def show_several(columns: SeriesColumns, results: list[ForecastResult]) -> None:
-    """The errors of each series, and in how many greville is better."""
+    """Print the errors of each series, and the number of series in which greville is better."""
     rows = []
     better = compared = 0
     for result in results:

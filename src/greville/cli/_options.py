@@ -47,14 +47,14 @@ _NUMBERS = ("hidden", "alpha", "epsilon")
 
 
 class OnError(StrEnum):
-    """What a command does with rows that cannot be used."""
+    """The action for rows that cannot be used."""
 
     stop = "stop"
     skip = "skip"
 
 
 class Task(StrEnum):
-    """What kind of target a model predicts."""
+    """The kind of target that a model predicts."""
 
     auto = "auto"
     regression = "regression"

@@ -88,7 +88,7 @@ class Series:
         return label_like(self.labels[-1], time, self.dates)
 
     def with_gaps(self, time: str) -> tuple[Series, str | None]:
-        """Return the series with gaps where rows are missing, and what is odd about its times."""
+        """Return the series with gaps where rows are missing, and notes about its times."""
         if self.times is None:
             return self, f"{time!r} is not read as times: the rows are taken as they come."
         found = find_clock(self.times, are_dates=self.dates is not None)

@@ -187,7 +187,7 @@ def _restored(run: Training, finished: dict[str, Any] | None, options: ModelOpti
 
 
 def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: bool) -> None:
-    """Tell what was learned, from how many rows, and how good it is; as text or as JSON."""
+    """Print the columns, the number of rows and the scores, as text or as JSON."""
     model, output, troubles, findings = run.model, run.output, run.table.troubles, run.findings()
     units = int(model.estimator.solver_.n_features_in_)
     if as_json:

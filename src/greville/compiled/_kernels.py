@@ -501,7 +501,7 @@ def _step(work, row, y, M, L, at):
 
 @_compiled
 def _learn(work, M, L, at):
-    """Learn the row that is written behind the last, with the targets y."""
+    """Learn the row that is written after the last waiting row, with the targets y."""
     n = int(work[N_ROWS]) if work[ROOM] > 0 else 0
     both = work[at.rows + n * (M + L) : at.rows + (n + 1) * (M + L)]
     row, y, q = both[:M], work[at.y : at.y + L], work[at.q : at.q + M]
@@ -607,7 +607,7 @@ def _activate(layer, x):
 
 @_part
 def _write(layer, x, into, M):
-    """Write the activations of a row, or the row itself without a layer; False if it is unusual."""
+    """Write a row's activations, or the row without a layer; False if kernels refuse the row."""
     if layer.shape[0] == 0:
         if x.shape[0] != M:
             return False

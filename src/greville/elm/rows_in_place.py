@@ -89,7 +89,7 @@ class LiveRows:
         return self.fitted()
 
     def fitted(self) -> Fitted:
-        """What was learned, as an immutable value."""
+        """The learned model, as an immutable value."""
         solver, last = self._arrays.fitted(), self._last
         if solver is not last.solver:
             self._last = last = last._replace(solver=solver)

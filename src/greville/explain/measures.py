@@ -1,4 +1,4 @@
-"""How good predictions are, as numbers with names."""
+"""Measures of the quality of predictions, by name."""
 
 from __future__ import annotations
 

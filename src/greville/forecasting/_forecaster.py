@@ -277,7 +277,7 @@ class Forecaster:
         )
 
     def _look_for_a_season(self, columns: Array) -> None:
-        """Look for a season from time to time; if it is a new one, learn the whole series again.
+        """Look for a season from time to time; after a new season, learn the whole series again.
 
         What was predicted before stays what it was.
         """

@@ -284,7 +284,7 @@ class Predictors:
 
 
 def _cut_at_gaps(columns: Array) -> Iterator[Array]:
-    """Pieces in which no sample is missing, and missing samples one by one."""
+    """Yield pieces in which no sample is missing, and missing samples one by one."""
     missing = np.flatnonzero(np.isnan(columns[:, 0]))
     for start, stop in pairwise(sorted({0, *missing, *(missing + 1), len(columns)})):
         yield columns[start:stop]

@@ -15,7 +15,7 @@ from ._verdict import SIMPLE
 
 @dataclass(frozen=True, eq=False)
 class StepErrors:
-    """Sums of absolute errors, of shape (n_steps, 4), and how many they are of each step."""
+    """Sums of absolute errors, of shape (n_steps, 4), and the number of errors of each step."""
 
     burn_in: int
     sums: Array

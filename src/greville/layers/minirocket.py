@@ -210,7 +210,7 @@ class MiniRocketLayer(SeriesLayer):
 
 
 def _dilations(length: int, per_kernel: int, most: int) -> tuple[Array, Array]:
-    """Dilations that grow as powers do, and how many of a kernel's units each has."""
+    """Return exponentially growing dilations, and the number of a kernel's units for each."""
     n = min(per_kernel, most)
     exponents = np.linspace(0, np.log2((length - 1) / 8), n)
     dilations, counts = np.unique((2**exponents).astype(np.int64), return_counts=True)

@@ -180,7 +180,7 @@ class PatchLayer(Layer):
 
 
 class PatchSteps(NamedTuple):
-    """What a fitted `PatchLayer` does, step by step, as arrays.
+    """The steps of a fitted `PatchLayer`, as arrays.
 
     The numbers at `places` make patches; their products with `weights`, plus `above` and, with
     minus the products, plus `below`, are rectified, averaged over the rows and columns of cells,

@@ -109,7 +109,7 @@ class Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Described, Bas
         }
 
     def units_in_words(self) -> str:
-        """How many units a fitted layer has, and of which kind."""
+        """Describe the number and the kinds of units of a fitted layer."""
         kind = self._kind_of_units()
         return f"{self.n_hidden_:,} ({kind})" if kind else f"{self.n_hidden_:,}"
 

@@ -72,7 +72,7 @@ def _swap(new: str, target: str) -> None:
 
 
 def _mode_of(target: str) -> int | None:
-    """The access rights of a file that is there."""
+    """Return the access rights of an existing file."""
     try:
         mode = os.lstat(target).st_mode
     except FileNotFoundError:

@@ -160,7 +160,7 @@ class Board:
 
 
 def _shown(outcomes: Sequence[Outcome], id: str, target: str) -> list[dict[str, Any]]:
-    """The last rows; those that waited for their targets are not shown once these have come."""
+    """Return the last rows to show; a waiting row disappears once its target has come."""
     entries: list[dict[str, Any]] = []
     ids = set()  # whose targets have come
     for outcome in reversed(outcomes):

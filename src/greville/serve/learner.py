@@ -71,7 +71,7 @@ class TargetOrder:
 
 @dataclass
 class Work:
-    """What a request asks for: to "learn", "unlearn" or "keep" rows."""
+    """A request's work for the writer thread: to "learn", "unlearn" or "keep" rows."""
 
     action: str
     rows: list[Row]
@@ -305,7 +305,7 @@ class Learner(Service):
         return answer
 
     def _entry(self, number: int, row: Row) -> Entry | None:
-        """The whole row to learn; None if it was learned before."""
+        """Return the whole row to learn; None if this row was learned before."""
         target, id = self._target_of(row), id_text(row, self.id)
         if id is None:
             return Entry(number, None, row)
@@ -335,7 +335,7 @@ class Learner(Service):
         return target
 
     def _learn_entries(self, entries: list[Entry], rows: list[Row]) -> list[Outcome]:
-        """Learn rows, and what was predicted for each; a RequestError if one cannot be learned."""
+        """Learn rows; return their earlier predictions, or raise a RequestError."""
         stream, without_target = self.stream, self.stream.n_without_target
         for entry in entries:
             reason = stream.trouble_with(entry.row) if len(entries) == 1 else None
@@ -421,7 +421,7 @@ class Learner(Service):
 
 
 def id_text(row: Row, name: str) -> str | None:
-    """The id of a row as it stands in the log, if it has one; a RequestError if it is unusable."""
+    """Return a row's id as text for the log, if any; a RequestError for an unusable id."""
     id = row.get(name)
     if id is None:
         return None

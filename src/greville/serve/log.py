@@ -258,7 +258,7 @@ class Log:
     # Rows that wait for their targets
 
     def keep(self, id: str, row: Row, prediction: Any, at: float) -> None:
-        """Keep a row until its target comes; one that is there already is replaced."""
+        """Keep a row until its target comes; an earlier row with the same id is replaced."""
         is_new = self.kept(id) is None
         self._db.execute(
             "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?)",

@@ -29,7 +29,7 @@ def log_path(path: str | os.PathLike[str]) -> Path:
 
 
 def open_reader(path: str | os.PathLike[str], id: str | None = None) -> Service:
-    """The model of a file as it is now, which learns nothing."""
+    """Open the present model of a file to answer only; this model learns nothing."""
     refusal = "This server is read-only; send rows to learn to the server that learns."
     return Service(path, refusal, Snapshot.of(open_file(Path(path)), id))
 
@@ -75,7 +75,7 @@ def open_earlier(
 
 
 def open_learner(path: str | os.PathLike[str], options: ServeOptions) -> tuple[Learner, list[str]]:
-    """A model that learns, not started yet; and what its owner should know.
+    """Open a model that learns, not started yet, and return notes for its owner.
 
     A file that was not served before becomes a snapshot at once, so that it and its log belong
     together from the first row on.

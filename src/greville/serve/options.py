@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens, and who may use it.
+    """The address of a server, and the rules for who may use it.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def _is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How models are to be served.
+    """Options for serving models.
 
     Attributes
     ----------

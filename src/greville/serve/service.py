@@ -227,7 +227,7 @@ class Service:
         }
 
     def leader(self) -> dict[str, Any] | None:
-        """Return the leader that a replica follows, and how far it is behind."""
+        """Return the leader that a replica follows, and the replica's lag; None without a leader."""
         return None
 
     def start(self) -> None:

@@ -43,7 +43,7 @@ def _check_fading(state: FadingState) -> None:
 @stored_value(_check_fading)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FadingState(RidgeState):
-    """Exponentially weighted recursive least squares, and how large activations are.
+    """State of exponentially weighted recursive least squares, with the size of activations.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class FadingState(RidgeState):
 
     @property
     def keep(self) -> float:
-        """Forgetting factor: what is left of a row's weight after the next row."""
+        """Forgetting factor: the share of a row's weight that stays after the next row."""
         return 2.0 - self.alpha
 
     @property

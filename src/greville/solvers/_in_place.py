@@ -198,7 +198,7 @@ class InPlace:
         return self.fitted()
 
     def fitted(self) -> Any:
-        """What was learned, as an immutable value."""
+        """The learned state, as an immutable value."""
         with self._lock:
             if self._last.n_seen == self.n_seen:
                 return self._last

@@ -42,7 +42,7 @@ def _check_mean(mean: Mean) -> None:
 @stored_value(_check_mean)
 @dataclass(frozen=True, eq=False)
 class Mean(Value):
-    """The weighted mean of all rows and of their targets, in float64, and how much they count."""
+    """The weighted mean of all rows and of their targets, in float64, and the sum of weights."""
 
     arrays = ("row", "target")
 

@@ -131,7 +131,7 @@ class RidgeState(State):
         return replace(self, sums=sums, epsilon=self.epsilon if self.chooses else sums.prior)
 
     def changed(self, change: Callable[[Sums], Sums]) -> Self:
-        """Change the sums, and the root at ε in the same way if it is there."""
+        """Change the sums, and the cached root at ε in the same way."""
         new = self.with_sums(change(self.sums))
         if self.chooses and is_derived(self, "root"):
             with_derived(new, root=change(self.root))

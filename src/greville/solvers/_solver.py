@@ -716,7 +716,7 @@ class Solver(
             return self.change(lambda fitted: step(fitted, rows))
 
     def _checked_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Any, bool]:
-        """The first rows, the value from which they are learned, and whether targets are 1-d."""
+        """Check the first rows; return rows, an empty value, and whether targets are 1-d."""
         origin, X = origin_of(X), self._checked_rows(X, reset=True)
         b = backend_for(self.device, origin, X.shape[1])
         dtype = float_of(X) if is_on_device(X) else X.dtype

@@ -159,7 +159,7 @@ class State(Value):
         return sum(chunk[0].shape[0] for chunk in self.pending)
 
     def counted(self, n_seen: int, pending: tuple[Any, ...] = ()) -> Self:
-        """Return the state with another number of rows, and what was computed from it."""
+        """Return the state with another number of rows; derived values are kept."""
         new: Self = object.__new__(type(self))
         vars(new).update(vars(self), n_seen=n_seen, pending=pending)
         vars(new).pop("_flushed", None)

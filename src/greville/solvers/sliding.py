@@ -39,7 +39,7 @@ def _check_window(state: WindowState) -> None:
 @stored_value(_check_window)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WindowState(RidgeState):
-    """Sums over a window, its rows, and how many were removed since the sums were computed."""
+    """Sums over a window, its rows, and the number of rows removed since the sums were made."""
 
     window: Annotated[int, count]
     H: Annotated[Array, array(2)]

@@ -70,7 +70,7 @@ def predict_into(
     batch: Batch | None,
     X: NDArray[Any],
 ) -> None:
-    """Put predictions for rows into answers, and what goes with them.
+    """Put predictions for rows into answers, with deviations and probabilities if wanted.
 
     A value that was never learned is predicted as the mean over values that were. `batch` is None
     where all values were learned.

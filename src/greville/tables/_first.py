@@ -31,7 +31,7 @@ _ARROW_TYPES["tags"] = TAGS
     from_fields=lambda cls, fields: cls._from_fields(**fields),
 )
 class FirstRows:
-    """Some rows in plain columns; a value, which never changes.
+    """The first rows of a table in plain columns, as an immutable value.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def find_limits(numbers: Floats) -> list[float]:
 
 
 def _last_before_a_gap(ordered: Floats, low: float, high: float) -> tuple[float, bool]:
-    """The largest number that is not extreme, and whether there are extreme ones."""
+    """Return the largest number that is not extreme, and whether any number is extreme."""
     tail = ordered[np.searchsorted(ordered, high) :]
     gaps = np.flatnonzero(np.diff(tail) > _EXTREME * (tail[:-1] - low))
     return (float(tail[gaps[0]]), True) if len(gaps) else (float(tail[-1]), False)

@@ -228,14 +228,14 @@ class Values:
 
     @cached_property
     def texts(self) -> Texts:
-        """The different values of text that are not missing, and how often each is there."""
+        """Distinct text values that are not missing, and their counts."""
         distinct = self._coded.dictionary.to_pylist()
         counts = np.bincount(self._coded.indices.to_numpy(), minlength=len(distinct))
         there = np.array([text != "" for text in distinct], bool)
         return Texts([text for text in distinct if text], counts[there])
 
     def _each(self, parse: Parse) -> tuple[Floats, Mask]:
-        """Apply a function to each text: a number, or None if it is wrong."""
+        """Apply a function to each text; the function returns a number, or None if wrong."""
         parsed = [parse(text) if text else nan for text in self._coded.dictionary.to_pylist()]
         values = np.array([nan if each is None else each for each in parsed], np.float64)
         wrong, places = np.array([each is None for each in parsed], bool), self._coded.indices

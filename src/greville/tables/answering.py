@@ -140,7 +140,7 @@ def fits(follower: Follower | LabelFollower | None, model: TableModel) -> bool:
 
 
 class Following(NamedTuple):
-    """A follower, and what it was before the targets that came together with the last one."""
+    """A follower, and its value before the targets that came together with the last target."""
 
     now: Any
     since: Any

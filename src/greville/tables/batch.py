@@ -144,7 +144,7 @@ class Batch:
         return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
     def value(self, name: str, row: int) -> str:
-        """A value as text; nothing if it is missing."""
+        """Return a value as text; an empty text if the value is missing."""
         value = self.table.column(name)[row].as_py() if name in self.table.schema.names else None
         return "" if value is None else str(value)
 
@@ -196,7 +196,7 @@ class Troubles:
                 self.findings.append(each)
 
     def meet(self, reason: str | Callable[[], str]) -> None:
-        """Count a row that cannot be used; a function for the reason is called if it is shown."""
+        """Count a row that cannot be used; `reason` may be a function, called only if shown."""
         if not self.skip:
             raise unusable_row(reason if isinstance(reason, str) else reason())
         self._count(reason)

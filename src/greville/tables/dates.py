@@ -115,7 +115,7 @@ _CANDIDATES = (
 
 
 def check_format(format: str) -> None:
-    """Raise a ValueError if it is no format of dates."""
+    """Raise a ValueError if a text is no date format."""
     known = f"{' '.join(_DIRECTIVES)}, {SECONDS} or {MILLISECONDS}"
     for one in format.split(_OR):
         if one in (SECONDS, MILLISECONDS, WRITTEN_ISO):
@@ -166,7 +166,7 @@ def find_formats(texts: Texts, most_wrong: float) -> list[str]:
 
 @cache
 def reader(format: str) -> Parse:
-    """Return a function that reads text as days since 1970, or None if it is no such time.
+    """Return a function that reads text as days since 1970; None for text of another form.
 
     A time of day is a part of a day. Of several formats, the first that reads a value counts.
     """

@@ -240,7 +240,7 @@ class TableEstimator(Described, BaseEstimator):
 
     @property
     def findings_(self) -> tuple[Finding, ...]:
-        """What the rows have shown that their owner should know, such as how columns were read."""
+        """Findings about the rows, such as how columns were read."""
         check_is_fitted(self)
         return self.model_.findings
 
@@ -283,13 +283,13 @@ class TableEstimator(Described, BaseEstimator):
     def _targets(
         self, y: Any, n: int, *, reset: bool, classes: Any = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Targets as the model learns them, and what is to be remembered about them."""
+        """Return targets as the model learns them, and attributes of the targets to keep."""
         raise NotImplementedError
 
     # Rows as they are passed
 
     def _table(self, X: Any, *, reset: bool) -> tuple[Any, dict[str, Any]]:
-        """An Arrow table with the columns that are learned from, and what they are called."""
+        """Return an Arrow table of the columns to learn from, and attributes with their names."""
         X = received_on_host(X, "X")
         names = [] if reset else list(getattr(self, "feature_names_in_", ()))
         with naming("X"):

@@ -234,7 +234,7 @@ class TableModel:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the first rows have shown that the owner of the table should know."""
+        """Findings about the first rows, for the owner of the table."""
         return self.schema.findings if self.has_schema else ()
 
     def say(self, finding: Finding) -> None:
@@ -556,7 +556,7 @@ class TableModel:
         return np.concatenate(parts)
 
     def answers(self, batch: Batch, *, std: bool = False, proba: bool = False) -> Answers:
-        """Predictions for a batch, and what goes with them."""
+        """Predict a batch, with deviations and probabilities if wanted."""
         model = copy(self.settle())  # in which nothing changes that another thread learns
         batch = batch.with_gaps(self.settings["na"])
         answers = model._predicted(*model.schema.encode(batch), batch, std=std, proba=proba)
@@ -601,7 +601,7 @@ class TableModel:
         return answers
 
     def targets(self, batch: Batch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
-        """The targets of a batch, which are there, and what is wrong with the others."""
+        """Return the targets of a batch, a mask of present ones, and the reasons for wrong ones."""
         return self.settle()._known_target.read(batch)
 
     # Predicted and then learned

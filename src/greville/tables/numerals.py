@@ -183,7 +183,7 @@ class Numerals:
         )
 
     def number(self, text: str) -> float | None:
-        """The number that a text without spaces around it is; None if it is none."""
+        """Convert a text without surrounding spaces to a number; None if the text is no number."""
         if self.form in FORMS:
             return FORMS[self.form].number(text)
         matched = self._pattern.fullmatch(text) if len(text) <= _LONGEST else None

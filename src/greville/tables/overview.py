@@ -35,7 +35,7 @@ _MOST_IGNORED = 5
 
 @dataclass(frozen=True)
 class ColumnOverview:
-    """What one column of a table is.
+    """The kind and the values of one column of a table.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def _listened(batches: Iterable[Any], said: list[Finding]) -> Iterator[Batch]:
 def _described(
     settings: dict[str, Any], target: str | None, rows: FirstRows
 ) -> tuple[Schema, Target | None]:
-    """The columns that are used, and what is learned."""
+    """Decide the schema of the used columns, and the target if there is one."""
     used = {k: v for k, v in rows.columns.items() if is_used(settings, k) or k == target}
     chosen = FirstRows(used, rows.n, rows.origins)
     if target is not None:
@@ -253,7 +253,7 @@ def _short(value: str) -> str:
 
 
 def model_summary(model: TableModel) -> dict[str, Any]:
-    """Summarise what a model predicts, from how many inputs, and how much it has learned.
+    """Summarise a model: its target, its number of inputs, and its number of rows.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def with_predictions(
     *,
     why: bool = False,
 ) -> Any:
-    """The record batch with a column of predictions, and what else was asked for.
+    """Return the record batch with columns for predictions and other requested answers.
 
     With `why` also the columns with the largest shares of each prediction.
 

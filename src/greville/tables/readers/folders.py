@@ -84,7 +84,7 @@ def _sources(name: str) -> list[Source]:
 
 
 def _local_paths(name: str) -> tuple[list[Any], int]:
-    """The files of a name, and of how many parts that is if it is a folder."""
+    """Return the files of a name and, for a folder, the number of parts of the folder's path."""
     path = Path(name)
     try:
         if path.is_dir():

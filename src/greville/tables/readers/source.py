@@ -27,11 +27,11 @@ ROWS_AT_ONCE, BLOCK = 1 << 14, 1 << 22
 
 
 class Unreadable(Exception):
-    """The content of a source is not what its format says."""
+    """An error: the content of a source does not fit its format."""
 
 
 class Stopped(Exception):
-    """A reader was asked to stop before any row had come."""
+    """An exception: a reader was asked to stop."""
 
 
 @dataclass(frozen=True)
