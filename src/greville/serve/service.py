@@ -227,7 +227,7 @@ class Service:
         }
 
     def leader(self) -> dict[str, Any] | None:
-        """Return the leader that a replica follows, and the replica's lag; None without a leader."""
+        """Return the leader that a replica follows, and the replica's lag; None without one."""
         return None
 
     def start(self) -> None:
