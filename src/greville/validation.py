@@ -201,12 +201,21 @@ def check_one_target(y: Any, name: str, n: int, flat: bool, dtype: Any) -> Any:
     return checked[0]
 
 
-def check_targets(Y: Any, name: str, n_rows: int, dtype: Any) -> Array:
-    """Y as a finite 1-d or 2-d array of numbers with one row per sample."""
+def check_targets(
+    Y: Any,
+    name: str,
+    n_rows: int,
+    dtype: Any,
+    classifier: str = "a classifier, such as ELMClassifier",
+) -> Array:
+    """Y as a finite 1-d or 2-d array of numbers with one row per sample.
+
+    `classifier` is what to use for labels.
+    """
     with naming(name):
         if Y is None:
             raise ValueError("requires y to be passed, but the target y is None.")
-        advice = "A regression target is numeric; for labels use ELMClassifier or TableClassifier."
+        advice = f"A regression target is numeric; for labels use {classifier}."
         _refuse_sparse_and_text(Y, name, advice)
         if np.asarray(Y).ndim not in (1, 2):
             raise ValueError(f"expected shape (n,) or (n, n_outputs), got {np.shape(Y)}.")

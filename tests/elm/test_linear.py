@@ -130,3 +130,14 @@ def test_numbers_that_are_too_large_are_those_of_X(rng):
     with pytest.raises(ValueError, match="^X: "):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
+
+
+def test_labels_are_for_the_classifier_of_the_same_kind():
+    X = np.random.default_rng(0).normal(size=(9, 30))
+    for kind in ("ELM", "Linear", "TimeSeries", "Table"):
+        model = getattr(greville, f"{kind}Regressor")()
+        with pytest.raises(ValueError, match=f"for labels use {kind}Classifier\\."):
+            model.fit(X, ["a", "b", "c"] * 3)
+        row = dict(enumerate(X[0])) if kind == "Table" else X[0]
+        with pytest.raises(ValueError, match=f"for labels use {kind}Classifier\\."):
+            model.learn_one(row, "a")

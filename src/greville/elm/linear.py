@@ -102,6 +102,8 @@ class LinearRegressor(Linear, ELMRegressor):
     (array([ 1., -2.]), 3.0)
     """
 
+    _classifier = "LinearClassifier"
+
     @property
     def coef_(self) -> Array:
         """The weights of the inputs, in the units in which these are passed."""

@@ -116,6 +116,8 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
     1.0
     """
 
+    _classifier = "ELMClassifier"  # for labels
+
     @solver_is_online
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows. The chunk size does not change the result, apart from rounding.
@@ -227,7 +229,7 @@ class ELMRegressor(MultiOutputMixin, Scoring, RegressorMixin, ELM):
         if is_on_device(y):
             check_tensor_targets(y, "y", X.shape[0])
         else:
-            y = check_targets(y, "y", X.shape[0], np.float64)
+            y = check_targets(y, "y", X.shape[0], np.float64, self._classifier)
             check_representable("y", y, dtype)
             check_magnitude("y", y if standardizes(self) else y.astype(dtype), weight)
         Y = y.reshape(len(y), -1)

@@ -232,3 +232,5 @@ class TimeSeriesRegressor(TimeSeries, ELMRegressor):
     >>> bool(model.score(X[150:], y[150:]) > 0.9)
     True
     """
+
+    _classifier = "TimeSeriesClassifier"

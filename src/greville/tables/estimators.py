@@ -514,7 +514,7 @@ class TableRegressor(RegressorMixin, TableEstimator):
             if y is None:
                 raise ValueError("requires y to be passed, but the target y is None.")
             y = column_or_1d(y, warn=True)
-        return check_targets(y, "y", n, np.float64), {}
+        return check_targets(y, "y", n, np.float64, "TableClassifier"), {}
 
 
 @_stored_estimator(labels_=each(text | number | flag))
