@@ -24,7 +24,7 @@ _MOST_CLASSES, _MOST_COUNTED = 20, 12
 
 
 def draw_score(score: Any, summary: dict[str, Any], path: Path) -> None:
-    """Regression: predictions and errors. Classification: confusion and calibration."""
+    """Draw predictions and errors of a regression, or confusion and calibration of classes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -116,7 +116,7 @@ def show_json(tree: Any) -> None:
 
 
 def _without_nan(tree: Any) -> Any:
-    """JSON knows no nan and no infinity."""
+    """Replace nan and infinity by null, since JSON has neither."""
     if isinstance(tree, dict):
         return {key: _without_nan(value) for key, value in tree.items()}
     if isinstance(tree, list):

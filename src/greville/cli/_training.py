@@ -109,7 +109,7 @@ class Training:
             self.saved = self.rows
 
     def restore(self, model: Any, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Continue the run from a checkpoint."""
         self.model, self.is_new = model, False
         self.rows = self.saved = int(state["rows"])
         self.table.troubles.count = int(state["skipped"])

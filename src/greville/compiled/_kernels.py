@@ -489,7 +489,7 @@ def _note_errors(work, y, M, L, at):
 
 @_part
 def _step(work, row, y, M, L, at):
-    """OPIUM light: the weights after one row."""
+    """Update the weights of OPIUM light by one row."""
     member = work[at.members :]
     per_d = 1.0 / (member[PER_GAIN] + _dot(row, row))  # eq. (27)
     for j in range(L):

@@ -111,7 +111,7 @@ class OnCluster:
         return self._take(local)
 
     def _with_rows(self, local: Any, rows: Blocks, options: Any) -> Any:
-        """The ordinary model after all rows too."""
+        """Return the ordinary model after all rows of the collection."""
         sums, started = self._sums(local, rows, options), local.__sklearn_is_fitted__()
         if sums is None and not started:
             raise ValueError(_NO_ROWS)
@@ -128,7 +128,7 @@ class OnCluster:
         return local
 
     def _sums(self, local: Any, rows: Blocks, options: Any) -> Any:
-        """The sums over all rows; None if there are none."""
+        """Return the sums over all rows; None if there are no rows."""
         if isinstance(local, solvers.Solver):
             start: Any = local.accumulator()
         else:

@@ -199,7 +199,7 @@ def _fetch(pooch: Any, cache: Path, name: str, progress: Progress) -> None:
 
 
 class _DownloadBar:
-    """A progress bar for pooch, which passes on what part of the file has come."""
+    """A progress bar for pooch, which reports the downloaded part of the file."""
 
     def __init__(self, advance: Any) -> None:
         self.total = 1  # bytes; set by pooch

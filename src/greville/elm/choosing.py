@@ -119,7 +119,7 @@ def chosen_layer(
 def stream_layer(
     size: int, seed: Any, scaling: Scaling, targets: Any, columns: Columns, rows: Examples
 ) -> RandomLayer | TableLayer:
-    """The layer of a stream after its first rows, fitted: units with which these are explained.
+    """Fit the layer of a stream to its first rows: keep the units that explain these best.
 
     Parameters
     ----------

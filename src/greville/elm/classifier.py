@@ -298,7 +298,7 @@ class ELMClassifier(Scoring, ClassifierMixin, ELM):
         return targets.unknown_before(y, self._with_labels(classes))
 
     def _with_labels(self, classes: Any) -> Array | None:
-        """The labels known so far and those that are passed; None if there are none."""
+        """Return the union of the known labels and the passed ones; None if there are no labels."""
         known = self.classes_ if self._fitted is not None else None
         if classes is None:
             return known

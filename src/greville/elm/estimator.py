@@ -800,7 +800,7 @@ class ELM(Publishing, Movable, Described, BaseEstimator, ABC):
 
     @solver_chooses
     def path(self) -> Any:
-        """The evidence for each epsilon that was tried when it was last chosen.
+        """Return the evidence for each epsilon that was tried at the last choice.
 
         Returns
         -------

@@ -65,7 +65,7 @@ def hidden_size(
 def stream_size(
     n_inputs: int, n_rows: int, *, most: int, regularised: bool, chosen: bool = False
 ) -> int:
-    """The units of a stream after its first rows, while all of these are kept.
+    """Return the number of units of a stream, while all its first rows are kept.
 
     A unit more is a column more, of which the past is needed: so the layer grows as long as the
     first rows are kept, and all are learned again with the larger one. After them its size stays.

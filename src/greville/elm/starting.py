@@ -37,7 +37,7 @@ def start(
     survey: Survey | None = None,
     n_rows: int | None = None,
 ) -> tuple[Fitted, Examples]:
-    """A layer and a solver that has learned nothing, for the `whole` of the rows or a stream.
+    """Return a new model with a fitted layer and an empty solver, for `whole` rows or a stream.
 
     A transformer that was passed is fitted once, to the first rows; so are the units then. With the
     rows, which may be on a device now. Or, with a `survey` of all rows, these are the rows that a

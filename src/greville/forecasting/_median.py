@@ -24,7 +24,7 @@ class RunningMedian:
         self._sorted: list[float] = []
 
     def advance(self, values: Array) -> Array:
-        """The median after each of these samples, which are finite."""
+        """Return the median after each new sample; all samples are finite."""
         latest, ordered, medians = self._latest.copy(), self._sorted.copy(), []
         for value in values.tolist():
             latest.append(value)

@@ -114,7 +114,7 @@ class Forecast:
         return first_that_counts(self.lags, self.horizon)
 
     def summary(self) -> dict[str, Any]:
-        """The errors of the predictions, next to those of simpler ones.
+        """Return the errors of the predictions, and those of simpler methods.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Immutable values, what is computed from them when it is first read, and how they are stored."""
+"""Immutable values, their derived values (computed at the first read), and their storage."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def units_in_stream(b: Backend, n_rows: int) -> float:
 def choose_epsilon(
     statistics: Statistics, sums: Any, smallest: float, most_units: float
 ) -> tuple[Path, Array | None]:
-    """The ε >= smallest with the largest evidence and the curve behind it; maybe its root.
+    """Choose the ε >= `smallest` with the largest evidence; return the curve and maybe a root.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class _Search:
         self.spare: Array | None = None  # memory for the next root
 
     def run(self, lowest: int) -> dict[int, float]:
-        """The evidence at some places, the best from `lowest` on among them."""
+        """Return the evidence at some places of the grid, including the best from `lowest` on."""
         b = self.statistics.b
         diagonal = b.to_numpy(b.xp.linalg.diagonal(self.gram.G))
         mean = float(diagonal.mean(dtype=np.float64))

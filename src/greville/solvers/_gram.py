@@ -105,7 +105,7 @@ def _largest_diagonal(b: Backend, G: Array) -> float:
 
 
 def _kept(sums: Sums, precision: Any) -> Array | None:
-    """The Gram matrix that R is the Cholesky factor of, if it was kept."""
+    """Return the Gram matrix of which R is the Cholesky factor, if one was kept."""
     gram: Array | None = vars(sums).get(_KEPT)
     return gram if gram is not None and sums.backend.dtype_of(gram) == precision else None
 
@@ -140,7 +140,7 @@ def gram_pays(ridge: Any, n_rows: int, most_units: float | None) -> bool:
 
 
 def learned_by_gram(ridge: Any, chunk: Chunk, decay: float, most_units: float | None) -> Any:
-    """The rows of a chunk by one Gram matrix; None where that loses too many digits."""
+    """Learn a chunk by one Gram matrix; None if too many digits are lost."""
     for precision in dict.fromkeys((ridge.dtype, np.dtype(np.float64))):
         if ridge.chooses:
             new = _learned_and_chosen(ridge, chunk, precision, decay, most_units)
@@ -154,7 +154,7 @@ def learned_by_gram(ridge: Any, chunk: Chunk, decay: float, most_units: float | 
 
 
 def after_chunk(sums: Sums, chunk: Chunk, decay: float = 1.0) -> Sums:
-    """Sums that have the rows of a chunk, with how much these count and the mean after them."""
+    """Count the rows of a chunk in sums that have them already, and set the mean."""
     new = sums.tallied(chunk.tally(sums.tally), decay).around(chunk.after)
     return with_derived(new, **{_KEPT: vars(sums).get(_KEPT)})
 

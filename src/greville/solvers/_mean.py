@@ -88,7 +88,7 @@ class Mean(Value):
         )
 
     def step_to(self, b: Backend, other: Mean, dtype: Any) -> tuple[Array, Array, Mean]:
-        """The one row that merging two scatters adds, its target, and the common mean."""
+        """Return the row and target that merging two scatters adds, and the common mean."""
         n, m = self.count, other.count
         size = float(np.sqrt(n / (n + m) * m)) if n > 0 and m > 0 else 0.0
         step = zero_rounding(b.xp, (other.row - self.row)[None, :], other.row, eps(dtype))
@@ -264,7 +264,7 @@ def _weighted_sum(b: Backend, A: Array, w: Array) -> Array:
 def _running(
     b: Backend, A: Array, mean: Array, count: float, w: Array, counts: Array
 ) -> tuple[Array, Array]:
-    """Rows around the mean of all before each, and the mean after them.
+    """Return each row minus the mean of all earlier rows, and the mean after the last row.
 
     Rows before any that counts stay as they are, around zero.
     """

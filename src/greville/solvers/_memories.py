@@ -149,7 +149,7 @@ class MemoriesState(State):
     # Sums over rows: those of the memory of all rows, from which the others begin anew
 
     def accumulator(self) -> Any:
-        """A value that adds up rows, for `merge` and `without`."""
+        """Return an empty value that adds up rows, for `merge` and `without`."""
         return self.members[0].accumulator()
 
     def unlearn(self, rows: Rows) -> Self:

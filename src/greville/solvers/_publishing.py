@@ -15,7 +15,7 @@ CACHES = ("_lock", "_live", "_live_from", "_not_live")
 
 
 class StartedMeanwhile(Exception):
-    """A signal handler has learned the first rows of a model while others were made ready."""
+    """An exception: a signal handler started the model while first rows were being prepared."""
 
 
 class Publishing:

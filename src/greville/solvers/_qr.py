@@ -102,7 +102,7 @@ def _innovate_new(state: Sums, T: Array, Y: Array) -> tuple[Sums, Array]:
 
 
 def dense(sums: Sums, *, singular: bool) -> Sums:
-    """Sums without a basis, where the prior allows it or R may be `singular`."""
+    """Return sums without a basis, if the prior allows that or R may be `singular`."""
     if sums.basis is None or sums.tol is not None:
         return sums
     b, M, rank, n_outputs = sums.backend, sums.n_hidden, sums.rank, sums.Z.shape[1]
@@ -128,7 +128,7 @@ def dense(sums: Sums, *, singular: bool) -> Sums:
 
 
 def _prepared(state: Sums, H: Array, few: bool) -> Sums:
-    """Sums with or without a basis, as these rows need it.
+    """Return sums with or without a basis, as the next rows need.
 
     A prior p that is in R from the start loses digits as eps·|a|/p while the rows do not span
     the space. So at the first row, and when rows come that are too large for p.

@@ -64,7 +64,7 @@ def remove(state: Sums, H: Array, Y: Array, least: float | None = None) -> Sums 
 
 
 def _rounding_of_sums(b: Backend, H: Array) -> float:
-    """The error that sums of squares have after those of rows H were taken from them."""
+    """Return the rounding error of sums of squares after rows H were removed."""
     return eps(b.dtype_of(H)) * float(b.column_squares(H).max(initial=0.0))
 
 
@@ -118,9 +118,9 @@ def _coordinates(sums: Sums, H: Array) -> Array | None:
 
 
 def _subtract(chosen: Any, H: Array, Y: Array, rounding: float) -> tuple[Sums, float] | None:
-    """The sums less those of some rows, in float64, with a ridge as large as its rounding.
+    """Subtract the sums of some rows in float64; a ridge as large as the rounding is added.
 
-    Returns them and the ridge; None if what is left is no sum of squares to rounding.
+    Returns the new sums and the ridge; None if the difference is no sum of squares to rounding.
     """
     b, sums, dtype = chosen.backend, chosen.sums, chosen.dtype
     R, Z, T, targets = (b.asarray(A, np.float64) for A in (sums.R, sums.Z, H, Y))
@@ -140,7 +140,7 @@ def _subtract(chosen: Any, H: Array, Y: Array, rounding: float) -> tuple[Sums, f
 
 
 def merge(known: Any, other: Any) -> Any:
-    """The state that has learned the rows of both, from one prior or without; None if it cannot."""
+    """Merge two states with the same prior, or without one; None if there is no root."""
     b, merged, theirs = known.backend, join(known, other), other.sums
     state = merged.sums
     if known.chooses or state.prior == 0 or theirs.prior == 0 or not theirs.rank:

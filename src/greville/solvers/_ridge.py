@@ -92,7 +92,7 @@ class RidgeState(State):
 
     @classmethod
     def of(cls, sums: Sums) -> RidgeState:
-        """A state with these sums that could choose ε."""
+        """Make a state that chooses ε from given sums."""
         return RidgeState(sums=sums, epsilon=max(sums.prior, _BEFORE), chooses=True)
 
     backend = property(lambda self: self.sums.backend)
@@ -271,7 +271,7 @@ class RidgeState(State):
     # Reading
 
     def leave_out(self, rows: Rows) -> Array:
-        """Predictions (NumPy) for rows that were learned, each as if it alone had not been."""
+        """Predict learned rows, each as if that row alone had not been learned (NumPy)."""
         return self.backend.to_numpy(self.flushed().root.leave_out(rows))
 
     def spreads_in_order(self, H: Array, Y: Array, weight: Array) -> Array:

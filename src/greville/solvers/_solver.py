@@ -408,7 +408,7 @@ class Solver(
 
     @available_if(_can("leaves_out"))
     def loo_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Predict each of these rows, which were learned, as if it alone had not been.
+        """Predict each of these learned rows as if that row alone had not been learned.
 
         From the same sums, without learning anything again: y - e/(1 - h) for the error e of a row
         and its part h in its own prediction. ε stays as it is.
@@ -667,7 +667,7 @@ class Solver(
                 )
 
     def __add__(self, other: Any) -> Self:
-        """A new model that has learned what both have."""
+        """Return a new model that has learned the rows of both models."""
         can = self.capabilities.adds and isinstance(other, type(self))
         return copy(self).merge(other) if can else NotImplemented
 

@@ -97,7 +97,7 @@ class State(Value):
         return self.added(rows)
 
     def innovated(self, H: Array, Y: Array, weight: Array) -> tuple[Self, Array]:
-        """The state after a few rows, and the error of each before it was learned."""
+        """Return the state after a few rows, and each row's prediction error before learning."""
         raise TypeError(f"{type(self).__name__} does not learn row by row.")
 
     def fits(self, settings: Any) -> bool:
@@ -120,7 +120,7 @@ class State(Value):
         return 1 << 30
 
     def after_event(self) -> Self:
-        """The state with ε chosen or a floor added, if that is due."""
+        """Return the state after a due choice of ε, or with a due floor added."""
         return self
 
     def record_rows(self) -> int:
@@ -178,7 +178,7 @@ class State(Value):
 
     @property
     def settled(self) -> Self:
-        """The state to go on from: without pending rows if a reader has had them learned.
+        """The state to continue from: without pending rows if a reader has had them learned.
 
         In float32 a few rows stay pending: learned one by one, they would lose digits.
         """
@@ -204,7 +204,7 @@ class State(Value):
             raise ValueError(_ONLY_WEIGHTS)
 
     def learn(self, rows: Rows) -> Self:
-        """The value after more rows, of which few wait for others."""
+        """Return the value after more rows; a few rows may stay pending."""
         limit = self.shape.backend.tuning.pending_rows
         if rows.n >= limit:
             return self.learn_now(rows)
@@ -222,7 +222,7 @@ class State(Value):
         return self.added_by_fit(rows).counted(self.n_seen + rows.n)
 
     def record(self, rows: Rows, *, spread: bool = False) -> tuple[Self, list[Array]]:
-        """The value after more rows, and the prediction of each before it was learned.
+        """Return the value after more rows, and each row's prediction before learning.
 
         With `spread` also their standard deviations.
         """

@@ -236,7 +236,7 @@ class Sums(Value):
     def leave_one_out(
         self, X: Any, y: Any, epsilon: float | None = None, sample_weight: Any = None
     ) -> Array:
-        """Predictions for rows of the sums, each as if it alone were not among them.
+        """Predict rows of the sums, each as if that row alone were not in the sums.
 
         The weights are those that the rows have in the sums.
         """
@@ -334,7 +334,7 @@ class Sums(Value):
         )
 
     def leave_out(self, rows: Rows) -> Array:
-        """Predictions for rows that were learned, each as if it alone had not been."""
+        """Predict learned rows, each as if that row alone had not been learned."""
         b, parts, W = self.backend, [], self.solution
         for chunk in rows.slices(block_length(b, self.n_hidden, self.dtype)):
             H, Y = (b.asarray(A) for A in rows.make(chunk.start, chunk.stop))
@@ -574,7 +574,7 @@ def largest_safe_row(prior: float, dtype: Any) -> float:
 
 
 def spreads_in_order(root: Sums, H: Array, Y: Array, weight: Array, factor: Array) -> Array | None:
-    """The standard deviation of each row's prediction, before it and after those before it.
+    """Return the standard deviation of each row's prediction, after all earlier rows.
 
     `factor` is what the rows are multiplied by if nothing fades meanwhile; it and `weight` are
     NumPy's. None where R is too close to singular for finite numbers, or there is no mean yet.

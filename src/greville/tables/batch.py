@@ -227,7 +227,7 @@ def _without_numbers(finding: Finding) -> tuple[str, str]:
 
 
 def unusable_row(reason: str) -> TableError:
-    """The error for a row that cannot be used, where such rows are not skipped."""
+    """Make the error for a row that cannot be used, if such rows are not skipped."""
     advice = "; fix it, or pass {troubles} to go on without such rows."
     return TableError(reason, advice, troubles=Troubles(skip=True))
 

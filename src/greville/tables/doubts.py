@@ -173,7 +173,7 @@ def _known(numbers: Floats) -> Floats:
 
 
 def _all_differ(numbers: Floats) -> bool:
-    """Whether numbers are whole, and different in nearly every row."""
+    """Whether all numbers are whole, and nearly every row has a different one."""
     n = len(numbers)
     if n < _LEAST_ROWS or (numbers != np.round(numbers)).any():
         return False

@@ -343,7 +343,7 @@ class ClassificationScore:
 
 
 class _Sample:
-    """Rows at equal distances, twice as far apart whenever there are too many."""
+    """A sample of rows at equal distances; the distance doubles when rows are too many."""
 
     def __init__(self) -> None:
         self.rows: list[NDArray[Any]] = []
@@ -361,7 +361,7 @@ def _histogram(p: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _area(counts: NDArray[np.int64]) -> float:
-    """The share of pairs in which the second class has the larger probability; ties count half."""
+    """Return the area under the ROC curve, from counts by class; ties count half."""
     second, first = counts
     below = np.cumsum(first) - first
     return float((second * (below + first / 2)).sum() / (second.sum() * first.sum()))

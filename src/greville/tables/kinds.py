@@ -233,7 +233,7 @@ class Text(Column):
         return [f"{self.name} {label}" for label in self.late]
 
     def fill_late(self, values: Values, out: Floats, late: Floats) -> None:
-        """Write a one for the late value of each row that has one, which is common beside that."""
+        """Write a one for each row's late value, and a one for the common value beside it."""
         names = self._names(values)
         labels = pc.if_else(names.is_valid(), pc.binary_join_element_wise("=", names, " "), _GAP)
         places = _places_in(self.late, labels)
@@ -246,13 +246,13 @@ class Text(Column):
         out[rows, self.common] = 1
 
     def new_labels(self, values: Values, rows: Mask) -> list[str]:
-        """Labels for the values of some rows, all of which have no input: each once, in order."""
+        """Return labels for values without an input in some rows, each once, in order."""
         names = self._names(values).filter(pa.array(rows)).unique().to_pylist()
         gaps = [] if self.gaps else [_GAP]
         return [label for n in names for label in ([f"= {n}"] if n is not None else gaps)]
 
     def grown(self, labels: Sequence[str]) -> list[str]:
-        """The late values with more labels; those that are too many share one."""
+        """Return the late values with new labels; labels beyond the limit share one."""
         late, room = set(self.late), self.most - len(self.values)
         for label in labels:
             few = label == _GAP or len(late - {_GAP, _OTHER}) < room
@@ -461,7 +461,7 @@ class Ignored(Column):
 
 
 def _places_in(known: list[str], names: Any) -> NDArray[np.int64]:
-    """The places of names among those that are known; -1 for all others."""
+    """Return the indices of names in the known names; -1 for unknown ones."""
     return np.array(pc.fill_null(pc.index_in(names, value_set=pa.array(known, TEXT)), -1))
 
 

@@ -582,7 +582,7 @@ class TableModel:
         return np.full(n, np.nan if self.task == REGRESSION else None)
 
     def leave_out(self, batch: Batch) -> Answers:
-        """Predictions for rows that were learned, each as if it alone had not been.
+        """Predict learned rows, each as if that row alone had not been learned.
 
         A ValueError if a row determines its own prediction, as with fewer rows than units it may.
         """

@@ -202,7 +202,7 @@ def _usual(widths: Iterable[int]) -> int:
 def _parsed(
     lines: Sequence[str], delimiter: str, before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Rows of CSV, and how many lines come before each."""
+    """Yield rows of CSV, each with the number of lines before the row."""
     if delimiter == BLANKS:
         for place, line in enumerate(lines, before):
             yield place, [field.strip('"') for field in _between_blanks(line)]

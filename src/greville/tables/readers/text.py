@@ -79,7 +79,7 @@ class Text:
 def read_text(
     name: str, content: Content, encoding: str | None, *, is_json: bool
 ) -> tuple[Text, list[Finding]]:
-    """The text in a file, and what there is to say about it.
+    """Read the text in a file; return the text, and findings such as its encoding.
 
     Parameters
     ----------
