@@ -191,7 +191,7 @@ class Backend:
         return None if R is None else (R, self.solve(R, C, transposed=True))
 
     def gram_of_root(self, R: Array) -> Array:
-        """R'R."""
+        """Return R'R, the Gram matrix of a root."""
         return self.add_gram(self.zeros(R.shape, self.dtype_of(R)), R)
 
     def solve(self, R: Array, B: Array, *, transposed: bool = False, unit: bool = False) -> Array:

@@ -101,5 +101,5 @@ class Background:
         return not self._pieces.empty()
 
     def close(self) -> None:
-        """Let the thread end at its next read."""
+        """End the reading thread at its next read."""
         self._closed.set()

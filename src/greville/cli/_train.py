@@ -236,7 +236,7 @@ def _report(run: Training, scores: dict[str, Any] | None, as_json: bool, quiet: 
 
 
 def _in_words(scores: dict[str, Any], target: str) -> str:
-    """The scores in one sentence."""
+    """Write the scores in one sentence."""
     rows = counted(scores["rows"], "row")
     where = {
         "leave-one-out": f"Leave-one-out, {rows}",

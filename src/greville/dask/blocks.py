@@ -161,7 +161,7 @@ def compute(value: Any) -> Any:
 
 
 def added_up(step: Callable[[Any, int], Any], n: int, merge: Callable[[Any, Any], Any]) -> Any:
-    """The sums over n blocks: each thread of the workers walks over some, a tree merges these.
+    """Add up n blocks: each worker thread adds some blocks, and a tree merges their sums.
 
     ``step(before, i)`` is a task for block i after those before it in its walk, or None.
     """

@@ -155,7 +155,7 @@ class Fitted(NamedTuple):
 
     @property
     def pending(self) -> tuple[Any, ...]:
-        """Rows that wait to be learned together."""
+        """Pending rows, which wait to be learned together."""
         return self.solver.pending
 
     @property
