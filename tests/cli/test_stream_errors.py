@@ -115,3 +115,12 @@ def test_blank_lines_are_counted_and_not_answered():
     answers, said = streamed(rows[0] + b"\n  \n" + rows[1] + b"\n", "-t", "y", "--checkpoint", "s")
     assert [json.loads(a)["line"] for a in answers] == [1, 4]
     assert "5 lines; the state is in s." in said
+
+
+def test_labels_among_numbers_are_said():
+    rows = [{"x": 1, "y": "a"}, {"x": 2, "y": 2.5}, {"x": 3, "y": 4}]
+    said = "Warning: 'y' is learned as labels, since 'a' is no number"
+    assert said in streamed(lines_of(rows), "-t", "y")[1]
+    assert said not in streamed(lines_of(rows), "-t", "y", "--task", "classification")[1]
+    assert said not in streamed(lines_of(rows), "-t", "y", "--task", "regression")[1]
+    assert "Warning" not in streamed(lines_of([{**row, "y": "b"} for row in rows]), "-t", "y")[1]

@@ -249,8 +249,23 @@ def _say_end(state: Any, troubles: Any, checkpoint: Path | None) -> None:
     say_findings(state.unlearned.findings())
     if state.lines and not (state.n_rows or state.waiting or troubles.count):
         say(f"Warning: no line had a value of {state.model.target!r}; nothing was learned.")
+    labels = state.live.classes if state.model.settings["task"] == "numbers" else []
+    words = [label for label in labels if not _is_number(label)]
+    if 0 < len(words) < len(labels):
+        say(
+            f"Warning: {state.model.target!r} is learned as labels, since {words[0]!r} is no "
+            "number; if it should be one, correct that line, or pass --task regression."
+        )
     if state.forgotten:
         were = "was" if state.forgotten == 1 else "were"
         say(f"{counted(state.forgotten, 'row')} never got a target and {were} forgotten.")
     if checkpoint is not None:
         say(f"{counted(state.lines, 'line')}; the state is in {checkpoint}.")
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
