@@ -99,7 +99,7 @@ def test_unlearning_checks_its_arguments(rng):
     assert not hasattr(OpiumLight(), "unlearn")
     with pytest.raises(AttributeError) as refused:
         ELMRegressor(solver="light").unlearn  # noqa: B018
-    assert "use the solver Opium" in str(refused.value.__cause__)
+    assert "use the solver Opium" in str(refused.value)
 
 
 @pytest.mark.everywhere
