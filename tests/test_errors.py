@@ -268,7 +268,7 @@ def test_batch_says_why_it_has_no_partial_fit():
         assert not hasattr(model, "partial_fit")
         with pytest.raises(AttributeError) as error:
             model.partial_fit(GOOD_X, GOOD_Y)
-        assert "needs all rows at once" in str(error.value.__cause__)
+        assert "needs all rows at once" in str(error.value)
 
 
 def test_bad_prequential_method():

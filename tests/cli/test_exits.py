@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -120,5 +119,5 @@ def test_an_interrupt_in_executed_source_is_an_exit_code(tmp_path):
     ]
     (tmp_path / "interrupted.py").write_text("\n".join(source))
     command = [sys.executable, "-m", "interrupted"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = children.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
