@@ -41,13 +41,13 @@ change = 1500  # known to us, not to the models
 #
 # * one that learned the first 1,000 lines and never learns again,
 # * one that counts all lines so far alike, which is the default,
-# * one that forgets. ``alpha="auto"`` keeps a memory of all lines and one of the last 330 or so,
-#   and trusts the one that was right lately.
+# * one that forgets: with ``alpha=1.01`` it remembers about the last 100 lines. (``alpha="auto"``
+#   chooses between all lines and the last 330 or so, and follows a sudden change more slowly.)
 
 fixed = ELMRegressor(100, random_state=0).fit(X[:1000], flow[:1000])
 growing = ELMRegressor(100, random_state=0)
 forgetting = ELMRegressor(
-    100, DynamicOpium(alpha="auto", epsilon="auto", intercept=True), random_state=0
+    100, DynamicOpium(alpha=1.01, epsilon="auto", intercept=True), random_state=0
 )
 predicted = {
     "trained once": fixed.predict(X),

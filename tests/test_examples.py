@@ -87,7 +87,7 @@ def sensor_drift(text):
         row(text, name)
         for name in ("trained once", "learns, keeps all", "learns, forgets", "new at the alarm")
     )
-    assert new[2] < 0.08 < forgetting[2] < 0.25  # noise of 0.05; it remembers 330 lines
+    assert new[2] < 0.08 < forgetting[2] < 0.2  # noise of 0.05
     assert growing[2] > 0.5
     assert fixed[2] > 0.8
     assert new[2] < 1.1 * new[0]
