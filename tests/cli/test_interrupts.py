@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 import greville
 from greville.cli import _training
 from greville.cli._app import app
-from greville.tables import TableModel
+from greville.cli._process import stopping_on
+from greville.tables import Stopped, TableModel
 
 from .. import children
 from ..houses import as_rows, csv_bytes, houses, write
@@ -184,3 +186,26 @@ def test_a_run_that_had_ended_is_not_done_again(here, monkeypatch):
     assert "That run has ended" in run(*options)[1]
     assert greville.load("model.greville").n_rows == 200
     assert not Path("p").exists()
+
+
+class Callback:
+    """What Python calls where it ignores exceptions, as the callbacks of gc."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_in_a_destructor_still_ends_the_block(capsys):
+    steps = 0
+    with stopping_on(signal.SIGTERM) as stop, pytest.raises(Stopped), stop.at_once():
+        Callback()
+        while steps < 1000:
+            time.sleep(0.01)
+            steps += 1
+    assert steps < 1000
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_result_is_not_used_after_a_signal_in_a_destructor():
+    with stopping_on(signal.SIGTERM) as stop, pytest.raises(Stopped), stop.at_once():
+        Callback()

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,6 +21,8 @@ EXIT_STOPPED = 143  # as a process that SIGTERM has ended
 TERMINATION = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGBREAK") if hasattr(signal, name)
 )
+
+_AGAIN = 0.05  # seconds after which a signal is repeated
 
 # For how long threads of OpenBLAS without work spin, as a power of two of ticks of the clock. By
 # default it is 26, tens of milliseconds: a third of the CPU time of a short command.
@@ -84,8 +87,23 @@ class Stop:
             if self.asked:
                 _stop()
             yield
+            if self.asked:  # in a destructor or in a callback of gc Python ignores exceptions
+                _stop()
         finally:
             self._at_once = False
+
+    def signal_again(self, ignored: sys.UnraisableHookArgs) -> None:
+        """Repeat the signal if Python has ignored the exception that was to end the block."""
+        from ..tables import Stopped
+
+        if self.signal is None or not isinstance(ignored.exc_value, Stopped):
+            sys.__unraisablehook__(ignored)
+        elif self._at_once:
+            threading.Timer(_AGAIN, self._repeat).start()
+
+    def _repeat(self) -> None:
+        if self._at_once and self.signal is not None:
+            signal.raise_signal(self.signal)
 
 
 def _stop() -> None:
@@ -100,9 +118,11 @@ def stopping_on(*numbers: int) -> Iterator[Stop]:
     stop = Stop()
     heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, stop.handle) for number in heard}
+    ignored, sys.unraisablehook = sys.unraisablehook, stop.signal_again
     try:
         yield stop
     finally:
+        sys.unraisablehook = ignored
         for number, handler in before.items():
             signal.signal(number, handler)
 
