@@ -195,14 +195,18 @@ class Callback:
         signal.raise_signal(signal.SIGTERM)
 
 
+def _wait_after_callback(steps):
+    Callback()
+    while len(steps) < 1000:
+        time.sleep(0.01)
+        steps.append(1)
+
+
 def test_a_signal_in_a_destructor_still_ends_the_block(capsys):
-    steps = 0
+    steps = []
     with stopping_on(signal.SIGTERM) as stop, pytest.raises(Stopped), stop.at_once():
-        Callback()
-        while steps < 1000:
-            time.sleep(0.01)
-            steps += 1
-    assert steps < 1000
+        _wait_after_callback(steps)
+    assert len(steps) < 1000
     assert "Traceback" not in capsys.readouterr().err
 
 
